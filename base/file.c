@@ -24,19 +24,16 @@ int dsc_read_file(char **out, size_t *length, const char *path, size_t limit, ds
     int rc = dsc_buffer_append(&b, "", 0, err);
     if (!rc && !fstat(fileno(f), &st) && S_ISREG(st.st_mode) && (uintmax_t)st.st_size > limit)
         rc = dsc_fail(err, DSC_EINPUT, "%s: longer than the limit of %zu bytes", path, limit);
-    char *chunk = rc ? NULL : malloc(1 << 16);
+    char chunk[1 << 16];
     size_t n;
-    while (!rc && chunk && (n = fread(chunk, 1, 1 << 16, f)) > 0) {
+    while (!rc && (n = fread(chunk, 1, sizeof chunk, f)) > 0) {
         if (n > limit - b.length)
             rc = dsc_fail(err, DSC_EINPUT, "%s: longer than the limit of %zu bytes", path, limit);
         else
             rc = dsc_buffer_append(&b, chunk, n, err);
     }
-    if (!rc && !chunk)
-        rc = dsc_fail(err, DSC_ENOMEM, "out of memory");
     if (!rc && ferror(f))
         rc = dsc_fail_errno(err, DSC_EINPUT, errno, "%s", path);
-    free(chunk);
     fclose(f);
     if (rc) {
         dsc_buffer_fini(&b);

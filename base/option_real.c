@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Lists of real numbers: "0.5,0.6:0.9:0.05".
 #include "base/option.h"
+#include "base/order.h"
 
 #include <math.h>
 #include <stdlib.h>
@@ -93,12 +94,6 @@ static int item_values(const dsc_option *o, const char *item, size_t length, dou
     return rc;
 }
 
-static int by_value(const void *a, const void *b)
-{
-    double x = *(const double *)a, y = *(const double *)b;
-    return (x > y) - (x < y);
-}
-
 static int refuse_repeats(const dsc_option *o, const double *list, size_t count, dsc_error *err)
 {
     double *sorted;
@@ -106,7 +101,7 @@ static int refuse_repeats(const dsc_option *o, const double *list, size_t count,
     if (rc)
         return rc;
     memcpy(sorted, list, count * sizeof *sorted);
-    qsort(sorted, count, sizeof *sorted, by_value);
+    qsort(sorted, count, sizeof *sorted, dsc_by_real);
     for (size_t i = 1; i < count && !rc; i++)
         if (sorted[i] == sorted[i - 1])
             rc = dsc_fail(err, DSC_EUSAGE, "--%s: %g is given twice", o->name, sorted[i]);

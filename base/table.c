@@ -160,39 +160,6 @@ void dsc_table_write_tsv_head(const dsc_table *t, FILE *f)
         fprintf(f, "%s%c", t->column[c].name, c + 1 < t->columns ? '\t' : '\n');
 }
 
-static void write_list(const dsc_cell *c, char separator, FILE *f)
-{
-    for (int64_t j = 0; j < c->i; j++) {
-        if (j)
-            fputc(separator, f);
-        if (c->reals) {
-            char number[DSC_NUMBER_TEXT];
-            dsc_number_text(c->reals[j], number);
-            fputs(number, f);
-        } else {
-            fprintf(f, "%" PRId64, c->list[j]);
-        }
-    }
-}
-
-void dsc_table_write_tsv_row(const dsc_table *t, size_t row, FILE *f)
-{
-    char number[DSC_NUMBER_TEXT];
-    for (size_t c = 0; c < t->columns; c++) {
-        const dsc_cell *x = dsc_table_at(t, row, c);
-        switch (x->type) {
-        case DSC_CELL_INT: fprintf(f, "%" PRId64, x->i); break;
-        case DSC_CELL_REAL:
-            dsc_number_text(x->r, number);
-            fputs(number, f);
-            break;
-        case DSC_CELL_TEXT: write_plain(x->text, f); break;
-        case DSC_CELL_LIST: write_list(x, ';', f); break;
-        }
-        fputc(c + 1 < t->columns ? '\t' : '\n', f);
-    }
-}
-
 // JSON strings come from Jansson. Text that is not UTF-8 (a file name, for example) is printed with
 // '?' for every non-ASCII byte.
 static void write_json_string(const char *s, FILE *f)
@@ -253,30 +220,65 @@ void dsc_table_write_jsonl_head(const dsc_table *t, FILE *f)
     fputs("}}\n", f);
 }
 
-void dsc_table_write_jsonl_row(const dsc_table *t, size_t row, FILE *f)
+static void write_number(double x, FILE *f)
 {
     char number[DSC_NUMBER_TEXT];
+    dsc_number_text(x, number);
+    fputs(number, f);
+}
+
+// A number as JSON has it: null for a NaN, and with a point, which keeps it real for the reader.
+static void write_json_number(double x, FILE *f)
+{
+    char number[DSC_NUMBER_TEXT];
+    dsc_number_text(x, number);
+    fputs(isfinite(x) ? number : "null", f);
+    if (isfinite(x) && !strpbrk(number, ".e"))
+        fputs(".0", f);
+}
+
+static void write_list(const dsc_cell *c, char separator, FILE *f)
+{
+    for (int64_t j = 0; j < c->i; j++) {
+        if (j)
+            fputc(separator, f);
+        if (c->reals)
+            write_number(c->reals[j], f);
+        else
+            fprintf(f, "%" PRId64, c->list[j]);
+    }
+}
+
+static void write_cell(const dsc_cell *x, bool json, FILE *f)
+{
+    switch (x->type) {
+    case DSC_CELL_INT: fprintf(f, "%" PRId64, x->i); break;
+    case DSC_CELL_REAL: (json ? write_json_number : write_number)(x->r, f); break;
+    case DSC_CELL_TEXT: (json ? write_json_string : write_plain)(x->text, f); break;
+    case DSC_CELL_LIST:
+        fputs(json ? "[" : "", f);
+        write_list(x, json ? ',' : ';', f);
+        fputs(json ? "]" : "", f);
+        break;
+    }
+}
+
+void dsc_table_write_tsv_row(const dsc_table *t, size_t row, FILE *f)
+{
+    for (size_t c = 0; c < t->columns; c++) {
+        write_cell(dsc_table_at(t, row, c), false, f);
+        fputc(c + 1 < t->columns ? '\t' : '\n', f);
+    }
+}
+
+void dsc_table_write_jsonl_row(const dsc_table *t, size_t row, FILE *f)
+{
     fputc('{', f);
     for (size_t c = 0; c < t->columns; c++) {
-        const dsc_cell *x = dsc_table_at(t, row, c);
         fputs(c ? ", " : "", f);
         write_json_string(t->column[c].name, f);
         fputs(": ", f);
-        switch (x->type) {
-        case DSC_CELL_INT: fprintf(f, "%" PRId64, x->i); break;
-        case DSC_CELL_REAL:
-            dsc_number_text(x->r, number);
-            fputs(isfinite(x->r) ? number : "null", f);
-            if (isfinite(x->r) && !strpbrk(number, ".e"))
-                fputs(".0", f); // keeps the number real for the reader
-            break;
-        case DSC_CELL_TEXT: write_json_string(x->text, f); break;
-        case DSC_CELL_LIST:
-            fputc('[', f);
-            write_list(x, ',', f);
-            fputc(']', f);
-            break;
-        }
+        write_cell(dsc_table_at(t, row, c), true, f);
     }
     fputs("}\n", f);
 }

@@ -3,6 +3,7 @@
 // base/table.h.
 #include "base/file.h"
 #include "base/table.h"
+#include "base/utf8.h"
 
 #include <errno.h>
 #include <jansson.h>
@@ -145,14 +146,6 @@ static int fill_tsv(dsc_table *t, char *const *field, size_t rows, char *const *
     return rc;
 }
 
-static bool is_utf8(const char *s)
-{
-    json_t *text = json_string(s);
-    bool valid = text != NULL;
-    json_decref(text);
-    return valid;
-}
-
 static int read_comment(dsc_table *t, char *line, dsc_error *err)
 {
     char *key = line + 1 + (line[1] == ' '), *colon = strstr(key, ": ");
@@ -160,7 +153,8 @@ static int read_comment(dsc_table *t, char *line, dsc_error *err)
         return DSC_OK;
     *colon = '\0';
     // A key that is not UTF-8 was not written by this program.
-    return is_utf8(key) ? dsc_table_comment(t, key, colon + 2, err) : DSC_OK;
+    return dsc_bad_utf8(key, (int64_t)strlen(key)) < 0 ? dsc_table_comment(t, key, colon + 2, err)
+                                                       : DSC_OK;
 }
 
 static int read_tsv(dsc_table *t, const char *path, char *text, dsc_error *err)
@@ -337,7 +331,8 @@ static int check_names(const dsc_table *t, const char *path, dsc_error *err)
 {
     for (size_t c = 0; c < t->columns; c++) {
         const char *name = t->column[c].name;
-        bool fits = *name && *name != '#' && *name != '{' && is_utf8(name);
+        bool fits =
+            *name && *name != '#' && *name != '{' && dsc_bad_utf8(name, (int64_t)strlen(name)) < 0;
         for (const char *p = name; *p; p++)
             fits = fits && (unsigned char)*p >= ' ' && *p != 0x7f;
         if (!fits)

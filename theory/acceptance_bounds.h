@@ -5,6 +5,14 @@
 
 #include "theory/acceptance_cells.h"
 
+// Tests and benchmarks read it too.
+struct dsc_acceptance_work {
+    const dsc_rows_kernel *kernel; // the fastest here; a test may put in another
+    dsc_cells cells;
+    int splits;  // of the last pair: how often cells were split,
+    bool sorted; // and whether that did not do, and the tokens were sorted
+};
+
 enum { DSC_MOST_DOUBTS = 6 * DSC_MAX_DRAFTS };
 
 // The cells whose width keeps some quantity from being certain enough, each once.

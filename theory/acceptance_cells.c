@@ -98,6 +98,21 @@ void dsc_cells_reset(dsc_cells *c, int octave)
     c->nodes = c->tokens = 0;
 }
 
+static int check_row(const char *what, const float *row, size_t begin, size_t n, dsc_error *err)
+{
+    for (size_t x = 0; x < n; x++)
+        if (!isfinite(row[x]) || row[x] < 0)
+            return dsc_fail(err, DSC_EINPUT, "%s: element %zu is %s (%g)", what, begin + x,
+                            isfinite(row[x]) ? "negative" : "not finite", (double)row[x]);
+    return DSC_OK;
+}
+
+int dsc_cells_check(const float *draft, const float *target, size_t begin, size_t n, dsc_error *err)
+{
+    int rc = check_row("draft", draft, begin, n, err);
+    return rc ? rc : check_row("target", target, begin, n, err);
+}
+
 static inline void add(dsc_mass *to, dsc_mass m)
 {
     to->draft += m.draft;

@@ -54,6 +54,10 @@ int dsc_cells_reserve(dsc_cells *c, size_t vocab, dsc_error *err);
 // Forgets the last pair; the inner slots begin at ratio 2^(DSC_LOWEST_OCTAVE + octave), |octave| <=
 // 100.
 void dsc_cells_reset(dsc_cells *c, int octave);
+// DSC_EINPUT: an element of the rows, which begin at token `begin`, is negative or not finite. A -0
+// is all right.
+int dsc_cells_check(const float *draft, const float *target, size_t begin, size_t n,
+                    dsc_error *err);
 // After the histogram went into above[0, DSC_SLOTS).
 void dsc_cells_close(dsc_cells *c);
 

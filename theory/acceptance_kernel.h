@@ -48,13 +48,10 @@ typedef struct dsc_rows_kernel {
 enum { DSC_ROWS_NOT_FINITE = 0x7f800000 };
 
 extern const dsc_rows_kernel dsc_rows_kernel_c;
-#if defined(__x86_64__) && defined(__GNUC__)
-#define DSC_ROWS_X86 1
-extern const dsc_rows_kernel dsc_rows_kernel_avx2, dsc_rows_kernel_avx512;
-#endif
-
 // Fastest first; ends with NULL.
 extern const dsc_rows_kernel *const dsc_rows_kernels[];
+// The first that this processor supports.
+const dsc_rows_kernel *dsc_rows_kernel_best(void);
 
 // The portable loops from token `begin` on, for the last tokens of the others.
 uint32_t dsc_rows_histogram_c(const float *draft, const float *target, size_t begin, size_t n,

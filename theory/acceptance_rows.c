@@ -14,7 +14,7 @@
 // distance of the bounds, at most 4e-7, and the sums: doubles of one sign, in error by at most
 // vocab 2^-53 of themselves, 2e-11 for 2^17 tokens. The order of the additions is that of the
 // tokens on every path, so that kernels agree to the bit.
-#include "theory/acceptance_work.h"
+#include "theory/acceptance_bounds.h"
 
 #include <math.h>
 #include <stdlib.h>
@@ -25,10 +25,7 @@ int dsc_acceptance_work_new(dsc_acceptance_work **out, dsc_error *err)
     int rc = dsc_new(out, 1, err);
     if (rc)
         return rc;
-    const dsc_rows_kernel *const *kernel = dsc_rows_kernels;
-    while (!(*kernel)->supported())
-        kernel++;
-    (*out)->kernel = *kernel;
+    (*out)->kernel = dsc_rows_kernel_best();
     rc = dsc_cells_init(&(*out)->cells, err);
     if (rc) {
         free(*out);
@@ -45,19 +42,6 @@ void dsc_acceptance_work_free(dsc_acceptance_work *w)
     free(w);
 }
 
-static int check_row(const char *what, const float *row, size_t vocab, dsc_error *err)
-{
-    for (size_t x = 0; x < vocab; x++) {
-        if (!isfinite(row[x]))
-            return dsc_fail(err, DSC_EINPUT, "%s: element %zu is not finite (%g)", what, x,
-                            (double)row[x]);
-        if (row[x] < 0)
-            return dsc_fail(err, DSC_EINPUT, "%s: element %zu is negative (%g)", what, x,
-                            (double)row[x]);
-    }
-    return DSC_OK;
-}
-
 // The histogram of a checked pair, its inner cells beginning at 2^(DSC_LOWEST_OCTAVE + octave).
 static int fill(dsc_acceptance_work *w, const float *draft, const float *target, size_t vocab,
                 int octave, dsc_error *err)
@@ -70,8 +54,7 @@ static int fill(dsc_acceptance_work *w, const float *draft, const float *target,
                             (const void *)((uintptr_t)target + early)};
     uint32_t worst = w->kernel->histogram(draft, target, vocab, first, c->above, c->slot, ahead);
     if (worst >= DSC_ROWS_NOT_FINITE) { // or a -0, which is all right
-        int rc = check_row("draft", draft, vocab, err);
-        rc = rc ? rc : check_row("target", target, vocab, err);
+        int rc = dsc_cells_check(draft, target, 0, vocab, err);
         if (rc)
             return rc;
     }

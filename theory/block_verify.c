@@ -6,9 +6,14 @@
 // left_i) = p_i. So a block ends at i < L with probability left_i, and the next token is x with
 // probability min(p_i target, draft)(x) as a draft and (p_i target - draft)+(x) as a correction,
 // together p_i target(x). Given X^i and tau >= i, the continuation has the target's distribution.
+//
+// The output begins with y^i and tau >= i when X^i = y^i and tau >= i: probability p_i(y^i) times
+// the product of the draft probabilities. The output has the target's distribution and, given that
+// event, so has its continuation (above). Hence Pr(tau >= i | y) = p_i times the product of
+// draft/target over y^i, whatever follows. p_i is the minimum over j <= i of the product of
+// target/draft over y_{j+1} .. y_i; multiplied out, the result is the minimum over j of the product
+// of draft/target over y^j.
 #include "theory/block_verify.h"
-
-#include "theory/single.h"
 
 #include <math.h>
 
@@ -17,47 +22,7 @@ double dsc_block_ratio(double p, double draft_x, double target_x)
     return p > 0 ? fmin(p * (target_x / draft_x), 1) : 0;
 }
 
-double dsc_block_left(const dsc_curve *next, double p)
-{
-    return p > 0 ? p * dsc_curve_w(next, 1 / p) : 0;
-}
-
 double dsc_block_coin(double p, double left)
 {
     return left > 0 ? left / ((1 - p) + left) : 0;
-}
-
-void dsc_block_residual(double p, const double *draft, const double *target, size_t vocab,
-                        double *residual)
-{
-    double sum = 0;
-    for (size_t x = 0; x < vocab; x++)
-        sum += residual[x] = fmax(p * target[x] - draft[x], 0);
-    for (size_t x = 0; x < vocab && sum > 0; x++)
-        residual[x] /= sum;
-}
-
-// The output begins with y^i and tau >= i when X^i = y^i and tau >= i: probability p_i(y^i) times
-// the product of the draft probabilities. The output has the target's distribution and, given that
-// event, so has its continuation (above). Hence Pr(tau >= i | y) = p_i times the product of
-// draft/target over y^i, whatever follows. p_i is the minimum over j <= i of the product of
-// target/draft over y_{j+1} .. y_i; multiplied out, the result is the minimum over j of the product
-// of draft/target over y^j.
-void dsc_block_given(const double *draft_y, const double *target_y, int length, double *at_least)
-{
-    double product = 1;
-    at_least[0] = 1;
-    for (int i = 0; i < length; i++) {
-        if (product > 0)
-            product *= draft_y[i] / target_y[i];
-        at_least[i + 1] = fmin(at_least[i], product);
-    }
-}
-
-void dsc_block_given_token(const double *draft_y, const double *target_y, int length,
-                           double *at_least)
-{
-    at_least[0] = 1;
-    for (int i = 0; i < length; i++)
-        at_least[i + 1] = at_least[i] * dsc_single_given(draft_y[i], target_y[i]);
 }

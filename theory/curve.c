@@ -3,19 +3,15 @@
 // equal ratios are merged, and W follows from prefix and suffix sums by a binary search.
 #include "theory/curve.h"
 
+#include "base/order.h"
+
 #include <float.h>
 #include <math.h>
 #include <stdlib.h>
 
-typedef struct token {
+typedef struct token { // sorted by ratio
     double ratio, draft, target;
 } token;
-
-static int by_ratio(const void *a, const void *b)
-{
-    double x = ((const token *)a)->ratio, y = ((const token *)b)->ratio;
-    return (x > y) - (x < y);
-}
 
 // Only a token outside the draft's support has the ratio +inf, however small its draft mass.
 static double ratio_of(double draft, double target)
@@ -59,7 +55,7 @@ int dsc_curve_init(dsc_curve *c, const double *draft, const double *target, size
         rc = dsc_alloc(column[i], vocab + 1, sizeof(double), err);
     if (!rc) {
         size_t n = collect(draft, target, vocab, t);
-        qsort(t, n, sizeof *t, by_ratio);
+        qsort(t, n, sizeof *t, dsc_by_real);
         c->atoms = merge(c, t, n);
         for (size_t i = c->atoms; i-- > 0;) { // *_below still holds each atom's own mass
             c->draft_above[i] = c->draft_above[i + 1] + c->draft_below[i + 1];

@@ -15,116 +15,24 @@
 // interpolation would overtake it. Those are found by cutting planes: the best prefix of the
 // super-tokens is an upper bound of 1 - alpha_k, the best prefix {ratio <= c_j} of tokens a lower
 // one; a threshold goes to k draft(prefix)^(k-1), the slope at the upper bound, until both meet.
-// 5 to 15 thresholds do, each costs one pass over the rows (or a look into rows_curve.h), nothing
-// is sorted. What is left, a
-// transport problem of that size, is solved by otm_race.c. (Derived for this library.)
+// 5 to 15 thresholds do, each is one query of the overlap of the rows, nothing is sorted. What is
+// left, a transport problem of that size, is solved by otm_race.c. (Derived for this library.)
 #include "theory/otm_internal.h"
-
-#include "theory/rows/fast_exp.h"
-#include "theory/rows/row_sum.h"
 
 #include <math.h>
 #include <string.h>
 
 #define CLOSE 1e-10 // the two bounds of 1 - alpha_k have met
 
-// --- passes over the rows ------------------------------------------------------------------------
-
-typedef dsc_mass masses;
-
-enum { LANES = DSC_ROW_LANES };
-
-// Masses of the tokens with target <= at draft, in the rows' own units.
-DSC_FOR_EVERY_PROCESSOR
-static masses below_f32(const float *draft, const float *target, size_t vocab, double at)
-{
-    double d = 0, t = 0;
-#pragma omp simd reduction(+ : d, t)
-    for (size_t x = 0; x < vocab; x++) {
-        double a = draft[x], b = target[x], in = b <= at * a ? 1 : 0;
-        d += in * a;
-        t += in * b;
-    }
-    return (masses){d, t};
-}
-
-static masses below(const dsc_otm_rows *r, double at)
-{
-    dsc_rows_overlap rows;
-    if (r->curve)
-        return dsc_rows_curve_below(r->curve, at);
-    if (r->overlap)
-        return r->overlap->type->overlap_below(r->overlap, at);
-    if (!r->draft)
-        return below_f32(r->draft_f32, r->target_f32, r->vocab, at);
-    dsc_rows_overlap_set(&rows, r->draft, r->target, r->vocab, NULL);
-    return rows.base.type->overlap_below(&rows.base, at);
-}
-
-static double element(const double *f64, const float *f32, size_t x)
-{
-    return f64 ? f64[x] : (double)f32[x];
-}
-
-// The sum, as dsc_row_sum adds, and whether an element is negative.
-DSC_FOR_EVERY_PROCESSOR
-static double sum_f64(const double *row, size_t vocab, bool *negative)
-{
-    double lane[LANES] = {0}, below[LANES] = {0};
-    size_t x = 0;
-    for (; x + LANES <= vocab; x += LANES)
-#pragma omp simd
-        for (size_t j = 0; j < LANES; j++) {
-            lane[j] += row[x + j];
-            below[j] += row[x + j] < 0 ? 1. : 0.;
-        }
-    for (; x < vocab; x++) {
-        lane[x % LANES] += row[x];
-        below[x % LANES] += row[x] < 0 ? 1. : 0.;
-    }
-    *negative = dsc_add_lanes(below) > 0;
-    return dsc_add_lanes(lane);
-}
-
-static double sum_f32(const float *row, size_t vocab, bool *negative)
-{
-    double s = 0;
-    *negative = false;
-    for (size_t x = 0; x < vocab; x++) {
-        s += (double)row[x];
-        *negative |= row[x] < 0;
-    }
-    return s;
-}
-
-static int sum_row(const char *what, const double *f64, const float *f32, size_t vocab, double *sum,
-                   dsc_error *err)
-{
-    bool negative;
-    const double s = f64 ? sum_f64(f64, vocab, &negative) : sum_f32(f32, vocab, &negative);
-    *sum = s;
-    if (!negative && s > 0 && s < INFINITY)
-        return DSC_OK;
-    for (size_t x = 0; x < vocab; x++) {
-        double v = element(f64, f32, x);
-        if (!(v >= 0 && v < INFINITY))
-            return dsc_fail(err, DSC_EINPUT, "%s: element %zu is %g", what, x, v);
-    }
-    return dsc_fail(err, DSC_EINPUT, "%s: the sum is %g", what, s);
-}
-
-// --- thresholds ----------------------------------------------------------------------------------
-
 typedef struct threshold {
-    double at;     // c
-    masses tokens; // draft and target mass of the tokens with ratio <= c
-    double mass;   // of the super-token
+    double at;       // c
+    dsc_mass tokens; // draft and target mass of the tokens with ratio <= c
+    double mass;     // of the super-token
 } threshold;
 
 typedef struct thresholds {
-    const dsc_otm_rows *rows;
-    double factor; // the distributions' ratio over the rows' ratio
-    double draft_sum, target_sum;
+    dsc_overlap *rows;
+    dsc_mass sum; // of the rows
     int k;
     size_t n;
     threshold t[DSC_RACE_LEVELS]; // ascending; the first at 0, the last at k
@@ -138,8 +46,8 @@ static bool add_threshold(thresholds *h, double at)
     if (h->n == DSC_RACE_LEVELS || (i < h->n && h->t[i].at == at))
         return false;
     memmove(&h->t[i + 1], &h->t[i], (h->n - i) * sizeof h->t[0]);
-    masses m = below(h->rows, at / h->factor);
-    h->t[i] = (threshold){at, {m.draft / h->draft_sum, m.target / h->target_sum}, 0};
+    dsc_mass m = h->rows->type->overlap_below(h->rows, at / (h->sum.draft / h->sum.target));
+    h->t[i] = (threshold){at, {m.draft / h->sum.draft, m.target / h->sum.target}, 0};
     h->n++;
     return true;
 }
@@ -208,37 +116,14 @@ static bool refine(thresholds *h, size_t count, double mass)
     return add_threshold(h, (here + right) / 2) || more;
 }
 
-static int sum_rows(thresholds *h, dsc_error *err)
+int dsc_otm_levels(dsc_otm_fit *f, dsc_overlap *rows, dsc_mass sum, int k, dsc_error *err)
 {
-    const dsc_otm_rows *r = h->rows;
-    if (r->curve) {
-        h->draft_sum = r->curve->cells.draft_sum;
-        h->target_sum = r->curve->cells.target_sum;
-        return DSC_OK;
-    }
-    if (r->overlap) {
-        h->draft_sum = h->target_sum = 1;
-        return DSC_OK;
-    }
-    int rc = sum_row("draft row", r->draft, r->draft_f32, r->vocab, &h->draft_sum, err);
-    return rc ? rc : sum_row("target row", r->target, r->target_f32, r->vocab, &h->target_sum, err);
-}
-
-int dsc_otm_levels(dsc_otm_fit *f, const dsc_otm_rows *rows, int k, dsc_error *err)
-{
-    thresholds h = {.rows = rows, .k = k};
-    const size_t vocab = rows->curve     ? rows->curve->vocab
-                         : rows->overlap ? rows->overlap->vocab
-                                         : rows->vocab;
+    thresholds h = {.rows = rows, .sum = sum, .k = k};
     size_t count;
     double mass, most, least;
-    if (!vocab || k < 1 || k > 64)
+    if (!rows->vocab || k < 1 || k > 64)
         return dsc_fail(err, DSC_EUSAGE, "%d drafts of %zu tokens: 1 to 64 drafts expected", k,
-                        vocab);
-    int rc = sum_rows(&h, err);
-    if (rc)
-        return rc;
-    h.factor = h.draft_sum / h.target_sum;
+                        rows->vocab);
     add_threshold(&h, 0);
     add_threshold(&h, k);
     do {
@@ -246,8 +131,7 @@ int dsc_otm_levels(dsc_otm_fit *f, const dsc_otm_rows *rows, int k, dsc_error *e
         most = best_prefix(&h, &count, &mass);
         least = best_cut(&h);
     } while (most - least > CLOSE && refine(&h, count, mass));
-    f->draft_sum = h.draft_sum;
-    f->target_sum = h.target_sum;
+    f->sum = sum;
     f->alpha_high = 1 - least;
     f->race.k = k;
     f->race.levels = h.n;

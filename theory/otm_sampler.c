@@ -9,6 +9,7 @@
 
 #include "theory/otm_internal.h"
 #include "theory/rows/fast_exp.h"
+#include "theory/rows/row_sum.h"
 
 #include <math.h>
 #include <stdint.h>
@@ -37,57 +38,71 @@ void dsc_otm_sampler_free(dsc_otm_sampler *s)
     free(s);
 }
 
-int dsc_otm_sampler_build_rough(dsc_otm_sampler *s, const dsc_otm_rows *rows, int k, int iterations,
-                                dsc_error *err)
+DSC_FOR_EVERY_PROCESSOR
+static size_t count_bad(const double *row, size_t vocab)
 {
-    int rc = dsc_otm_levels(&s->fit, rows, k, err);
-    if (!rc)
-        dsc_race_fit(&s->fit.race, iterations, s->work);
-    return rc;
+    int64_t bad = 0;
+#pragma omp simd reduction(+ : bad)
+    for (size_t x = 0; x < vocab; x++)
+        bad += row[x] >= 0 && row[x] < INFINITY ? 0 : 1;
+    return (size_t)bad;
 }
 
-int dsc_otm_sampler_build_float(dsc_otm_sampler *s, const dsc_otm_rows *rows, int k, bool next,
-                                dsc_error *err)
+static int sum_row(const char *what, const double *row, size_t vocab, double *sum, dsc_error *err)
 {
-    int rc = dsc_otm_levels(&s->fit, rows, k, err);
+    for (size_t x = 0; count_bad(row, vocab) && x < vocab; x++)
+        if (!(row[x] >= 0 && row[x] < INFINITY))
+            return dsc_fail(err, DSC_EINPUT, "%s: element %zu is %g", what, x, row[x]);
+    *sum = dsc_row_sum(row, vocab);
+    if (!(*sum > 0 && *sum < INFINITY))
+        return dsc_fail(err, DSC_EINPUT, "%s: the sum is %g", what, *sum);
+    return DSC_OK;
+}
+
+int dsc_otm_sampler_build_rough(dsc_otm_sampler *s, const double *draft, const double *target,
+                                size_t vocab, int k, int iterations, dsc_error *err)
+{
+    dsc_rows_overlap rows;
+    dsc_mass sum = {0, 0};
+    dsc_rows_overlap_set(&rows, draft, target, vocab, NULL);
+    int rc = sum_row("draft row", draft, vocab, &sum.draft, err);
+    rc = rc ? rc : sum_row("target row", target, vocab, &sum.target, err);
+    rc = rc ? rc : dsc_otm_levels(&s->fit, &rows.base, sum, k, err);
     if (!rc)
-        dsc_race_fit_float(&s->fit.race, next, s->work);
+        dsc_race_fit(&s->fit.race, iterations, s->work);
     return rc;
 }
 
 int dsc_otm_sampler_build(dsc_otm_sampler *s, const double *draft, const double *target,
                           size_t vocab, int k, dsc_error *err)
 {
-    dsc_otm_rows rows = {.draft = draft, .target = target, .vocab = vocab};
-    return dsc_otm_sampler_build_rough(s, &rows, k, DSC_RACE_ITERATIONS, err);
+    return dsc_otm_sampler_build_rough(s, draft, target, vocab, k, DSC_RACE_ITERATIONS, err);
+}
+
+int dsc_otm_sampler_build_float(dsc_otm_sampler *s, dsc_overlap *rows, dsc_mass sum, int k,
+                                bool next, dsc_error *err)
+{
+    int rc = dsc_otm_levels(&s->fit, rows, sum, k, err);
+    if (!rc)
+        dsc_race_fit_float(&s->fit.race, next, s->work);
+    return rc;
 }
 
 enum { QUESTIONS = 32 }; // about the number that the levels of a model's distributions need
 
 int dsc_otm_sampler_build_overlap(dsc_otm_sampler *s, dsc_overlap *m, int k, dsc_error *err)
 {
-    dsc_otm_rows rows = {.overlap = m};
-    dsc_otm_fit rough;
+    const dsc_mass one = {1, 1};
+    int rc = DSC_OK;
     m->type->prepare(m, QUESTIONS);
     if (m->type->look_up) { // looks up at once what the levels will need
-        int rc = dsc_otm_levels(&rough, &rows, k, err);
+        rc = dsc_otm_levels(&s->fit, m, one, k, err);
         m->type->look_up(m);
-        if (rc)
-            return rc;
     }
-    return dsc_otm_sampler_build_rough(s, &rows, k, DSC_RACE_ITERATIONS, err);
-}
-
-int dsc_otm_sampler_build_f32(dsc_otm_sampler *s, const float *draft, const float *target,
-                              size_t vocab, int k, dsc_error *err)
-{
-    dsc_otm_rows rows = {.draft_f32 = draft, .target_f32 = target, .vocab = vocab};
-    return dsc_otm_sampler_build_rough(s, &rows, k, DSC_RACE_ITERATIONS, err);
-}
-
-double dsc_otm_sampler_alpha(const dsc_otm_sampler *s)
-{
-    return s->fit.alpha_high;
+    rc = rc ? rc : dsc_otm_levels(&s->fit, m, one, k, err);
+    if (!rc)
+        dsc_race_fit(&s->fit.race, DSC_RACE_ITERATIONS, s->work);
+    return rc;
 }
 
 double dsc_otm_sampler_accept(const dsc_otm_sampler *s)
@@ -112,7 +127,7 @@ typedef struct labels {
 static labels labels_of(const dsc_otm_sampler *s, double draft_x, double target_x)
 {
     const dsc_race *r = &s->fit.race;
-    double ratio = target_x / draft_x * (s->fit.draft_sum / s->fit.target_sum), up = 0;
+    double ratio = target_x / draft_x * (s->fit.sum.draft / s->fit.sum.target), up = 0;
     size_t j = 0;
     while (j + 1 < r->levels && r->level[j + 1].ratio <= ratio)
         j++;
@@ -143,25 +158,6 @@ static double share_inside(const labels *l)
     return (l->inside[0] ? l->share[0] : 0) + (l->inside[1] ? l->share[1] : 0);
 }
 
-double dsc_otm_sampler_flow(const dsc_otm_sampler *s, double draft_x, double target_x)
-{
-    if (!(draft_x > 0))
-        return 0;
-    labels l = labels_of(s, draft_x, target_x);
-    double per_mass = 0;
-    for (int i = 0; i < 2; i++)
-        per_mass += l.share[i] * l.level[i]->flow * l.level[i]->kept;
-    return fmin(draft_x / s->fit.draft_sum * per_mass, target_x / s->fit.target_sum);
-}
-
-double dsc_otm_sampler_residual_at(const dsc_otm_sampler *s, double draft_x, double target_x)
-{
-    double rejected = 1 - s->fit.race.accept;
-    if (!(rejected > 0))
-        return 0;
-    return (target_x / s->fit.target_sum - dsc_otm_sampler_flow(s, draft_x, target_x)) / rejected;
-}
-
 // The accepted share of a token is linear in its ratio between the levels and constant beyond the
 // last.
 void dsc_otm_sampler_residual(const dsc_otm_sampler *s, dsc_residual *out)
@@ -181,20 +177,6 @@ void dsc_otm_sampler_residual(const dsc_otm_sampler *s, dsc_residual *out)
         out->keep[j] = 1 - slope;
         out->take[j] = at - slope * l->ratio;
     }
-}
-
-double dsc_otm_sampler_residuals(const dsc_otm_sampler *s, const double *draft,
-                                 const double *target, size_t vocab, double *residual)
-{
-    dsc_residual r;
-    dsc_otm_sampler_residual(s, &r);
-    return dsc_residual_fill(&r, draft, 1 / s->fit.draft_sum, target, 1 / s->fit.target_sum, vocab,
-                             residual);
-}
-
-double dsc_otm_sampler_given(const dsc_otm_sampler *s, double draft_y, double target_y)
-{
-    return dsc_otm_sampler_flow(s, draft_y, target_y) / (target_y / s->fit.target_sum);
 }
 
 // --- choosing ------------------------------------------------------------------------------------
@@ -326,7 +308,7 @@ void dsc_otm_sampler_survivors(const dsc_otm_sampler *s, double draft_y, double 
                                double *dist)
 {
     const dsc_race *r = &s->fit.race;
-    double mass = draft_y / s->fit.draft_sum, target = target_y / s->fit.target_sum;
+    double mass = draft_y / s->fit.sum.draft, target = target_y / s->fit.sum.target;
     memset(dist, 0, ((size_t)r->k + 1) * sizeof *dist);
     dist[0] = 1;
     if (!(draft_y > 0))

@@ -25,21 +25,15 @@ void dsc_otm_sampler_free(dsc_otm_sampler *s);
 // or not finite.
 int dsc_otm_sampler_build(dsc_otm_sampler *s, const double *draft, const double *target,
                           size_t vocab, int k, dsc_error *err);
-int dsc_otm_sampler_build_f32(dsc_otm_sampler *s, const float *draft, const float *target,
-                              size_t vocab, int k, dsc_error *err);
 
 // Builds the sampler from an overlap (theory/rows/overlap.h) of two distributions whose sums are 1
 // up to rounding.
 int dsc_otm_sampler_build_overlap(dsc_otm_sampler *s, dsc_overlap *m, int k, dsc_error *err);
 
-double dsc_otm_sampler_alpha(const dsc_otm_sampler *s);  // alpha_k, the bound
 double dsc_otm_sampler_accept(const dsc_otm_sampler *s); // Pr(accepted), exactly
-double dsc_otm_sampler_gap(const dsc_otm_sampler *s);    // the difference, >= 0
+double dsc_otm_sampler_gap(const dsc_otm_sampler *s);    // alpha_k, the bound, minus that; >= 0
 
 // Below, draft_x and target_x are elements of the rows that were given to build.
-
-// Pr(accepted and the output is x); at most the target's mass of x, and 0 unless draft_x > 0.
-double dsc_otm_sampler_flow(const dsc_otm_sampler *s, double draft_x, double target_x);
 
 // Verifies the k drafts. draft[i] and target[i] are the elements at draft token i; uniform[2 k + 2]
 // are independent uniforms in [0, 1). Returns the index of the accepted draft, or -1: all are
@@ -50,20 +44,12 @@ int dsc_otm_sampler_choose(const dsc_otm_sampler *s, const double *draft, const 
 void dsc_otm_sampler_dist(const dsc_otm_sampler *s, const double *draft, const double *target,
                           double *probability);
 
-// The residual distribution, (target - flow) normalized, at one token; 0 when no rejection is
-// possible. The output is sampled from it after a rejection.
-double dsc_otm_sampler_residual_at(const dsc_otm_sampler *s, double draft_x, double target_x);
-// The residual up to a factor, as a rule for all tokens of an overlap; it is empty when no
-// rejection is possible.
+// The residual (target - accepted flow), which is the output's distribution up to a factor after a
+// rejection, as a rule for all tokens of an overlap of distributions; it is empty when no rejection
+// is possible.
 void dsc_otm_sampler_residual(const dsc_otm_sampler *s, dsc_residual *out);
-// The residual up to a factor for the rows that were given to build, into residual[vocab]; returns
-// its sum.
-double dsc_otm_sampler_residuals(const dsc_otm_sampler *s, const double *draft,
-                                 const double *target, size_t vocab, double *residual);
-
-// Conditional replay: Pr(accepted | y); and dist[0] = Pr(rejected | y), dist[m] = Pr(accepted and
-// exactly m of the k drafts are y | y). target_y > 0.
-double dsc_otm_sampler_given(const dsc_otm_sampler *s, double draft_y, double target_y);
+// Conditional replay: dist[0] = Pr(rejected | y), dist[m] = Pr(accepted and exactly m of the k
+// drafts are y | y). target_y > 0.
 void dsc_otm_sampler_survivors(const dsc_otm_sampler *s, double draft_y, double target_y,
                                double *dist);
 

@@ -23,6 +23,8 @@
 // 1e-4.
 #include "theory/otm.h"
 
+#include "base/order.h"
+
 #include <math.h>
 #include <stdlib.h>
 
@@ -34,8 +36,8 @@ static const double SCALE =
 
 // A token of positive draft probability; draft masses are times SCALE.
 typedef struct token {
+    double ratio; // target/draft, which is in range for subnormal masses too; the order
     double draft, target;
-    double ratio;     // target/draft, which is in range for subnormal masses too
     double remaining; // draft mass of the tokens after it
 } token;
 
@@ -48,12 +50,6 @@ typedef struct sweep {
     double *ring;         // [stride] Pr(the token has rung by t)
     double *count;        // [k][stride] Pr(exactly i tokens of A have rung by t)
 } sweep;
-
-static int by_ratio(const void *a, const void *b)
-{
-    double x = ((const token *)a)->ratio, y = ((const token *)b)->ratio;
-    return (x > y) - (x < y);
-}
 
 // The step at which the error bound above is 2 e^-30 R_k for the best theta.
 static double step_for(int k)
@@ -251,8 +247,8 @@ int dsc_otm_wor(const double *draft, const double *target, size_t vocab, int kma
         return rc;
     for (size_t x = 0; x < vocab; x++)
         if (draft[x] > 0)
-            t[n++] = (token){draft[x] * SCALE, target[x], target[x] / (draft[x] * SCALE), 0};
-    qsort(t, n, sizeof *t, by_ratio);
+            t[n++] = (token){target[x] / (draft[x] * SCALE), draft[x] * SCALE, target[x], 0};
+    qsort(t, n, sizeof *t, dsc_by_real);
     double remaining = 0, support = 0;
     for (size_t j = n; j-- > 0;) {
         t[j].remaining = remaining;

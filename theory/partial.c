@@ -25,6 +25,7 @@
 // the whole)+.
 #include "theory/partial.h"
 
+#include "base/order.h"
 #include "theory/kseq.h"
 #include "theory/probs.h"
 #include "theory/otm.h"
@@ -126,15 +127,9 @@ typedef struct outside {
     double draft_tail, target_tail, v_most, u_most;
 } outside;
 
-static int ascending(const void *a, const void *b)
-{
-    double x = *(const double *)a, y = *(const double *)b;
-    return (x > y) - (x < y);
-}
-
 static int descending(const void *a, const void *b)
 {
-    return ascending(b, a);
+    return dsc_by_real(b, a);
 }
 
 // Puts B into `r`, the other tokens into `o`.
@@ -153,7 +148,7 @@ static void divide(const list *draft, const list *target, rows *r, outside *o)
             emit(r, d++->mass, t++->mass);
         }
     }
-    qsort(o->t, o->ts, sizeof *o->t, ascending);
+    qsort(o->t, o->ts, sizeof *o->t, dsc_by_real);
     qsort(o->d, o->ds, sizeof *o->d, descending);
     o->t_from[o->ts] = o->d_from[o->ds] = 0;
     for (size_t i = o->ts; i-- > 0;)

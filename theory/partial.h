@@ -6,7 +6,6 @@
 #define DSC_THEORY_PARTIAL_H
 
 #include "theory/curve.h"
-#include "theory/interval.h"
 
 typedef struct dsc_partial_row {
     const int32_t *id;         // [count] no token twice
@@ -24,6 +23,11 @@ typedef struct dsc_partial_row {
 // tokens cannot hold. DSC_ENOMEM. On success the caller owns both curves.
 int dsc_partial_curves(const dsc_partial_row *draft, const dsc_partial_row *target, size_t vocab,
                        dsc_curve *low, dsc_curve *high, dsc_error *err);
+
+// A quantity that is known to lie in [low, high].
+typedef struct dsc_interval {
+    double low, high;
+} dsc_interval;
 
 typedef struct dsc_partial {
     int k;

@@ -6,7 +6,6 @@
 
 #include "base/rng.h"
 #include "theory/rows/fast_exp.h"
-#include "theory/rows/first_tokens.h"
 #include "theory/rows/row_sum.h"
 #include "theory/rows/softmax.h"
 
@@ -58,22 +57,18 @@ static int check_logits(const char *what, const double *logits, size_t vocab, si
     return DSC_OK;
 }
 
-// Replaces logits whose largest is 0 by their exponentials, which are 0 below e^-640.
+// Replaces logits whose largest is 0 by their exponentials, which are 0 below e^-640, over their
+// sum.
 DSC_FOR_EVERY_PROCESSOR
-static void exponentials_of_dist(double *logits, size_t vocab)
+static void softmax(double *logits, size_t vocab)
 {
 #pragma omp simd
     for (size_t x = 0; x < vocab; x++)
         logits[x] = dsc_fast_exp_below(logits[x]);
-}
-
-DSC_FOR_EVERY_PROCESSOR
-static void normalize(double *row, size_t vocab)
-{
-    const double sum = dsc_row_sum(row, vocab);
+    const double sum = dsc_row_sum(logits, vocab);
 #pragma omp simd
     for (size_t x = 0; x < vocab; x++)
-        row[x] /= sum;
+        logits[x] /= sum;
 }
 
 DSC_FOR_EVERY_PROCESSOR
@@ -82,6 +77,64 @@ static void subtract_and_divide(double *logits, size_t vocab, double most, doubl
 #pragma omp simd
     for (size_t x = 0; x < vocab; x++)
         logits[x] = (logits[x] - most) / temperature;
+}
+
+// --- top-k and top-p -----------------------------------------------------------------------------
+
+typedef struct logit {
+    double value, weight; // the logit; its exponential in the distribution
+    size_t token;
+} logit;
+
+static void swap(logit *a, logit *b)
+{
+    const logit c = *a;
+    *a = *b;
+    *b = c;
+}
+
+// The order in which tokens are kept: most probable first, and the lower id first among equals.
+static bool is_before(const logit *a, const logit *b)
+{
+    return a->value != b->value ? a->value > b->value : a->token < b->token;
+}
+
+// Moves the median of three tokens to the end.
+static void choose_pivot(logit *l, size_t n)
+{
+    logit *a = &l[0], *b = &l[n / 2], *c = &l[n - 1];
+    if (is_before(a, b) == is_before(b, c))
+        swap(b, c);
+    else if (is_before(b, a) == is_before(a, c))
+        swap(a, c);
+}
+
+// Moves the first tokens of l[0, n) to the front and returns their number: at most `count`, and a
+// token belongs to them while the weight of the earlier ones is below `enough`. O(n) on average, by
+// Hoare's selection (1961), where sorting is O(n log n).
+static size_t first_tokens(logit *l, size_t n, size_t count, double enough)
+{
+    size_t low = 0, high = n; // tokens before `low` belong to them, from `high` on they do not
+    double weight = 0;        // weight of the tokens before `low`
+    while (low < high && low < count && weight < enough) {
+        size_t middle = low;
+        double more = 0;
+        choose_pivot(l + low, high - low);
+        logit *pivot = &l[high - 1];
+        for (size_t i = low; i + 1 < high; i++)
+            if (is_before(&l[i], pivot)) {
+                more += l[i].weight;
+                swap(&l[i], &l[middle++]);
+            }
+        swap(pivot, &l[middle]);
+        if (middle >= count || weight + more >= enough)
+            high = middle;
+        else {
+            weight += more + l[middle].weight;
+            low = middle + 1;
+        }
+    }
+    return low;
 }
 
 // The number of logits >= least, and the sum of their exponentials.
@@ -103,7 +156,7 @@ static double weight_above(const double *logits, size_t vocab, double least, siz
 // Lists the most probable tokens in any order: at least `top_k` with all that tie with the last of
 // them, and at least as many as have the weight `enough`. The kept tokens are nearly always near
 // the top, so few tokens need a closer look.
-static int gather(const double *logits, size_t vocab, size_t top_k, double enough, dsc_logit **out,
+static int gather(const double *logits, size_t vocab, size_t top_k, double enough, logit **out,
                   size_t *count, dsc_error *err)
 {
     double least = -4;
@@ -116,21 +169,21 @@ static int gather(const double *logits, size_t vocab, size_t top_k, double enoug
     int rc = dsc_new(out, room, err);
     for (size_t x = 0; x < vocab && !rc; x++)
         if (logits[x] >= least)
-            (*out)[n++] = (dsc_logit){logits[x], dsc_fast_exp_below(logits[x]), x};
+            (*out)[n++] = (logit){logits[x], dsc_fast_exp_below(logits[x]), x};
     *count = n;
     return rc;
 }
 
 // l[0, n) begins with the first k tokens. Moves all that tie with the last of them next to these
 // and returns the new number; *weight is the weight of all of them.
-static size_t add_ties(dsc_logit *l, size_t n, size_t k, double *weight)
+static size_t add_ties(logit *l, size_t n, size_t k, double *weight)
 {
     double least = 0, sum = 0;
     for (size_t i = 0; i < k; i++)
         least = l[i].value < least ? l[i].value : least;
     for (size_t i = k; i < n; i++)
         if (l[i].value == least)
-            dsc_logit_swap(&l[i], &l[k++]);
+            swap(&l[i], &l[k++]);
     for (size_t i = 0; i < k; i++)
         sum += l[i].weight;
     *weight = sum;
@@ -142,16 +195,16 @@ static int filter(double *logits, size_t vocab, size_t top_k, double top_p, dsc_
 {
     const bool counted = top_k < vocab;
     double weight = weight_above(logits, vocab, -INFINITY, &(size_t){0});
-    dsc_logit *top = NULL;
+    logit *top = NULL;
     size_t n;
     int rc =
         gather(logits, vocab, counted ? top_k : 1, counted ? 0 : top_p * weight, &top, &n, err);
     if (rc)
         return rc;
     if (counted)
-        n = add_ties(top, n, dsc_first_tokens(top, n, top_k, INFINITY), &weight);
+        n = add_ties(top, n, first_tokens(top, n, top_k, INFINITY), &weight);
     if (top_p < 1)
-        n = dsc_first_tokens(top, n, n, top_p * weight);
+        n = first_tokens(top, n, n, top_p * weight);
     for (size_t x = 0; x < vocab; x++)
         logits[x] = -INFINITY;
     for (size_t i = 0; i < n; i++)
@@ -184,10 +237,11 @@ int dsc_probs_softmax(const char *what, double *logits, size_t vocab, double tem
         rc = filter(logits, vocab, kept, top_p, err);
     if (rc)
         return rc;
-    exponentials_of_dist(logits, vocab);
-    normalize(logits, vocab);
+    softmax(logits, vocab);
     return DSC_OK;
 }
+
+// --- families ------------------------------------------------------------------------------------
 
 void dsc_probs_bernoulli(double draft_p, double target_p, double draft[2], double target[2])
 {
@@ -227,8 +281,6 @@ void dsc_probs_zipf(size_t vocab, double exponent, double noise, uint64_t seed, 
     }
     subtract_and_divide(draft, vocab, most_draft, 1);
     subtract_and_divide(target, vocab, most_target, 1);
-    exponentials_of_dist(draft, vocab);
-    exponentials_of_dist(target, vocab);
-    normalize(draft, vocab);
-    normalize(target, vocab);
+    softmax(draft, vocab);
+    softmax(target, vocab);
 }

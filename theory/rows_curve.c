@@ -12,36 +12,12 @@
 #define UNKNOWN UINT32_MAX
 #define WANTED (UINT32_MAX - 1)
 
-int dsc_rows_curve_init(dsc_rows_curve *c, dsc_error *err)
-{
-    *c = (dsc_rows_curve){.kernel = NULL};
-    const dsc_rows_kernel *const *kernel = dsc_rows_kernels;
-    while (!(*kernel)->supported())
-        kernel++;
-    c->kernel = *kernel;
-    return dsc_cells_init(&c->cells, err);
-}
-
 void dsc_rows_curve_fini(dsc_rows_curve *c)
 {
     dsc_cells_fini(&c->cells);
     free(c->token);
     c->token = NULL;
     c->capacity = 0;
-}
-
-// Of tokens begin, begin + 1, ..
-static int bad_element(const float *draft, const float *target, size_t begin, size_t n,
-                       dsc_error *err)
-{
-    size_t x = 0;
-    while (x < n && draft[x] >= 0 && draft[x] < INFINITY && target[x] >= 0 && target[x] < INFINITY)
-        x++;
-    if (x == n) // a -0
-        return DSC_OK;
-    return dsc_fail(err, DSC_EINPUT,
-                    "element %zu of a row is not a probability (draft %g, target %g)", begin + x,
-                    (double)draft[x], (double)target[x]);
 }
 
 DSC_FOR_EVERY_PROCESSOR
@@ -80,8 +56,8 @@ static int fill(dsc_rows_curve *c, dsc_error *err)
     int rc = DSC_OK;
     dsc_cells_reset(&c->cells, 0);
     c->draft_alone = 0;
-    for (size_t begin = 0; begin < c->vocab && !rc; begin += BLOCK) {
-        size_t n = c->vocab - begin < BLOCK ? c->vocab - begin : BLOCK;
+    for (size_t begin = 0; begin < c->base.vocab && !rc; begin += BLOCK) {
+        size_t n = c->base.vocab - begin < BLOCK ? c->base.vocab - begin : BLOCK;
         const float *draft = dists_of(&c->draft, begin, scratch[0]);
         const float *target = dists_of(&c->target, begin, scratch[1]);
         const void *ahead[2] = {memory_of(&c->draft, begin + n), memory_of(&c->target, begin + n)};
@@ -90,7 +66,7 @@ static int fill(dsc_rows_curve *c, dsc_error *err)
         if (c->target.dist || c->target.log->zeros)
             c->draft_alone += mass_alone(draft, target, n);
         if (worst >= DSC_ROWS_NOT_FINITE)
-            rc = bad_element(draft, target, begin, n, err);
+            rc = dsc_cells_check(draft, target, begin, n, err);
     }
     dsc_cells_close(&c->cells);
     if (c->draft.log)
@@ -114,7 +90,7 @@ int dsc_rows_curve_set(dsc_rows_curve *c, const dsc_row_source *draft, const dsc
         return rc;
     c->draft = *draft;
     c->target = *target;
-    c->vocab = vocab;
+    c->base.vocab = vocab;
     c->tokens = c->wants = 0;
     c->sketch = false;
     memset(c->begin, 0xff, sizeof c->begin);
@@ -177,7 +153,7 @@ static void look_up(dsc_rows_curve *c)
 {
     const uint32_t *found = c->cells.found;
     const uint16_t *slot_of = c->cells.slot;
-    size_t n = c->kernel->select(slot_of, c->vocab, c->wanted, c->wants, c->cells.found);
+    size_t n = c->kernel->select(slot_of, c->base.vocab, c->wanted, c->wants, c->cells.found);
     for (size_t i = 0; i < n; i++)
         c->count[whole_slot(slot_of[found[i]])]++;
     for (size_t i = 0; i < c->wants; i++) {
@@ -190,18 +166,6 @@ static void look_up(dsc_rows_curve *c)
     }
     place(c, n);
     c->wants = 0;
-}
-
-void dsc_rows_curve_sketch(dsc_rows_curve *c)
-{
-    c->sketch = true;
-}
-
-void dsc_rows_curve_look_up(dsc_rows_curve *c)
-{
-    c->sketch = false;
-    if (c->wants)
-        look_up(c);
 }
 
 // Of slot's tokens those with ratio <= at.
@@ -227,8 +191,9 @@ static dsc_mass estimate_in(const dsc_rows_curve *c, size_t slot, double at)
                       share * (above[0].target - above[1].target)};
 }
 
-dsc_mass dsc_rows_curve_below(dsc_rows_curve *c, double at)
+static dsc_mass below(dsc_overlap *base, double at)
 {
+    dsc_rows_curve *c = (dsc_rows_curve *)base;
     if (at == 0)
         return (dsc_mass){c->draft_alone, 0};
     const dsc_mass *above = c->cells.above;
@@ -240,4 +205,27 @@ dsc_mass dsc_rows_curve_below(dsc_rows_curve *c, double at)
     dsc_mass inside = c->begin[slot] == WANTED ? estimate_in(c, slot, at) : below_in(c, slot, at);
     return (dsc_mass){fmax(above[DSC_BOTTOM].draft - above[slot].draft, 0) + inside.draft,
                       fmax(above[DSC_BOTTOM].target - above[slot].target, 0) + inside.target};
+}
+
+static void start_sketch(dsc_overlap *base, int questions)
+{
+    (void)questions;
+    ((dsc_rows_curve *)base)->sketch = true;
+}
+
+static void end_sketch(dsc_overlap *base)
+{
+    dsc_rows_curve *c = (dsc_rows_curve *)base;
+    c->sketch = false;
+    if (c->wants)
+        look_up(c);
+}
+
+static const dsc_overlap_type curve_type = {
+    .overlap_below = below, .prepare = start_sketch, .look_up = end_sketch};
+
+int dsc_rows_curve_init(dsc_rows_curve *c, dsc_error *err)
+{
+    *c = (dsc_rows_curve){.base.type = &curve_type, .kernel = dsc_rows_kernel_best()};
+    return dsc_cells_init(&c->cells, err);
 }

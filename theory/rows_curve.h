@@ -6,8 +6,8 @@
 // (log_row.h). The masses below a ratio are those of the cells below it and of some tokens of its
 // own cell; these are looked up when a cell is first asked for, by one look at all slots. Who knows
 // beforehand roughly which ratios to ask for has all their cells looked up at once: between
-// dsc_rows_curve_sketch and dsc_rows_curve_look_up the masses are estimates that cost nothing, and
-// what they are asked for is remembered.
+// `prepare` and `look_up` (theory/rows/overlap.h) the masses are estimates that cost nothing, the
+// tokens of a cell evenly spread over it, and what they are asked for is remembered.
 #ifndef DSC_THEORY_ROWS_CURVE_H
 #define DSC_THEORY_ROWS_CURVE_H
 
@@ -17,10 +17,10 @@
 enum { DSC_WANTED = 512 };
 
 typedef struct dsc_rows_curve {
+    dsc_overlap base; // without residuals; `prepare` takes any number of questions
     const dsc_rows_kernel *kernel;
     dsc_cells cells;
     dsc_row_source draft, target;
-    size_t vocab;
     double draft_alone; // mass of tokens that the target never writes
     // Tokens of the slots that were looked up; those of slot s begin at begin[s], UINT32_MAX: not
     // yet, UINT32_MAX - 1: it is among wanted[].
@@ -35,15 +35,10 @@ typedef struct dsc_rows_curve {
 int dsc_rows_curve_init(dsc_rows_curve *c, dsc_error *err);
 void dsc_rows_curve_fini(dsc_rows_curve *c);
 
-// Takes a pair of rows, which must stay until the next. They are distributions up to a factor that
-// is the same within 2: DSC_EINPUT otherwise, and when an element is negative or not finite.
+// Takes a pair of rows, which must stay until the next; overlap_below is in their own units. They
+// are distributions up to a factor that is the same within 2: DSC_EINPUT otherwise, and when an
+// element is negative or not finite.
 int dsc_rows_curve_set(dsc_rows_curve *c, const dsc_row_source *draft, const dsc_row_source *target,
                        size_t vocab, dsc_error *err);
-
-// Masses of the tokens with target <= at draft, in the rows' own units. Between the other two an
-// estimate where the cell was not looked up: its tokens evenly spread over it.
-dsc_mass dsc_rows_curve_below(dsc_rows_curve *c, double at);
-void dsc_rows_curve_sketch(dsc_rows_curve *c);
-void dsc_rows_curve_look_up(dsc_rows_curve *c);
 
 #endif

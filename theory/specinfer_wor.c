@@ -25,6 +25,7 @@
 // smaller.
 #include "theory/specinfer_wor.h"
 
+#include "base/order.h"
 #include "theory/specinfer.h"
 
 #include <float.h>
@@ -36,31 +37,8 @@
 // c stays below every ratio that does not fit in a double; such a cap only lowers it.
 static const double C_MAX = DBL_MAX / 2;
 
-dsc_wor_round dsc_wor_first(void)
-{
-    return (dsc_wor_round){.c = 0, .w = 1, .remaining = 1};
-}
-
-dsc_wor_round dsc_wor_next(const dsc_curve *curve, const dsc_wor_round *round, double draft_x)
-{
-    double c =
-        round->remaining > 0 ? fmin(round->c + round->w / round->remaining, C_MAX) : round->c;
-    return (dsc_wor_round){c, dsc_curve_w(curve, c), fmax(round->remaining - draft_x, 0)};
-}
-
-double dsc_wor_token(const dsc_wor_round *round, double draft_x, double target_x)
-{
-    return fmin(dsc_wor_residual(round, draft_x, target_x) / draft_x * round->remaining, 1);
-}
-
-double dsc_wor_residual(const dsc_wor_round *round, double draft_x, double target_x)
-{
-    double left = fmax(target_x - round->c * draft_x, 0);
-    return round->w > 0 ? fmin(left / round->w, 1) : 0;
-}
-
 typedef struct token {
-    double draft, target, ratio;
+    double ratio, draft, target;      // buckets are sorted by ratio
     double draft_above, target_above; // mass of this and all later tokens of its bucket
 } token;
 
@@ -239,12 +217,6 @@ static int by_draft(const void *a, const void *b)
     return (x < y) - (x > y);
 }
 
-static int by_ratio(const void *a, const void *b)
-{
-    double x = ((const token *)a)->ratio, y = ((const token *)b)->ratio;
-    return (x > y) - (x < y);
-}
-
 static void tree_fini(tree *t)
 {
     free(t->sorted);
@@ -270,7 +242,7 @@ static int tree_init(tree *t, const dsc_curve *curve, const double *draft, const
     }
     for (size_t x = 0; x < vocab; x++)
         if (draft[x] > 0)
-            t->sorted[t->tokens++] = (token){draft[x], target[x], target[x] / draft[x], 0, 0};
+            t->sorted[t->tokens++] = (token){target[x] / draft[x], draft[x], target[x], 0, 0};
     qsort(t->sorted, t->tokens, sizeof *t->sorted, by_draft);
     for (size_t i = t->tokens; i-- > 0;)
         t->mass[i] = t->mass[i + 1] + t->sorted[i].draft;
@@ -290,7 +262,7 @@ static void make_buckets(tree *t, double resolution)
             if ((x[i].draft - x[end].draft) * (t->mass[i] - t->mass[end + 1]) > resolution)
                 break;
         t->bucket[t->buckets++] = (bucket){i, end - i, x[end - 1].draft, x[i].draft, 0};
-        qsort(x + i, end - i, sizeof *x, by_ratio);
+        qsort(x + i, end - i, sizeof *x, dsc_by_real);
         x[end - 1].draft_above = x[end - 1].draft;
         x[end - 1].target_above = x[end - 1].target;
         for (size_t j = end - 1; j-- > i;) {

@@ -13,28 +13,6 @@
 
 #include "theory/curve.h"
 
-typedef struct dsc_wor_round {
-    double c; // c_i
-    double w; // W(c_i), the product of Pr(rejected | tokens removed before) over earlier rounds
-    double
-        remaining; // draft mass of the tokens not removed; a draft is sampled from draft/remaining
-} dsc_wor_round;
-
-// The first round: nothing removed.
-dsc_wor_round dsc_wor_first(void);
-
-// The round after a token of mass draft_x, sampled in `round`, was rejected. If that token was the
-// last one, there is no further round: the output is sampled from dsc_wor_residual at the c and w
-// returned here.
-dsc_wor_round dsc_wor_next(const dsc_curve *curve, const dsc_wor_round *round, double draft_x);
-
-// Pr(accept draft token x in this round) = min(1, r_i/draft_i); draft_x > 0, x not removed.
-double dsc_wor_token(const dsc_wor_round *round, double draft_x, double target_x);
-
-// r_i(x). The acceptance test compares it with draft_i; when no round is left, the output is
-// sampled from it. 0 for a removed token, and 0 when w is 0.
-double dsc_wor_residual(const dsc_wor_round *round, double draft_x, double target_x);
-
 // Pr(some round accepts) for k = 1..kmax, kmax in [1, 64], as an interval low[k - 1] .. high[k -
 // 1]. When the support of the draft has fewer than k tokens, all of them are drafts.
 //

@@ -9,7 +9,7 @@
 //
 // The bits come from eight xoshiro256++ generators side by side (Blackman and Vigna 2021), seeded
 // by Philox for every block of steps.
-#include "theory/steps_width.h"
+#include "theory/steps.h"
 
 #include "base/memory.h"
 #include "base/rng.h"

@@ -14,6 +14,11 @@
 int dsc_steps_sample(const dsc_acceptance *dist, int length, uint64_t seed, int64_t steps,
                      int64_t *histogram, dsc_error *err);
 
+// dsc_steps_sample in vectors of 16, 32 or 64 bytes, for tests; 0: the widest that this processor
+// has. The results are equal. DSC_EABSENT: this processor lacks that width.
+int dsc_steps_sample_width(int width, const dsc_acceptance *dist, int length, uint64_t seed,
+                           int64_t steps, int64_t *histogram, dsc_error *err);
+
 // The mean of m over a histogram and the standard error of that mean. NaN without steps; the error
 // is also NaN with one step.
 typedef struct dsc_steps_mean {

@@ -14,6 +14,7 @@
 
 #include "theory/kseq.h"
 #include "theory/otm_internal.h"
+#include "theory/rows_curve.h"
 
 #include <math.h>
 #include <stdlib.h>
@@ -50,8 +51,12 @@ void dsc_sufficient_work_free(dsc_sufficient_work *w)
     free(w);
 }
 
-// --- the curve of the distributions
-// -----------------------------------------------------------------------
+// --- the curve of the distributions --------------------------------------------------------------
+
+static dsc_mass sum_of(const dsc_rows_curve *c)
+{
+    return (dsc_mass){c->cells.draft_sum, c->cells.target_sum};
+}
 
 // Masses on either side of a ratio, of rows divided by their sums.
 typedef struct cut {
@@ -72,7 +77,7 @@ static double scale_of(const dsc_rows_curve *c)
 
 static cut cut_at(dsc_rows_curve *c, double ratio)
 {
-    return cut_of(c, dsc_rows_curve_below(c, ratio * scale_of(c)));
+    return cut_of(c, c->base.type->overlap_below(&c->base, ratio * scale_of(c)));
 }
 
 // Below cell i.
@@ -204,14 +209,14 @@ static void kseq_all(dsc_rows_curve *c, int K, float *out)
 static int prepare(dsc_sufficient_work *w, int K, float *kseq_out, float *specinfer_out,
                    dsc_error *err)
 {
-    dsc_otm_rows rows = {.curve = &w->curve};
-    dsc_rows_curve_sketch(&w->curve);
+    dsc_overlap *rows = &w->curve.base;
+    rows->type->prepare(rows, 0);
     specinfer(&w->curve, K, specinfer_out);
     kseq_all(&w->curve, K, kseq_out);
     int rc = DSC_OK;
     for (int k = 1; k <= K && !rc; k++)
-        rc = dsc_otm_levels(&w->fit, &rows, k, err);
-    dsc_rows_curve_look_up(&w->curve);
+        rc = dsc_otm_levels(&w->fit, rows, sum_of(&w->curve), k, err);
+    rows->type->look_up(rows);
     return rc;
 }
 
@@ -219,10 +224,10 @@ static int otm(dsc_sufficient_work *w, double draft_y, double target_y, int K, f
                dsc_error *err)
 {
     double dist[65];
-    dsc_otm_rows rows = {.curve = &w->curve};
     for (int k = 1; k <= K; k++) {
         // One draft alone is no start: its weights go to the bounds.
-        int rc = dsc_otm_sampler_build_float(w->sampler, &rows, k, k > 2, err);
+        int rc = dsc_otm_sampler_build_float(w->sampler, &w->curve.base, sum_of(&w->curve), k,
+                                             k > 2, err);
         if (rc)
             return rc;
         dsc_otm_sampler_survivors(w->sampler, draft_y, target_y, dist);
@@ -247,13 +252,4 @@ int dsc_sufficient_of_sources(const dsc_row_source *draft, const dsc_row_source 
     specinfer(&w->curve, K, specinfer_out);
     kseq_all(&w->curve, K, kseq_out);
     return otm(w, draft_y, target_y, K, otm_out, err);
-}
-
-int dsc_sufficient_of_rows(const float *draft, const float *target, size_t vocab, double draft_y,
-                           double target_y, int K, float *kseq_out, float *specinfer_out,
-                           float *otm_out, dsc_sufficient_work *w, dsc_error *err)
-{
-    const dsc_row_source d = {.dist = draft}, t = {.dist = target};
-    return dsc_sufficient_of_sources(&d, &t, vocab, draft_y, target_y, K, kseq_out, specinfer_out,
-                                     otm_out, w, err);
 }

@@ -33,6 +33,21 @@ int dsc_tree_acceptance_check(const dsc_tree_acceptance *dist, dsc_error *err)
     return DSC_OK;
 }
 
+int dsc_tree_new(dsc_tree *t, size_t nodes, dsc_error *err)
+{
+    *t = (dsc_tree){.nodes = (int)nodes};
+    int rc = dsc_new(&t->parent, nodes, err);
+    if (!rc)
+        rc = dsc_new(&t->rank, nodes, err);
+    if (!rc)
+        rc = dsc_new(&t->level, nodes, err);
+    if (rc)
+        dsc_tree_fini(t);
+    else
+        t->parent[0] = t->rank[0] = -1;
+    return rc;
+}
+
 void dsc_tree_fini(dsc_tree *t)
 {
     free(t->parent);

@@ -34,6 +34,8 @@ typedef struct dsc_tree_acceptance {
 int dsc_tree_acceptance_check(const dsc_tree_acceptance *dist,
                               dsc_error *err); // DSC_EUSAGE
 
+// A tree whose nodes other than the root are to be filled in. DSC_ENOMEM.
+int dsc_tree_new(dsc_tree *t, size_t nodes, dsc_error *err);
 void dsc_tree_fini(dsc_tree *t);
 
 // A tree by name: "chain:L", "K^D" (all K children down to depth D), "eagle" (EAGLE-1, 25 draft

@@ -188,7 +188,7 @@ int dsc_tree_plan_tree(const dsc_tree_plan *p, int nodes, int depth, dsc_tree *t
 {
     double *table = NULL;
     int *size = NULL;
-    *t = (dsc_tree){.nodes = 1};
+    *t = (dsc_tree){0};
     if (!isfinite(dsc_tree_plan_expected(p, nodes, depth)))
         return dsc_fail(err, DSC_EUSAGE, "no tree has %d nodes, depth %d and at most %d children",
                         nodes, depth, p->ranks);
@@ -196,13 +196,9 @@ int dsc_tree_plan_tree(const dsc_tree_plan *p, int nodes, int depth, dsc_tree *t
     if (!rc)
         rc = dsc_new(&size, (size_t)nodes, err);
     if (!rc)
-        rc = dsc_new(&t->parent, (size_t)nodes, err);
-    if (!rc)
-        rc = dsc_new(&t->rank, (size_t)nodes, err);
-    if (!rc)
-        rc = dsc_new(&t->level, (size_t)nodes, err);
+        rc = dsc_tree_new(t, (size_t)nodes, err);
     if (!rc) {
-        t->parent[0] = t->rank[0] = -1;
+        t->nodes = 1; // so far
         size[0] = nodes;
     }
     int i = 0;

@@ -44,21 +44,6 @@ static int by_path(const void *pa, const void *pb)
     return compare_ranks(a, b, a->length);
 }
 
-static int allocate(dsc_tree *t, size_t nodes, dsc_error *err)
-{
-    *t = (dsc_tree){.nodes = (int)nodes};
-    int rc = dsc_new(&t->parent, nodes, err);
-    if (!rc)
-        rc = dsc_new(&t->rank, nodes, err);
-    if (!rc)
-        rc = dsc_new(&t->level, nodes, err);
-    if (rc)
-        dsc_tree_fini(t);
-    else
-        t->parent[0] = t->rank[0] = -1;
-    return rc;
-}
-
 static int fill(dsc_tree *t, path *p, size_t paths, const char *what, dsc_error *err)
 {
     qsort(p, paths, sizeof *p, by_path);
@@ -135,7 +120,7 @@ int dsc_tree_parse(dsc_tree *t, const char *text, const char *what, dsc_error *e
     if (!rc && !paths)
         rc = dsc_fail(err, DSC_EINPUT, "%s: it contains no path", what);
     if (!rc)
-        rc = allocate(t, paths + 1, err);
+        rc = dsc_tree_new(t, paths + 1, err);
     if (!rc)
         rc = fill(t, p, paths, what, err);
     if (rc)
@@ -159,7 +144,7 @@ static int full_tree(dsc_tree *t, const char *name, long children, long depth, d
             return dsc_fail(err, DSC_EUSAGE, "tree '%.60s' has more than %d nodes", name,
                             DSC_TREE_NODES);
     }
-    int rc = allocate(t, nodes, err);
+    int rc = dsc_tree_new(t, nodes, err);
     for (size_t i = 1; i < nodes && !rc; i++) {
         t->parent[i] = (int32_t)((i - 1) / (size_t)children);
         t->rank[i] = (int32_t)((i - 1) % (size_t)children);

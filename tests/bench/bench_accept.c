@@ -5,7 +5,7 @@
 // Usage: bench_accept [ROUNDS [VOCAB]]; prints CSV. The rows come from a ring of pairs larger than
 // the caches. Times are interleaved; every ratio is the median over rounds of the ratio of a round.
 #include "tests/bench/accept_baseline.h"
-#include "theory/acceptance_work.h"
+#include "theory/acceptance_bounds.h"
 #include "theory/probs.h"
 
 #include <math.h>

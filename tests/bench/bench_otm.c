@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// P8: the exact optimal-transport sampler, built for one position of fp32 rows: time and gap, and
+// P8: the exact optimal-transport sampler, built for one position of two rows: time and gap, and
 // the ratio to merely reading both rows, in one run on one thread.
 //
 // Usage: bench_otm [ROUNDS]; prints CSV. Rows are Zipf distributions (exponent 1.1) with normal
@@ -30,29 +30,20 @@ static void must(int rc, const dsc_error *e)
     }
 }
 
-static float *make_rows(size_t vocab, double temperature)
+static double *make_rows(size_t vocab, double temperature)
 {
     dsc_error e;
-    double *draft, *target;
-    float *rows;
-    must(dsc_alloc(&draft, vocab, sizeof *draft, &e), &e);
-    must(dsc_alloc(&target, vocab, sizeof *target, &e), &e);
+    double *rows;
     must(dsc_alloc(&rows, 2 * RING * vocab, sizeof *rows, &e), &e);
-    for (size_t i = 0; i < RING; i++) {
-        dsc_probs_zipf(vocab, 1.1 / temperature, .7 / temperature, i, draft, target);
-        for (size_t x = 0; x < vocab; x++) {
-            rows[2 * i * vocab + x] = (float)draft[x];
-            rows[(2 * i + 1) * vocab + x] = (float)target[x];
-        }
-    }
-    free(draft);
-    free(target);
+    for (size_t i = 0; i < RING; i++)
+        dsc_probs_zipf(vocab, 1.1 / temperature, .7 / temperature, i, rows + 2 * i * vocab,
+                       rows + (2 * i + 1) * vocab);
     return rows;
 }
 
-static float read_rows(const float *rows, size_t count)
+static double read_rows(const double *rows, size_t count)
 {
-    float sum = 0;
+    double sum = 0;
 #pragma omp simd reduction(+ : sum)
     for (size_t x = 0; x < count; x++)
         sum += rows[x];
@@ -65,20 +56,20 @@ static int by_value(const void *a, const void *b)
     return (x > y) - (x < y);
 }
 
-static void measure(dsc_otm_sampler *s, const float *rows, size_t vocab, double temperature, int k,
+static void measure(dsc_otm_sampler *s, const double *rows, size_t vocab, double temperature, int k,
                     int rounds)
 {
     enum { MOST = 4096 };
     static double build_s[MOST], read_s[MOST];
     double gap = 0;
-    volatile float sink;
+    volatile double sink;
     dsc_error e;
     int n = rounds * RING < MOST ? rounds * RING : MOST;
     for (int i = 0; i < n; i++) {
-        const float *draft = rows + 2 * (size_t)(i % RING) * vocab;
-        const float *other = rows + 2 * (size_t)((i + RING / 2) % RING) * vocab;
+        const double *draft = rows + 2 * (size_t)(i % RING) * vocab;
+        const double *other = rows + 2 * (size_t)((i + RING / 2) % RING) * vocab;
         double start = now_s();
-        must(dsc_otm_sampler_build_f32(s, draft, draft + vocab, vocab, k, &e), &e);
+        must(dsc_otm_sampler_build(s, draft, draft + vocab, vocab, k, &e), &e);
         double middle = now_s();
         sink = read_rows(other, 2 * vocab);
         (void)sink;
@@ -104,7 +95,7 @@ int main(int argc, char **argv)
     puts("vocab,temperature,k,median_ms,p90_ms,ratio_to_reading,largest_gap,flags");
     for (size_t v = 0; v < 4; v++)
         for (size_t t = 0; t < 3; t++) {
-            float *rows = make_rows(vocab[v], temperature[t]);
+            double *rows = make_rows(vocab[v], temperature[t]);
             for (size_t k = 0; k < 3; k++)
                 measure(s, rows, vocab[v], temperature[t], drafts[k], rounds < 1 ? 1 : rounds);
             free(rows);

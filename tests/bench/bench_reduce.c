@@ -5,13 +5,14 @@
 // Usage: bench_reduce [ROUNDS]; prints CSV. The rows are those of bench_otm as log-probabilities,
 // in a ring of pairs larger than the caches. Times are medians of processor time. For comparison,
 // and in no total, it times `distributions` (facts, and distributions written to memory),
-// `statistics` from such distributions with some of its parts, `acceptance` (theory/acceptance.h)
-// and `samplers` (K times dsc_otm_sampler_build_f32). For threads it prints the best round, in wall
+// `statistics` from such distributions with some of its parts, and `acceptance`
+// (theory/acceptance.h). For threads it prints the best round, in wall
 // time and as the mean of their processor times, which shows their effect on each other on a busy
 // machine.
 #include "theory/acceptance.h"
 #include "theory/probs.h"
 #include "theory/otm_internal.h"
+#include "theory/rows_curve.h"
 #include "theory/sufficient.h"
 
 #include <math.h>
@@ -20,22 +21,10 @@
 #include <time.h>
 
 enum { RING = 48, K = 8, V = 151936, MOST = 4096 };
-enum {
-    READING,
-    POSITION,
-    DISTS,
-    STATISTICS,
-    PASS,
-    LEVELS,
-    FIT,
-    SURVIVORS,
-    ACCEPTANCE,
-    SAMPLERS,
-    PARTS
-};
+enum { READING, POSITION, DISTS, STATISTICS, PASS, LEVELS, FIT, SURVIVORS, ACCEPTANCE, PARTS };
 static const char *const part_name[PARTS] = {
     "reading", "position", "distributions", "statistics", "of statistics: pass",
-    "levels",  "fit",      "survivors",     "acceptance", "samplers"};
+    "levels",  "fit",      "survivors",     "acceptance"};
 
 static double clock_s(clockid_t clock)
 {
@@ -146,9 +135,10 @@ static void position(bench *b, const float *pair)
 static void statistics(bench *b)
 {
     dsc_error e;
-    must(dsc_sufficient_of_rows(b->dist[0], b->dist[1], V, (double)b->dist[0][y],
-                                (double)b->dist[1][y], K, b->kseq, b->specinfer, b->otm, b->work,
-                                &e),
+    const dsc_row_source source[2] = {{.dist = b->dist[0]}, {.dist = b->dist[1]}};
+    must(dsc_sufficient_of_sources(&source[0], &source[1], V, (double)b->dist[0][y],
+                                   (double)b->dist[1][y], K, b->kseq, b->specinfer, b->otm, b->work,
+                                   &e),
          &e);
 }
 
@@ -165,22 +155,23 @@ static float sum_of(const float *rows, size_t count)
 static void time_parts(bench *b, double *s)
 {
     dsc_error e;
-    dsc_otm_rows rows = {.curve = &b->curve};
     const dsc_row_source source[2] = {{.dist = b->dist[0]}, {.dist = b->dist[1]}};
     double dist[K + 1], start = now_s();
     must(dsc_rows_curve_set(&b->curve, &source[0], &source[1], V, &e), &e);
     s[PASS] = now_s() - start;
+    dsc_overlap *rows = &b->curve.base;
+    const dsc_mass sum = {b->curve.cells.draft_sum, b->curve.cells.target_sum};
     s[LEVELS] = s[FIT] = s[SURVIVORS] = 0;
     for (int k = 1; k <= K; k++)
-        must(dsc_otm_levels(&b->fit, &rows, k, &e), &e);
+        must(dsc_otm_levels(&b->fit, rows, sum, k, &e), &e);
     for (int k = 1; k <= K; k++) {
         start = now_s();
-        must(dsc_otm_levels(&b->fit, &rows, k, &e), &e);
+        must(dsc_otm_levels(&b->fit, rows, sum, k, &e), &e);
         double levels = now_s();
         dsc_race_fit_float(&b->fit.race, k > 2, b->race);
         s[FIT] += now_s() - levels;
         s[LEVELS] += levels - start;
-        must(dsc_otm_sampler_build_float(b->sampler, &rows, k, k > 2, &e), &e);
+        must(dsc_otm_sampler_build_float(b->sampler, rows, sum, k, k > 2, &e), &e);
         start = now_s();
         dsc_otm_sampler_survivors(b->sampler, (double)b->dist[0][y], (double)b->dist[1][y], dist);
         s[SURVIVORS] += now_s() - start;
@@ -194,10 +185,6 @@ static void time_others(bench *b, double *s)
     double start = now_s();
     must(dsc_acceptance_of_rows(b->dist[0], b->dist[1], V, K, out, b->acceptance, &e), &e);
     s[ACCEPTANCE] = now_s() - start;
-    start = now_s();
-    for (int k = 1; k <= K; k++)
-        must(dsc_otm_sampler_build_f32(b->sampler, b->dist[0], b->dist[1], V, k, &e), &e);
-    s[SAMPLERS] = now_s() - start;
 }
 
 static int by_value(const void *a, const void *b)

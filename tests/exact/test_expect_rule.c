@@ -147,6 +147,7 @@ static void judge_otm(const double *draft, const double *target, const int *x, i
 {
     static dsc_otm_sampler *s; // reused: built again for each
     double p[MOST_LIVE + 1], draft_x[MOST_LIVE], target_x[MOST_LIVE];
+    dsc_residual rule;
     dsc_error err;
     if (!s)
         assert_ok(dsc_otm_sampler_new(&s, &err), err);
@@ -157,8 +158,10 @@ static void judge_otm(const double *draft, const double *target, const int *x, i
     }
     dsc_otm_sampler_dist(s, draft_x, target_x, p);
     memcpy(v->accept, p, (size_t)k * sizeof *p);
+    dsc_otm_sampler_residual(s, &rule);
+    double sum = dsc_residual_fill(&rule, draft, 1, target, 1, VOCAB, v->residual);
     for (int t = 0; t < VOCAB; t++)
-        v->residual[t] = p[k] * dsc_otm_sampler_residual_at(s, draft[t], target[t]);
+        v->residual[t] *= sum > 0 ? p[k] / sum : 0;
 }
 
 // A greedy target: a draft that equals the output's token is accepted; that token is certain.

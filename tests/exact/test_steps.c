@@ -4,7 +4,7 @@
 #include "tests/close.h"
 
 #include "base/rng.h"
-#include "theory/steps_width.h"
+#include "theory/steps.h"
 
 #include <string.h>
 

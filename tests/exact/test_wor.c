@@ -144,15 +144,13 @@ static void orders(void **state)
 }
 
 // Recursive rejection by its definition on rows. Adds Pr(accepted) to *accepted and the
-// distribution of the output to out[], and compares every number with the round's if one is given.
+// distribution of the output to out[].
 typedef struct rejection {
     const pair *p;
-    const dsc_curve *curve;
     double accepted, out[MAX_VOCAB];
 } rejection;
 
-static void reject(rejection *s, int k, const double *draft, const double *target, double pr,
-                   const dsc_wor_round *round)
+static void reject(rejection *s, int k, const double *draft, const double *target, double pr)
 {
     size_t vocab = s->p->vocab;
     double next[MAX_VOCAB], drawn = 0, left = 0;
@@ -160,8 +158,6 @@ static void reject(rejection *s, int k, const double *draft, const double *targe
         drawn += draft[x];
         next[x] = fmax(target[x] - draft[x], 0);
         left += next[x];
-        if (round)
-            assert_close(dsc_wor_residual(round, s->p->draft[x], s->p->target[x]), target[x], 1e-9);
     }
     if (k == 0 || drawn == 0) {
         for (size_t x = 0; x < vocab; x++)
@@ -174,8 +170,6 @@ static void reject(rejection *s, int k, const double *draft, const double *targe
         if (!(draft[x] > 0))
             continue;
         double accept = fmin(target[x] / draft[x], 1);
-        if (round)
-            assert_close(dsc_wor_token(round, s->p->draft[x], s->p->target[x]), accept, 1e-9);
         s->accepted += pr * draft[x] * accept;
         s->out[x] += pr * draft[x] * accept;
         double rejected = pr * draft[x] * (1 - accept);
@@ -186,16 +180,7 @@ static void reject(rejection *s, int k, const double *draft, const double *targe
             sum += residual[y] = y == x ? 0 : draft[y];
         for (size_t y = 0; y < vocab; y++)
             residual[y] = sum > 0 ? residual[y] / sum : 0;
-        dsc_wor_round after = {0};
-        if (round) {
-            after = dsc_wor_next(s->curve, round, s->p->draft[x]);
-            double by_rounds = after.remaining;
-            after.remaining = 0; // exact, where 1 - draft is not
-            for (size_t y = 0; y < vocab; y++)
-                after.remaining += residual[y] > 0 ? s->p->draft[y] : 0;
-            assert_close(after.remaining, by_rounds, 1e-15);
-        }
-        reject(s, k - 1, residual, next, rejected, round ? &after : NULL);
+        reject(s, k - 1, residual, next, rejected);
     }
 }
 
@@ -221,9 +206,8 @@ static void rejection_is_lossless_and_exact(void **state)
         double low[4], high[4];
         assert_ok(dsc_specinfer_wor(&c, p.draft, p.target, p.vocab, 4, 1 << 20, low, high, &e), e);
         for (int k = 1; k <= 4; k++) {
-            rejection s = {.p = &p, .curve = &c};
-            dsc_wor_round first = dsc_wor_first();
-            reject(&s, k, p.draft, p.target, 1, &first);
+            rejection s = {.p = &p};
+            reject(&s, k, p.draft, p.target, 1);
             for (size_t x = 0; x < p.vocab; x++)
                 assert_close(s.out[x], p.target[x], 1e-12);
             assert_close(low[k - 1], s.accepted, 1e-12);
@@ -272,7 +256,7 @@ static void intervals_of_subnormal_masses(void **state)
         assert_ok(dsc_specinfer_wor(&c, p.draft, p.target, 6, 5, 1 << 16, low, high, &e), e);
         for (int k = 1; k <= 5; k++) {
             rejection s = {.p = &p};
-            reject(&s, k, p.draft, p.target, 1, NULL);
+            reject(&s, k, p.draft, p.target, 1);
             assert_true(low[k - 1] <= s.accepted + 1e-12 && s.accepted <= high[k - 1] + 1e-12);
         }
         dsc_curve_fini(&c);
@@ -291,20 +275,21 @@ static void rejection_by_simulation(void **state)
     assert_ok(dsc_specinfer_wor(&c, draft, target, V, K, 1000000, low, high, &e), e);
     int accepted = 0;
     for (uint64_t n = 0; n < N; n++) {
-        dsc_wor_round round = dsc_wor_first();
-        double left[V];
+        double left[V], c_i = 0, remaining = 1; // theory/specinfer_wor.h
         memcpy(left, draft, sizeof left);
         for (uint32_t i = 0; i < K; i++) {
-            double at = dsc_rng_uniform(11, n, i, 1) * round.remaining;
+            double at = dsc_rng_uniform(11, n, i, 1) * remaining;
             size_t x = 0;
             while (x + 1 < V && (at -= left[x]) >= 0)
                 x++;
-            if (dsc_rng_uniform(11, n, i, 2) < dsc_wor_token(&round, draft[x], target[x])) {
+            double residual = fmax(target[x] - c_i * draft[x], 0) / dsc_curve_w(&c, c_i);
+            if (dsc_rng_uniform(11, n, i, 2) < residual / draft[x] * remaining) {
                 accepted++;
                 break;
             }
             left[x] = 0;
-            round = dsc_wor_next(&c, &round, draft[x]);
+            c_i += dsc_curve_w(&c, c_i) / remaining;
+            remaining -= draft[x];
         }
     }
     double mean = (double)accepted / N, error = sqrt(mean * (1 - mean) / N);

@@ -4,7 +4,7 @@
 #include "tests/close.h"
 
 #include "base/rng.h"
-#include "theory/acceptance_work.h"
+#include "theory/acceptance_bounds.h"
 #include "theory/probs.h"
 
 #include <string.h>
