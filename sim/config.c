@@ -71,6 +71,12 @@ static int check_option(const dsc_config *config, size_t o, dsc_error *err)
 
 // --- a configuration -----------------------------------------------------------------------------
 
+// The option that is the limit of a method's drafts, or NULL.
+static const dsc_option *draft_length(const dsc_drafter_type *d)
+{
+    return dsc_option_find(d->option, d->option_count, "num-speculative-tokens");
+}
+
 static int check_drafter(const dsc_drafter_type *d, dsc_error *err)
 {
     if (!d)
@@ -81,7 +87,7 @@ static int check_drafter(const dsc_drafter_type *d, dsc_error *err)
             err, DSC_EUSAGE,
             "method %s has %zu options and %zu counters; at most %d and %d are possible", d->name,
             d->option_count, d->extra_count, DSC_MAX_PARAMETERS, DSC_MAX_EXTRA);
-    if (!d->propose || !d->limit)
+    if (!d->propose || (!d->limit && !draft_length(d)))
         return dsc_fail(err, DSC_EUSAGE, "method %s lacks the function %s", d->name,
                         d->propose ? "limit" : "propose");
     return DSC_OK;
@@ -209,7 +215,8 @@ void dsc_config_fini(dsc_config *config)
 
 int64_t dsc_config_limit(const dsc_config *config)
 {
-    return config->drafter->limit(config);
+    const dsc_drafter_type *d = config->drafter;
+    return d->limit ? d->limit(config) : config->parameter[draft_length(d) - d->option];
 }
 
 int64_t dsc_config_width(const dsc_config *config)

@@ -115,7 +115,8 @@ struct dsc_drafter_type {
     // *prepared (dsc_config.prepared), which `release` frees. NULL: there is nothing to do.
     int (*prepare)(const dsc_config *config, void **prepared, dsc_error *err);
     void (*release)(void *prepared);
-    // The most draft tokens that a step can accept.
+    // The most draft tokens that a step can accept. NULL: the value of the option
+    // num-speculative-tokens.
     int64_t (*limit)(const dsc_config *config);
     // The most tokens in a forward pass of the target. NULL: 1 + limit.
     int64_t (*width)(const dsc_config *config);
@@ -127,7 +128,7 @@ struct dsc_drafter_type {
     // The number of levels of the draft tree, in [0, DSC_MAX_LEVELS], and the number of nodes of
     // each in nodes[0 .. levels], nodes[0] = 1. NULL: the draft is not such a tree.
     int (*levels)(const dsc_config *config, int32_t nodes[DSC_MAX_LEVELS + 1]);
-    // Starts a request. NULL: there is nothing to do.
+    // Starts a request. NULL: the state is a copy of *in.
     int (*begin)(void *state, const dsc_drafter_input *in, dsc_error *err);
     // Appends to *draft, which is empty, the tokens that may follow output[0, length); declines by
     // appending none. Random draws are keyed by (seed, request, length) through dsc_draft_uniform,
@@ -140,9 +141,9 @@ struct dsc_drafter_type {
 
     // Optional, for methods whose draft depends on the preceding tokens only and whose length
     // options only cut it: the drafts at every position of the recorded output, for `count`
-    // settings in[j].parameter that differ in more than length options. Arrays are allocated in
-    // in[0].arena and may be shared between settings. Entries may be cut at `longest` tokens, and
-    // run[i] <= output.count - 1 - i, as the last token is always the target's own.
+    // settings in[j].parameter that differ in more than length options. It fills the arrays of
+    // out[j]. Entries may be cut at `longest` tokens, and run[i] <= output.count - 1 - i, as the
+    // last token is always the target's own.
     int (*match_lengths)(const dsc_drafter_input *in, size_t count, int64_t longest,
                          dsc_match_lengths *out, dsc_error *err);
 };

@@ -54,11 +54,6 @@ typedef struct state {
     dsc_verify_room room;
 } state;
 
-static int64_t limit(const dsc_config *config)
-{
-    return config->parameter[LENGTH];
-}
-
 static ahead_model looking_ahead(dsc_model *of, const dsc_model *target)
 {
     return (ahead_model){.base = {.type = &ahead_type,
@@ -206,7 +201,6 @@ const dsc_drafter_type dsc_drafter_cascade = {
     .state_size = sizeof(state),
     .option = options,
     .option_count = sizeof options / sizeof *options,
-    .limit = limit,
     .begin = begin,
     .propose = propose,
 };

@@ -337,8 +337,14 @@ int dsc_expect_run(const dsc_plan *plan, const dsc_request *request, uint64_t se
                                        .seed = seed,
                                        .arena = arena,
                                        .end_token = plan->end_token};
-    rc = plan->config[0].drafter->match_lengths(input, plan->groups, plan->longest, match_lengths,
-                                                err);
+    for (size_t g = 0; g < plan->groups && !rc; g++) {
+        rc = dsc_arena_new(arena, &match_lengths[g].available, (size_t)n, err);
+        if (!rc)
+            rc = dsc_arena_new(arena, &match_lengths[g].run, (size_t)n, err);
+    }
+    if (!rc)
+        rc = plan->config[0].drafter->match_lengths(input, plan->groups, plan->longest,
+                                                    match_lengths, err);
     if (rc)
         return rc;
     t.longest = longest_draft(plan, match_lengths, n);
