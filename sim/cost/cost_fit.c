@@ -25,12 +25,9 @@ typedef struct points {
 
 static int add_point(points *p, double x, double y, dsc_error *err)
 {
-    void *xs = p->x, *ys = p->y;
-    int rc = dsc_grow(&xs, &p->x_capacity, p->count + 1, sizeof *p->x, err);
-    p->x = xs;
+    int rc = dsc_resize(&p->x, &p->x_capacity, p->count + 1, err);
     if (!rc)
-        rc = dsc_grow(&ys, &p->y_capacity, p->count + 1, sizeof *p->y, err);
-    p->y = ys;
+        rc = dsc_resize(&p->y, &p->y_capacity, p->count + 1, err);
     if (rc)
         return rc;
     p->x[p->count] = x;
@@ -132,8 +129,8 @@ static int fit_draft(const points *p, dsc_cost *cost, double *room, dsc_error *e
 
 static int fit(const sample *s, dsc_cost *cost, dsc_error *err)
 {
-    void *room;
-    int rc = dsc_alloc(&room, s->verify.count, sizeof(double), err);
+    double *room;
+    int rc = dsc_new(&room, s->verify.count, err);
     if (!rc)
         rc = fit_verify(&s->verify, cost, room, err);
     if (!rc && s->draft.count)

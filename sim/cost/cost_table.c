@@ -69,9 +69,7 @@ static size_t line_of(const dsc_table *t, size_t row)
 
 static int read_axis(const grid *g, const dsc_table *t, int which, axis *a, dsc_error *err)
 {
-    void *mem;
-    int rc = dsc_alloc(&mem, t->rows ? t->rows : 1, sizeof *a->key, err);
-    a->key = mem;
+    int rc = dsc_new(&a->key, t->rows ? t->rows : 1, err);
     a->count = 1;
     a->column = dsc_table_find(t, axis_name[which]);
     if (rc || a->column < 0)
@@ -147,12 +145,10 @@ static int check_grid(const grid *g, const dsc_table *t, dsc_error *err)
 static int read_times(const grid *g, const dsc_table *t, const char *name, double **out,
                       dsc_error *err)
 {
-    void *mem;
     int column = dsc_table_find(t, name);
     if (column < 0)
         return DSC_OK;
-    int rc = dsc_alloc(&mem, t->rows, sizeof **out, err);
-    *out = mem;
+    int rc = dsc_new(out, t->rows, err);
     for (size_t r = 0; r < t->rows && !rc; r++) {
         (*out)[r] = dsc_table_real(t, r, (size_t)column);
         if (!(isfinite((*out)[r]) && (*out)[r] > 0))
@@ -188,11 +184,10 @@ static int read_grid(grid *g, const dsc_table *t, dsc_error *err)
 
 static int open_table(dsc_cost *cost, const char *path, dsc_error *err)
 {
-    void *mem;
+    grid *g;
     char hash[DSC_SHA256_HEX];
     dsc_table t = {0};
-    int rc = dsc_alloc(&mem, 1, sizeof(grid), err);
-    grid *g = mem;
+    int rc = dsc_new(&g, 1, err);
     if (rc)
         return rc;
     rc = dsc_strndup(&g->path, path, strlen(path), err);

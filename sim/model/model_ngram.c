@@ -62,11 +62,10 @@ static edge *edge_place(edge *table, uint64_t mask, uint32_t hash, uint64_t key)
 static int grow_edges(ngram *m, dsc_error *err)
 {
     uint64_t mask = m->edge ? 2 * m->mask + 1 : 1023;
-    void *p;
-    int rc = dsc_alloc(&p, (size_t)mask + 1, sizeof *m->edge, err);
+    edge *table;
+    int rc = dsc_new(&table, (size_t)mask + 1, err);
     if (rc)
         return rc;
-    edge *table = p;
     for (uint64_t i = 0; m->edge && i <= m->mask; i++)
         if (m->edge[i].child)
             *edge_place(table, mask, m->edge[i].hash, m->edge[i].key) = m->edge[i];
@@ -221,20 +220,6 @@ static void sort_keys(uint64_t **key, uint64_t **scratch, size_t count)
     }
 }
 
-static int grow_entries(ngram *m, size_t need, dsc_error *err)
-{
-    void *token = m->token, *upto = m->upto, *probability = m->probability;
-    int rc = dsc_grow(&token, &m->token_capacity, need, sizeof *m->token, err);
-    if (!rc)
-        rc = dsc_grow(&upto, &m->upto_capacity, need, sizeof *m->upto, err);
-    if (!rc)
-        rc = dsc_grow(&probability, &m->probability_capacity, need, sizeof *m->probability, err);
-    m->token = token;
-    m->upto = upto;
-    m->probability = probability;
-    return rc;
-}
-
 // Turns the list of `node`, tokens and running counts, into probabilities; finds the most probable
 // token.
 static void smooth(ngram *m, learner *l, uint32_t node)
@@ -265,20 +250,21 @@ static void smooth(ngram *m, learner *l, uint32_t node)
 
 static int grow_level(ngram *m, learner *l, size_t entries, dsc_error *err)
 {
-    void *begin = m->begin, *other = m->other, *best = m->best, *most = l->most;
     size_t nodes = (size_t)m->nodes + 1;
-    int rc = dsc_grow(&begin, &m->begin_capacity, nodes, sizeof *m->begin, err);
+    int rc = dsc_resize(&m->begin, &m->begin_capacity, nodes, err);
     if (!rc)
-        rc = dsc_grow(&other, &m->other_capacity, nodes, sizeof *m->other, err);
+        rc = dsc_resize(&m->other, &m->other_capacity, nodes, err);
     if (!rc)
-        rc = dsc_grow(&best, &m->best_capacity, nodes, sizeof *m->best, err);
+        rc = dsc_resize(&m->best, &m->best_capacity, nodes, err);
     if (!rc)
-        rc = dsc_grow(&most, &l->most_capacity, nodes, sizeof *l->most, err);
-    m->begin = begin;
-    m->other = other;
-    m->best = best;
-    l->most = most;
-    return rc ? rc : grow_entries(m, entries, err);
+        rc = dsc_resize(&l->most, &l->most_capacity, nodes, err);
+    if (!rc)
+        rc = dsc_resize(&m->token, &m->token_capacity, entries, err);
+    if (!rc)
+        rc = dsc_resize(&m->upto, &m->upto_capacity, entries, err);
+    if (!rc)
+        rc = dsc_resize(&m->probability, &m->probability_capacity, entries, err);
+    return rc;
 }
 
 // The lists of the nodes of one level, which begin at `first`.
@@ -414,16 +400,15 @@ static int check_options(const dsc_ngram_options *o, dsc_error *err)
 int dsc_ngram_learn(dsc_language **out, dsc_corpus *c, const dsc_ngram_options *options,
                     dsc_error *err)
 {
-    void *p = NULL;
+    ngram *m;
     *out = NULL;
     int rc = check_options(options, err);
     if (!rc)
-        rc = dsc_alloc(&p, 1, sizeof(ngram), err);
+        rc = dsc_new(&m, 1, err);
     if (rc) {
         dsc_corpus_fini(c);
         return rc;
     }
-    ngram *m = p;
     m->held = *c;
     *c = (dsc_corpus){0};
     m->order = options->order;

@@ -137,11 +137,9 @@ static int draft_score(dsc_model *base, const dsc_draft *d, dsc_error *err)
 {
     static const dsc_rollout_place nowhere = {-1, 0};
     dsc_model_trace *m = (dsc_model_trace *)base;
-    void *p = m->place;
     int rc = score(base, d, err);
     if (!rc)
-        rc = dsc_grow(&p, &m->place_capacity, d->count, sizeof *m->place, err);
-    m->place = p;
+        rc = dsc_resize(&m->place, &m->place_capacity, d->count, err);
     for (size_t j = 0; j < d->count && !rc; j++) {
         const dsc_rollout_place above = place_of(m, d->parent[j]);
         if (m->depth[j] >= 0 && m->head == 0)

@@ -50,34 +50,14 @@ static float log_mass(double p)
 static int grow_position(record *r, int64_t position, dsc_error *err)
 {
     size_t need = (size_t)position + 1;
-    void *argmax = r->argmax, *entropy = r->entropy, *logp = r->logp, *tail = r->tail,
-         *offset = r->offset;
-    int rc = dsc_grow(&argmax, &r->argmax_capacity, need, sizeof *r->argmax, err);
+    int rc = dsc_resize(&r->argmax, &r->argmax_capacity, need, err);
     if (!rc)
-        rc = dsc_grow(&entropy, &r->entropy_capacity, need, sizeof *r->entropy, err);
+        rc = dsc_resize(&r->entropy, &r->entropy_capacity, need, err);
     if (!rc)
-        rc = dsc_grow(&logp, &r->logp_capacity, need, sizeof *r->logp, err);
+        rc = dsc_resize(&r->logp, &r->logp_capacity, need, err);
     if (!rc)
-        rc = dsc_grow(&tail, &r->tail_capacity, need, sizeof *r->tail, err);
-    if (!rc)
-        rc = dsc_grow(&offset, &r->offset_capacity, need + 1, sizeof *r->offset, err);
-    r->argmax = argmax;
-    r->entropy = entropy;
-    r->logp = logp;
-    r->tail = tail;
-    r->offset = offset;
-    return rc;
-}
-
-static int grow_row(record *r, size_t need, dsc_error *err)
-{
-    void *token = r->token, *row = r->row;
-    int rc = dsc_grow(&token, &r->token_capacity, need, sizeof *r->token, err);
-    if (!rc)
-        rc = dsc_grow(&row, &r->row_capacity, need, sizeof *r->row, err);
-    r->token = token;
-    r->row = row;
-    return rc;
+        rc = dsc_resize(&r->tail, &r->tail_capacity, need, err);
+    return rc ? rc : dsc_resize(&r->offset, &r->offset_capacity, need + 1, err);
 }
 
 // Logarithms dominate the cost, and all tokens that never occurred share one probability.
@@ -132,7 +112,9 @@ static int add_row(synthesis *s, record *r, int64_t position, dsc_error *err)
     double tail = 0;
     if (s->kind == DSC_ROWS_LISTED)
         n = find_top(r->dist, vocab, s->top, s->top_p, (size_t)s->o->rows, &tail);
-    int rc = grow_row(r, r->listed + n, err);
+    int rc = dsc_resize(&r->token, &r->token_capacity, r->listed + n, err);
+    if (!rc)
+        rc = dsc_resize(&r->row, &r->row_capacity, r->listed + n, err);
     if (rc)
         return rc;
     for (size_t i = 0; i < n; i++) {
@@ -272,7 +254,7 @@ static int init(synthesis *s, dsc_error *err)
     if (!rc)
         rc = dsc_new(&s->top_p, rows, err);
     for (int side = 0; side < DSC_SIDES && !rc; side++)
-        rc = dsc_alloc(&s->record[side].dist, vocab, sizeof(double), err);
+        rc = dsc_new(&s->record[side].dist, vocab, err);
     return rc;
 }
 

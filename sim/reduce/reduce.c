@@ -321,7 +321,7 @@ static int start_workers(reduction *r, dsc_error *err)
         w->failed = -1;
         for (int side = 0; side < DSC_SIDES && !rc; side++)
             if (r->info->rows[side] == DSC_ROWS_LISTED)
-                rc = dsc_alloc(&w->dist[side], vocab, sizeof(float), err);
+                rc = dsc_new(&w->dist[side], vocab, err);
         if (!rc)
             rc = dsc_sufficient_work_new(&w->work, err);
     }

@@ -74,13 +74,11 @@ int dsc_grid_configs(const dsc_grid *g, size_t first, size_t count, dsc_config *
 
 int dsc_grids_add(dsc_grids *all, dsc_grid *g, dsc_error *err)
 {
-    void *p = all->grid;
     int rc = DSC_OK;
     if (g->total > DSC_MAX_GRID - all->total)
         rc = dsc_fail(err, DSC_EUSAGE, "the grids have more than %d configurations", DSC_MAX_GRID);
     if (!rc)
-        rc = dsc_grow(&p, &all->capacity, all->count + 1, sizeof *all->grid, err);
-    all->grid = p;
+        rc = dsc_resize(&all->grid, &all->capacity, all->count + 1, err);
     if (rc) {
         dsc_grid_fini(g);
         return rc;

@@ -25,10 +25,9 @@ int dsc_sweep_choose(const dsc_trace *trace, const dsc_grid *grid, const dsc_swe
 
 static int columns(dsc_table *t, const dsc_grids *grids, int parts, dsc_error *err)
 {
-    void *mem;
+    const dsc_drafter_type **drafter;
     size_t count = 0;
-    int rc = dsc_alloc(&mem, grids->count, sizeof(const dsc_drafter_type *), err);
-    const dsc_drafter_type **drafter = mem;
+    int rc = dsc_new(&drafter, grids->count, err);
     for (size_t i = 0; i < grids->count && !rc; i++) {
         size_t known = 0; // already there with another rule
         while (known < count && drafter[known] != grids->grid[i].drafter)
@@ -91,9 +90,8 @@ int dsc_sweep_rows(const dsc_grids *grids, size_t first, size_t count, const dsc
 int dsc_sweep_run(const dsc_trace *trace, const dsc_grids *grids, size_t first, size_t count,
                   const dsc_run_options *options, dsc_sweep_sink *sink, void *user, dsc_error *err)
 {
-    void *mem;
-    int rc = dsc_alloc(&mem, count, sizeof(dsc_config), err);
-    dsc_config *config = mem;
+    dsc_config *config;
+    int rc = dsc_new(&config, count, err);
     for (size_t end = first + count; first < end && !rc;) {
         size_t base, n;
         const dsc_grid *grid = dsc_grids_find(grids, first, &base);

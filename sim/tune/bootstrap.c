@@ -127,18 +127,17 @@ static void compare_rows(const dsc_resampling *how, const dsc_ratio *row, size_t
 int dsc_bootstrap_ratios(const dsc_resampling *how, const dsc_ratio *row, size_t rows,
                          const dsc_ratio *reference, dsc_ratio_interval *out, dsc_error *err)
 {
-    void *memory = NULL, *compared = NULL;
+    double *memory = NULL, *ratio;
     size_t tiles = (rows + TILE - 1) / TILE;
     int threads = tiles < (size_t)how->threads ? (int)tiles : how->threads;
     for (size_t i = 0; i < rows; i++)
         out[i] = (dsc_ratio_interval){NAN, NAN, NAN, NAN};
     if (how->requests < 2 || !rows)
         return DSC_OK;
-    int rc = dsc_alloc(&compared, (size_t)how->resamples, sizeof(double), err);
+    int rc = dsc_new(&ratio, (size_t)how->resamples, err);
     if (!rc)
-        rc = dsc_alloc(&memory, (size_t)threads * tile_doubles(how), sizeof(double), err);
+        rc = dsc_new(&memory, (size_t)threads * tile_doubles(how), err);
     if (!rc) {
-        double *ratio = compared;
         tile t = tile_at(how, memory);
         sum_rows(how, reference, 1, &t);
         for (int r = 0; r < how->resamples; r++)
@@ -146,7 +145,7 @@ int dsc_bootstrap_ratios(const dsc_resampling *how, const dsc_ratio *row, size_t
         compare_rows(how, row, rows, ratio, memory, threads, out);
     }
     free(memory);
-    free(compared);
+    free(ratio);
     return rc;
 }
 

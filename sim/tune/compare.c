@@ -56,17 +56,15 @@ static void judge(dsc_comparison *c, double variance)
 int dsc_compare_ratios(const dsc_resampling *how, const dsc_ratio *predicted,
                        const dsc_ratio *measured, dsc_comparison *out, dsc_error *err)
 {
-    double sum = 0, squares = 0, n = 0;
-    void *mem = NULL;
+    double sum = 0, squares = 0, n = 0, *weight;
     *out = (dsc_comparison){dsc_ratio_value(predicted, how->request, how->requests),
                             dsc_ratio_value(measured, how->request, how->requests), 0, NAN, NAN};
     out->error = out->predicted - out->measured;
     if (how->requests < 2 || isnan(out->error))
         return DSC_OK;
-    int rc = dsc_alloc(&mem, 4 * how->requests, sizeof(double), err);
+    int rc = dsc_new(&weight, 4 * how->requests, err);
     if (rc)
         return rc;
-    double *weight = mem;
     for (int r = 0; r < how->resamples; r += 4) {
         draw_weights(how, r, weight);
         for (size_t j = 0; j < 4; j++) {
@@ -80,7 +78,7 @@ int dsc_compare_ratios(const dsc_resampling *how, const dsc_ratio *predicted,
             n++;
         }
     }
-    free(mem);
+    free(weight);
     judge(out, n > 1 ? (squares - sum * sum / n) / (n - 1) : (double)NAN);
     return DSC_OK;
 }
@@ -122,14 +120,12 @@ static double largest(const double *x, const double *center, size_t length)
 int dsc_compare_dists(const dsc_resampling *how, const double *predicted, const double *measured,
                       size_t length, dsc_comparison *out, dsc_error *err)
 {
-    double squares = 0, n = 0;
-    void *mem = NULL;
+    double squares = 0, n = 0, *weight;
     *out = (dsc_comparison){NAN, 0, NAN, NAN, NAN};
-    int rc = dsc_alloc(&mem, 4 * how->requests + 4 * length, sizeof(double), err);
+    int rc = dsc_new(&weight, 4 * how->requests + 4 * length, err);
     if (rc)
         return rc;
-    double *weight = mem, *room = weight + 4 * how->requests, *all = room + 2 * length,
-           *one = all + length;
+    double *room = weight + 4 * how->requests, *all = room + 2 * length, *one = all + length;
     if (differences(how, predicted, measured, length, NULL, room, all))
         out->predicted = out->error = largest(all, NULL, length);
     for (int r = 0; r < how->resamples && how->requests > 1 && !isnan(out->error); r += 4) {
@@ -143,7 +139,7 @@ int dsc_compare_dists(const dsc_resampling *how, const double *predicted, const 
             n++;
         }
     }
-    free(mem);
+    free(weight);
     if (n > 1) {
         out->measured = 1; // the scale of a share, for the bound on relative errors
         judge(out, squares / n);
