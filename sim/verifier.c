@@ -51,11 +51,7 @@ void dsc_verify_room_fini(dsc_verify_room *r)
     free(r->draft_of);
     free(r->target_of);
     free(r->residual_of);
-    free(r->live);
-    free(r->candidate);
-    free(r->token);
-    free(r->first);
-    free(r->sibling);
+    free(r->lists);
     dsc_rows_order_fini(&r->order);
     dsc_otm_sampler_free(r->otm);
     *r = (dsc_verify_room){0};

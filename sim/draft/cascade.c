@@ -72,19 +72,15 @@ static int begin(void *memory, const dsc_drafter_input *in, dsc_error *err)
                  .middle = looking_ahead(in->models->middle, in->models->target),
                  .draft = looking_ahead(in->models->draft, in->models->target)};
     s->models = (dsc_models){.target = &s->middle.base, .draft = &s->draft.base};
-    size_t n = (size_t)in->parameter[INNER] + 1;
+    const size_t n = (size_t)in->parameter[INNER] + 1;
     dsc_verdict *v = &s->verdict;
-    dsc_verify_room *r = &s->room;
-    int32_t **const array[] = {&v->token, &v->node,  &r->live,   &r->candidate,
-                               &r->token, &r->first, &r->sibling};
-    size_t *const capacity[] = {&v->token_capacity,     &v->node_capacity,  &r->live_capacity,
-                                &r->candidate_capacity, &r->token_capacity, &r->first_capacity,
-                                &r->sibling_capacity};
-    int rc = DSC_OK;
-    for (size_t i = 0; i < sizeof array / sizeof *array && !rc; i++) {
-        rc = dsc_arena_new(in->arena, array[i], n, err);
-        *capacity[i] = n;
-    }
+    int rc = dsc_arena_new(in->arena, &v->token, n, err);
+    if (!rc)
+        rc = dsc_arena_new(in->arena, &v->node, n, err);
+    if (!rc)
+        rc = dsc_arena_new(in->arena, &s->room.lists, DSC_VERIFY_LISTS * n, err);
+    v->token_capacity = v->node_capacity = n;
+    s->room.lists_capacity = DSC_VERIFY_LISTS * n;
     return rc;
 }
 

@@ -50,19 +50,15 @@ static size_t find_candidates(dsc_tree_verify *w)
 int dsc_tree_verify_begin(dsc_tree_verify *w, const dsc_verify_input *in, dsc_error *err)
 {
     dsc_verify_room *r = in->room;
-    size_t n = in->draft->proposed + 1;
+    int32_t **const list[DSC_VERIFY_LISTS] = {&r->live, &r->candidate, &r->token, &r->first,
+                                              &r->sibling};
+    const size_t n = in->draft->proposed + 1;
     *w = (dsc_tree_verify){.draft = in->draft, .room = r, .live = 1};
-    int rc = dsc_resize(&r->first, &r->first_capacity, n, err);
-    if (!rc)
-        rc = dsc_resize(&r->sibling, &r->sibling_capacity, n, err);
-    if (!rc)
-        rc = dsc_resize(&r->live, &r->live_capacity, n, err);
-    if (!rc)
-        rc = dsc_resize(&r->candidate, &r->candidate_capacity, n, err);
-    if (!rc)
-        rc = dsc_resize(&r->token, &r->token_capacity, n, err);
+    int rc = dsc_resize(&r->lists, &r->lists_capacity, DSC_VERIFY_LISTS * n, err);
     if (rc)
         return rc;
+    for (size_t i = 0; i < DSC_VERIFY_LISTS; i++)
+        *list[i] = r->lists + i * n;
     link_children(r, in->draft);
     r->live[0] = -1;
     find_candidates(w);
