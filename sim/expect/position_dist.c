@@ -23,7 +23,8 @@ int dsc_position_source_find(dsc_position_source *out, const dsc_trace_info *inf
 {
     const char *column = rule->replay_dist->column;
     bool logp = info->has_draft_logp && info->has_target_logp;
-    bool recorded = rule->replay_dist->recorded(info) && logp;
+    const bool *has = (const bool *)((const char *)info + rule->replay_dist->recorded);
+    bool recorded = *has && logp;
     *out = (dsc_position_source){.rule = rule,
                                  .drafts = drafts,
                                  .recorded = recorded && info->statistics_k >= drafts,

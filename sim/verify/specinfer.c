@@ -133,11 +133,6 @@ static int verify(const dsc_verify_input *in, dsc_verdict *out, dsc_error *err)
 
 // --- replay of a recorded output -----------------------------------------------------------------
 
-static bool recorded(const dsc_trace_info *info)
-{
-    return info->has_specinfer;
-}
-
 // The curve is recorded as c, and W(c_i) = c_{i+1} - c_i. What the last round leaves does not
 // affect the rounds before it.
 static void from_statistics(const dsc_sufficient *s, int64_t position, int most,
@@ -177,7 +172,8 @@ static int from_rows(dsc_position_room *room, size_t vocab, const double y[DSC_S
     return rc;
 }
 
-static const dsc_replay_dist replay = {"specinfer", recorded, from_statistics, from_rows};
+static const dsc_replay_dist replay = {"specinfer", offsetof(dsc_trace_info, has_specinfer),
+                                       from_statistics, from_rows};
 
 const dsc_verifier_type dsc_verifier_specinfer = {
     .name = "specinfer",
