@@ -126,8 +126,7 @@ typedef struct sweep {
     int64_t output_tokens;
 } sweep;
 
-// Returns whether the rows belong to this sweep: all comments but the command are the same.
-static bool same_sweep(const dsc_table *a, const dsc_table *b)
+bool dsc_sweep_same(const dsc_table *a, const dsc_table *b)
 {
     bool same = a->columns == b->columns && a->comments == b->comments;
     for (size_t c = 0; same && c < a->columns; c++)
@@ -148,7 +147,8 @@ static int take_up(sweep *s, const dsc_table *head, dsc_error *err)
         return rc;
     rc = dsc_table_read(&old, s->file.part, err);
     size_t each = s->options->batches ? s->options->batches : 1, over = 0;
-    bool same = !rc && old.rows <= each * s->grids->total && (!old.rows || same_sweep(&old, head));
+    bool same =
+        !rc && old.rows <= each * s->grids->total && (!old.rows || dsc_sweep_same(&old, head));
     if (same)
         s->done = old.rows / each;
     if (!rc) {

@@ -50,12 +50,7 @@ static bool same_head(const shard *s, const dsc_table *comments, const dsc_shard
     char ours[DSC_SPLIT_TEXT], theirs[DSC_SPLIT_TEXT];
     dsc_split_text(&s->split, ours);
     dsc_split_text(&r->split, theirs);
-    bool same = strcmp(ours, theirs) == 0 && comments->comments == r->head.comments;
-    for (size_t i = 0; same && i < comments->comments; i++)
-        same = strcmp(comments->key[i], r->head.key[i]) == 0 &&
-               (strcmp(comments->key[i], "command") == 0 ||
-                strcmp(comments->value[i], r->head.value[i]) == 0);
-    return same;
+    return strcmp(ours, theirs) == 0 && dsc_sweep_same(comments, &r->head);
 }
 
 // Skips the cells that are complete; *length: where the last one ends.
