@@ -4,6 +4,7 @@
 // column. The second computes the columns, positions in parallel.
 #include "sim/reduce/reduce.h"
 
+#include "base/threads.h"
 #include "sim/reduce/reduce_columns.h"
 #include "traces/trace/trace_copy.h"
 
@@ -11,14 +12,6 @@
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
-#ifdef _OPENMP
-#include <omp.h>
-#else
-static int omp_get_thread_num(void)
-{
-    return 0;
-}
-#endif
 
 static const char *const side_name[DSC_SIDES] = {"draft", "target"};
 
