@@ -6,18 +6,10 @@
 
 #include "base/rng.h"
 #include "base/statistics.h"
+#include "base/threads.h"
 
 #include <math.h>
 #include <stdlib.h>
-
-#ifdef _OPENMP
-#include <omp.h>
-#else
-static int omp_get_thread_num(void)
-{
-    return 0;
-}
-#endif
 
 enum { TILE = 64, BLOCK = 16 }; // rows of a tile; requests whose weights are in memory at a time
 
@@ -149,12 +141,14 @@ int dsc_bootstrap_ratios(const dsc_resampling *how, const dsc_ratio *row, size_t
     return rc;
 }
 
-double dsc_ratio_value(const dsc_ratio *row, const int64_t *request, size_t requests)
+double dsc_ratio_value(const dsc_ratio *row, const int64_t *request, size_t requests,
+                       const double *weight)
 {
     double top = 0, bottom = 0;
     for (size_t i = 0; i < requests; i++) {
-        top += row->top[request[i]];
-        bottom += row->bottom[request[i]];
+        const double w = weight ? weight[i] : 1;
+        top += w * row->top[request[i]];
+        bottom += w * row->bottom[request[i]];
     }
     return quotient(top, bottom);
 }

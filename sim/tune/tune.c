@@ -148,7 +148,7 @@ static double objective(const dsc_tune *t, const dsc_trial *x, size_t price, con
                         size_t requests)
 {
     size_t at = price * (size_t)t->options.requests;
-    return dsc_ratio_value(&(dsc_ratio){x->top + at, x->bottom + at}, request, requests);
+    return dsc_ratio_value(&(dsc_ratio){x->top + at, x->bottom + at}, request, requests, NULL);
 }
 
 // --- running them ------------------------------------------------------------------------------
