@@ -30,7 +30,7 @@ enum {
 typedef struct dsc_drafter_type dsc_drafter_type;
 
 // A method with the values of its options, option by option in the order of its table. Use
-// dsc_config_init, dsc_config_set and dsc_config_get_*; methods read the arrays.
+// dsc_config_init and dsc_config_set; methods read the arrays.
 typedef struct dsc_config {
     const dsc_drafter_type *drafter;
     int64_t parameter[DSC_MAX_PARAMETERS]; // INT values and CHOICE indices
@@ -175,15 +175,6 @@ DSC_API void dsc_config_init(dsc_config *config, const dsc_drafter_type *drafter
 // option and its range or the nearest name: *config is unchanged. After success the configuration
 // has to be prepared (again).
 DSC_API int dsc_config_set(dsc_config *config, const char *name, const char *text, dsc_error *err);
-// The value of an INT option, or the index of a CHOICE option. DSC_EUSAGE: there is no such option.
-DSC_API int dsc_config_get_int(const dsc_config *config, const char *name, int64_t *out,
-                               dsc_error *err);
-// The value of a REAL option.
-DSC_API int dsc_config_get_real(const dsc_config *config, const char *name, double *out,
-                                dsc_error *err);
-// The value of a TEXT option, or NULL: it has none.
-DSC_API int dsc_config_get_text(const dsc_config *config, const char *name, const char **out,
-                                dsc_error *err);
 // DSC_EUSAGE: there is no method, or a value is outside the range of its option.
 DSC_API int dsc_config_check(const dsc_config *config, dsc_error *err);
 // Checks the configuration and runs the method's `prepare`. dsc_run needs it; dsc_config_fini frees
