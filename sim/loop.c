@@ -10,6 +10,7 @@ void dsc_loop_fini(dsc_loop *loop)
     dsc_draft_fini(&loop->draft);
     dsc_verdict_fini(&loop->verdict);
     dsc_verify_room_fini(&loop->room);
+    dsc_arena_fini(&loop->arena);
 }
 
 // --- compatibility
@@ -191,6 +192,7 @@ int dsc_loop_run(dsc_loop *loop, const dsc_loop_input *in, dsc_counts *counts, d
     if (!rc)
         rc = dsc_loop_begin(state, &input, err);
     counts->requests++;
+    loop->room.arena = &loop->arena;
     for (int64_t i = 0; !rc && !in->models->target->ended; i++) {
         int64_t context = in->request->prompt.count + in->models->target->length;
         rc = step(loop, in, state, err);

@@ -11,6 +11,7 @@ typedef struct dsc_loop {
     dsc_draft draft;
     dsc_verdict verdict;
     dsc_verify_room room;
+    dsc_arena arena; // of the room
 } dsc_loop;
 
 void dsc_loop_fini(dsc_loop *loop);

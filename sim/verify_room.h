@@ -9,8 +9,9 @@
 
 enum { DSC_VERIFY_LISTS = 5 }; // of nodes, each as long as the draft and one more
 
-// Zero-initialize; dsc_verify_room_fini frees.
+// Zero but for the arena; dsc_verify_room_fini frees all else.
 struct dsc_verify_room {
+    dsc_arena *arena;                  // of all arrays below, which grow
     double *draft, *target, *residual; // [vocab] rows of probabilities
     size_t draft_capacity, target_capacity, residual_capacity;
     double *draft_of, *target_of, *residual_of; // [candidates] probabilities; residual masses

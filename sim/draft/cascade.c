@@ -64,11 +64,12 @@ static ahead_model looking_ahead(dsc_model *of, const dsc_model *target)
                          .of = of};
 }
 
-// Verdict and room have the size of the largest round, so that they never grow out of the arena.
+// The verdict has the size of the largest round, so that it never grows out of the arena.
 static int begin(void *memory, const dsc_drafter_input *in, dsc_error *err)
 {
     state *s = memory;
     *s = (state){.in = *in,
+                 .room = {.arena = in->arena},
                  .middle = looking_ahead(in->models->middle, in->models->target),
                  .draft = looking_ahead(in->models->draft, in->models->target)};
     s->models = (dsc_models){.target = &s->middle.base, .draft = &s->draft.base};
@@ -77,31 +78,8 @@ static int begin(void *memory, const dsc_drafter_input *in, dsc_error *err)
     int rc = dsc_arena_new(in->arena, &v->token, n, err);
     if (!rc)
         rc = dsc_arena_new(in->arena, &v->node, n, err);
-    if (!rc)
-        rc = dsc_arena_new(in->arena, &s->room.lists, DSC_VERIFY_LISTS * n, err);
     v->token_capacity = v->node_capacity = n;
-    s->room.lists_capacity = DSC_VERIFY_LISTS * n;
     return rc;
-}
-
-// The room's rows, once there is a vocabulary.
-static int make_rows(state *s, dsc_error *err)
-{
-    dsc_verify_room *r = &s->room;
-    dsc_model *m = s->in.models->middle;
-    dsc_dist dist;
-    if (r->target || s->in.kind == DSC_DRAFT_TOPK)
-        return DSC_OK;
-    int rc = m->type->dist(m, -1, &dist, err);
-    size_t vocab = rc ? 0 : (size_t)dist.vocab_size;
-    if (!rc)
-        rc = dsc_arena_new(s->in.arena, &r->target, 3 * vocab, err);
-    if (rc)
-        return rc;
-    r->draft = r->target + vocab;
-    r->residual = r->draft + vocab;
-    r->target_capacity = r->draft_capacity = r->residual_capacity = vocab;
-    return DSC_OK;
 }
 
 // Appends at most `most` tokens of the draft model and scores them with the middle model.
@@ -176,8 +154,6 @@ static int propose(void *memory, const int32_t *output, int64_t length, dsc_draf
             most - 1 - (int64_t)draft->count; // in addition to the middle model's own token
         s->middle.ahead = s->draft.ahead = (int32_t)draft->count;
         rc = inner_draft(s, length, inner < room ? inner : room, &draws, draft, err);
-        if (!rc)
-            rc = make_rows(s, err);
         if (!rc)
             rc = inner_step(s, length, draft, err);
         if (!rc)

@@ -106,7 +106,8 @@ static int accepted(remains *r, dsc_position *at)
 static int choose(dsc_position *at, int *chosen, int32_t *token, dsc_error *err)
 {
     dsc_verify_room *room = at->in->room;
-    int rc = dsc_resize(&room->residual_of, &room->residual_of_capacity, (size_t)at->count, err);
+    int rc = dsc_arena_resize(room->arena, &room->residual_of, &room->residual_of_capacity,
+                              (size_t)at->count, err);
     if (rc)
         return rc;
     const remains whole = {.sum = 1, .untried = 1, .token = at->token, .own = room->residual_of};

@@ -457,13 +457,15 @@ static void greedy_rule_verifies_trees(void **state)
     assert_ok(dsc_draft_append_chain(&d, 2, x, 2, &e), e);  // nodes 4 5: under 4, 5 6
     assert_ok(m.base.type->score(&m.base, &d, &e), e);
     const dsc_models models = {.target = &m.base};
-    dsc_verify_room room = {0};
+    dsc_arena arena = {0};
+    dsc_verify_room room = {.arena = &arena};
     const dsc_verify_input in = {&models, &d, 0, 0, &room};
     assert_ok(dsc_verifier_greedy.verify(&in, &v, &e), e);
     assert_int_equal(v.accepted, 3);
     static const int32_t path[] = {2, 4, 5};
     assert_memory_equal(v.node, path, sizeof path);
     dsc_verify_room_fini(&room);
+    dsc_arena_fini(&arena);
     assert_memory_equal(v.token, output, sizeof output);
     dsc_draft_fini(&d);
     dsc_verdict_fini(&v);
