@@ -142,7 +142,7 @@ static int take_up(sweep *s, const dsc_table *head, dsc_error *err)
 {
     long length;
     dsc_table old;
-    int rc = dsc_part_file_cut_line(&s->file, &length, err);
+    int rc = dsc_part_file_cut_lines(&s->file, 0, &length, err);
     if (rc || length == 0)
         return rc;
     rc = dsc_table_read(&old, s->file.part, err);
@@ -163,7 +163,7 @@ static int take_up(sweep *s, const dsc_table *head, dsc_error *err)
     if (s->done == 0) // no row: the head is written again
         return dsc_part_file_cut(&s->file, 0, err);
     if (over) // some batch sizes of a configuration
-        rc = dsc_part_file_cut_lines(&s->file, over, err);
+        rc = dsc_part_file_cut_lines(&s->file, over, &length, err);
     if (rc)
         return rc;
     if (s->options->resumed)

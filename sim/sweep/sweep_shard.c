@@ -80,7 +80,7 @@ static int take_up(shard *s, const dsc_table *comments, bool *fresh, dsc_error *
     dsc_shard_reader r = {0};
     int64_t cells = 0;
     long length;
-    int rc = dsc_part_file_cut_line(&s->file, &length, err);
+    int rc = dsc_part_file_cut_lines(&s->file, 0, &length, err);
     *fresh = length == 0;
     if (rc || *fresh)
         return rc;
