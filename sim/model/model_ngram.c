@@ -162,11 +162,13 @@ typedef struct learner {
     double *most;     // [nodes] probability of its most probable token
     size_t parent_capacity, most_capacity;
     double mix;
+    dsc_arena arena; // of all but the text
 } learner;
 
 static int grow_node(ngram *m, learner *l, uint32_t parent, dsc_error *err)
 {
-    int rc = dsc_resize(&l->parent, &l->parent_capacity, (size_t)m->nodes + 1, err);
+    int rc =
+        dsc_arena_resize(&l->arena, &l->parent, &l->parent_capacity, (size_t)m->nodes + 1, err);
     if (!rc)
         l->parent[m->nodes++] = parent;
     return rc;
@@ -257,7 +259,7 @@ static int grow_level(ngram *m, learner *l, size_t entries, dsc_error *err)
     if (!rc)
         rc = dsc_resize(&m->best, &m->best_capacity, nodes, err);
     if (!rc)
-        rc = dsc_resize(&l->most, &l->most_capacity, nodes, err);
+        rc = dsc_arena_resize(&l->arena, &l->most, &l->most_capacity, nodes, err);
     if (!rc)
         rc = dsc_resize(&m->token, &m->token_capacity, entries, err);
     if (!rc)
@@ -317,34 +319,25 @@ static int collect(learner *l, const dsc_corpus *c, const dsc_ngram_options *o, 
             err, DSC_EUSAGE,
             "%zu tokens in n-grams of up to %d tokens exceed the limit of 2^32 - 1 n-grams", total,
             o->order);
-    int rc = dsc_new(&l->at, total, err);
+    int rc = dsc_arena_new(&l->arena, &l->at, total, err);
     if (!rc)
-        rc = dsc_new(&l->node, total, err);
+        rc = dsc_arena_new(&l->arena, &l->node, total, err);
     if (!rc)
-        rc = dsc_new(&l->hash, total, err);
+        rc = dsc_arena_new(&l->arena, &l->hash, total, err);
     if (!rc)
-        rc = dsc_new(&l->key, total, err);
+        rc = dsc_arena_new(&l->arena, &l->key, total, err);
     if (!rc)
-        rc = dsc_new(&l->scratch, total, err);
+        rc = dsc_arena_new(&l->arena, &l->scratch, total, err);
     if (rc)
         return rc;
     l->text = c->token;
     l->mix = o->mix;
+    memset(l->node, 0, total * sizeof *l->node); // the empty context
+    memset(l->hash, 0, total * sizeof *l->hash);
     for (int64_t i = 0; i < c->count; i++)
         for (int64_t t = c->start[i] + 2; !is_held(i, o->hold) && t < c->start[i + 1]; t++)
             l->at[l->count++] = (uint32_t)t;
     return DSC_OK;
-}
-
-static void learner_fini(learner *l)
-{
-    free(l->at);
-    free(l->node);
-    free(l->hash);
-    free(l->key);
-    free(l->scratch);
-    free(l->parent);
-    free(l->most);
 }
 
 // Frees the training sequences.
@@ -379,7 +372,7 @@ static int learn(ngram *m, const dsc_ngram_options *o, dsc_error *err)
         if (!rc)
             rc = add_lists(m, &l, first, entries, err);
     }
-    learner_fini(&l);
+    dsc_arena_fini(&l.arena);
     if (!rc)
         keep_held(&m->held, o->hold);
     return rc;

@@ -26,6 +26,7 @@ typedef struct record {
     size_t argmax_capacity, entropy_capacity, logp_capacity, tail_capacity, offset_capacity,
         token_capacity, row_capacity;
     size_t listed;
+    dsc_arena arena; // of all but listed tokens and rows
 } record;
 
 typedef struct synthesis {
@@ -34,7 +35,7 @@ typedef struct synthesis {
     bool has[DSC_SIDES];
     dsc_rows_kind kind;
     int32_t *top;   // [rows] tokens of the current row, most probable first
-    double *top_p;  // [rows]
+    double *rest;   // [vocab_size] probabilities of the other tokens
     dsc_draft none; // an empty draft: every token is a step
     dsc_dist dist;  // the target's at the current position
 } synthesis;
@@ -50,14 +51,14 @@ static float log_mass(double p)
 static int grow_position(record *r, int64_t position, dsc_error *err)
 {
     size_t need = (size_t)position + 1;
-    int rc = dsc_resize(&r->argmax, &r->argmax_capacity, need, err);
+    int rc = dsc_arena_resize(&r->arena, &r->argmax, &r->argmax_capacity, need, err);
     if (!rc)
-        rc = dsc_resize(&r->entropy, &r->entropy_capacity, need, err);
+        rc = dsc_arena_resize(&r->arena, &r->entropy, &r->entropy_capacity, need, err);
     if (!rc)
-        rc = dsc_resize(&r->logp, &r->logp_capacity, need, err);
+        rc = dsc_arena_resize(&r->arena, &r->logp, &r->logp_capacity, need, err);
     if (!rc)
-        rc = dsc_resize(&r->tail, &r->tail_capacity, need, err);
-    return rc ? rc : dsc_resize(&r->offset, &r->offset_capacity, need + 1, err);
+        rc = dsc_arena_resize(&r->arena, &r->tail, &r->tail_capacity, need, err);
+    return rc ? rc : dsc_arena_resize(&r->arena, &r->offset, &r->offset_capacity, need + 1, err);
 }
 
 // Logarithms dominate the cost, and all tokens that never occurred share one probability.
@@ -78,49 +79,33 @@ static void describe(record *r, int32_t vocab, int64_t position)
     r->entropy[position] = (float)fmax(entropy, 0);
 }
 
-// The most probable tokens of dist[vocab] with positive probability, in descending order, equal
-// ones by ascending id. Returns their number, and in *tail the mass of the other tokens.
-static size_t find_top(const double *dist, int32_t vocab, int32_t *top, double *top_p, size_t most,
-                       double *tail)
+// Finds the most probable tokens of the distribution, and in *tail the mass of the other tokens.
+static size_t find_top(synthesis *s, double *tail)
 {
-    size_t n = 0;
+    const size_t n = dsc_dist_top(&s->dist, (size_t)s->o->rows, s->rest, s->top);
     *tail = 0;
-    for (int32_t x = 0; x < vocab; x++) {
-        if (!(dist[x] > 0))
-            continue;
-        if (n == most && !(dist[x] > top_p[n - 1])) {
-            *tail += dist[x];
-            continue;
-        }
-        if (n == most)
-            *tail += top_p[--n];
-        size_t i = n++;
-        for (; i > 0 && top_p[i - 1] < dist[x]; i--) {
-            top_p[i] = top_p[i - 1];
-            top[i] = top[i - 1];
-        }
-        top_p[i] = dist[x];
-        top[i] = x;
-    }
+    for (size_t i = 0; i < n; i++)
+        s->rest[s->top[i]] = 0;
+    for (int32_t x = 0; x < s->dist.vocab_size; x++)
+        *tail += s->rest[x];
     return n;
 }
 
 static int add_row(synthesis *s, record *r, int64_t position, dsc_error *err)
 {
-    int32_t vocab = s->o->target->vocab_size;
-    size_t n = (size_t)vocab;
+    size_t n = (size_t)s->o->target->vocab_size;
     double tail = 0;
     if (s->kind == DSC_ROWS_LISTED)
-        n = find_top(r->dist, vocab, s->top, s->top_p, (size_t)s->o->rows, &tail);
+        n = find_top(s, &tail);
     int rc = dsc_resize(&r->token, &r->token_capacity, r->listed + n, err);
     if (!rc)
         rc = dsc_resize(&r->row, &r->row_capacity, r->listed + n, err);
     if (rc)
         return rc;
     for (size_t i = 0; i < n; i++) {
-        bool dense = s->kind == DSC_ROWS_DENSE;
-        r->token[r->listed + i] = dense ? (int32_t)i : s->top[i];
-        r->row[r->listed + i] = log_mass(dense ? r->dist[i] : s->top_p[i]);
+        const int32_t x = s->kind == DSC_ROWS_DENSE ? (int32_t)i : s->top[i];
+        r->token[r->listed + i] = x;
+        r->row[r->listed + i] = log_mass(r->dist[x]);
     }
     r->tail[position] = log_mass(tail);
     r->listed += n;
@@ -248,13 +233,13 @@ static int check(const dsc_synth *o, dsc_error *err)
 
 static int init(synthesis *s, dsc_error *err)
 {
-    size_t vocab = (size_t)s->o->target->vocab_size;
-    size_t rows = s->kind == DSC_ROWS_LISTED ? (size_t)s->o->rows : 0;
-    int rc = dsc_new(&s->top, rows, err);
+    const size_t vocab = (size_t)s->o->target->vocab_size;
+    dsc_arena *arena = &s->record[DSC_SIDE_TARGET].arena;
+    int rc = dsc_arena_new(arena, &s->top, (size_t)s->o->rows, err);
     if (!rc)
-        rc = dsc_new(&s->top_p, rows, err);
+        rc = dsc_arena_new(arena, &s->rest, vocab, err);
     for (int side = 0; side < DSC_SIDES && !rc; side++)
-        rc = dsc_new(&s->record[side].dist, vocab, err);
+        rc = dsc_arena_new(arena, &s->record[side].dist, vocab, err);
     return rc;
 }
 
@@ -263,17 +248,10 @@ static void fini(synthesis *s)
     for (int side = 0; side < DSC_SIDES; side++) {
         record *r = &s->record[side];
         dsc_model_synthetic_fini(&r->model);
-        free(r->dist);
-        free(r->argmax);
-        free(r->entropy);
-        free(r->logp);
-        free(r->tail);
-        free(r->offset);
+        dsc_arena_fini(&r->arena);
         free(r->token);
         free(r->row);
     }
-    free(s->top);
-    free(s->top_p);
 }
 
 static int open_writer(const synthesis *s, dsc_trace_writer **w, const char *path, dsc_error *err)
