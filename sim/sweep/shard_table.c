@@ -238,16 +238,12 @@ static int take_comment(dsc_shard_reader *r, char *text, dsc_error *err)
 
 static bool is_header(const char *line, size_t length)
 {
-    size_t at = 0;
-    for (size_t c = 0; c < COLUMNS; c++) {
-        size_t n = strlen(columns[c].name);
-        bool last = c + 1 == COLUMNS;
-        if (length - at < n || memcmp(line + at, columns[c].name, n) != 0 ||
-            (last ? length - at != n : length - at == n || line[at + n] != '\t'))
-            return false;
-        at += n + 1;
-    }
-    return true;
+    char header[256];
+    size_t n = 0;
+    for (size_t c = 0; c < COLUMNS; c++)
+        n +=
+            (size_t)snprintf(header + n, sizeof header - n, "%s%s", c ? "\t" : "", columns[c].name);
+    return length == n && memcmp(line, header, n) == 0;
 }
 
 static int read_head(dsc_shard_reader *r, dsc_error *err)

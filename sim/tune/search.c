@@ -154,11 +154,6 @@ static int one_axis(const dsc_search *s, double *value, dsc_search_result *out, 
 {
     bool *asked;
     size_t n = grid_points(s);
-    if (s->axes > 1)
-        return dsc_fail(err, DSC_EUSAGE,
-                        "golden section takes one parameter with several values, "
-                        "here are %zu: use coordinate search",
-                        s->axes);
     int rc = dsc_new(&asked, n, err);
     if (rc)
         return rc;
