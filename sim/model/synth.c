@@ -4,7 +4,6 @@
 
 #include "base/memory.h"
 #include "base/rng.h"
-#include "sim/model/workload.h"
 
 #include <inttypes.h>
 #include <math.h>
@@ -93,7 +92,7 @@ static size_t find_top(synthesis *s, double *tail)
 
 static int add_row(synthesis *s, record *r, int64_t position, dsc_error *err)
 {
-    size_t n = (size_t)s->o->target->vocab_size;
+    size_t n = (size_t)s->o->load.target->vocab_size;
     double tail = 0;
     if (s->kind == DSC_ROWS_LISTED)
         n = find_top(s, &tail);
@@ -142,13 +141,14 @@ static int look(synthesis *s, int64_t position, dsc_error *err)
 static int begin(synthesis *s, int64_t request, dsc_token_view *prompt, dsc_error *err)
 {
     const dsc_synth *o = s->o;
-    int rc = dsc_workload_prompt(o->target, request, o->prompt_tokens, prompt, err);
+    int rc = dsc_workload_prompt(o->load.target, request, o->load.prompt_tokens, prompt, err);
     for (int side = 0; side < DSC_SIDES && !rc; side++) {
         record *r = &s->record[side];
         if (!s->has[side])
             continue;
-        rc = dsc_model_synthetic_begin(&r->model, side == DSC_SIDE_TARGET ? o->target : o->draft,
-                                       *prompt, o->max_tokens, o->temperature, err);
+        rc = dsc_model_synthetic_begin(&r->model,
+                                       side == DSC_SIDE_TARGET ? o->load.target : o->load.draft,
+                                       *prompt, o->load.max_tokens, o->load.temperature, err);
         r->listed = 0;
         if (!rc)
             rc = grow_position(r, 0, err);
@@ -187,7 +187,7 @@ static dsc_rows rows_of(const synthesis *s, const record *r)
                       .token = r->token,
                       .logp = r->row,
                       .tail = r->tail,
-                      .vocab_size = s->o->target->vocab_size};
+                      .vocab_size = s->o->load.target->vocab_size};
 }
 
 static int write_request(synthesis *s, dsc_trace_writer *w, int64_t request, dsc_token_view prompt,
@@ -216,24 +216,9 @@ static int write_request(synthesis *s, dsc_trace_writer *w, int64_t request, dsc
 
 // --- all of them -------------------------------------------------------------------------------
 
-static int check(const dsc_synth *o, dsc_error *err)
-{
-    if (o->draft && o->draft->vocab_size != o->target->vocab_size)
-        return dsc_fail(err, DSC_EUSAGE,
-                        "the vocabularies differ: %" PRId32 " tokens of the target, %" PRId32
-                        " of the draft",
-                        o->target->vocab_size, o->draft->vocab_size);
-    if (o->requests < 1 || o->max_tokens < 1 || o->max_tokens > INT32_MAX || o->prompt_tokens < 1 ||
-        o->rows < 0)
-        return dsc_fail(err, DSC_EUSAGE,
-                        "requests, tokens of a prompt and of an output are 1 or more, rows are not "
-                        "negative");
-    return DSC_OK;
-}
-
 static int init(synthesis *s, dsc_error *err)
 {
-    const size_t vocab = (size_t)s->o->target->vocab_size;
+    const size_t vocab = (size_t)s->o->load.target->vocab_size;
     dsc_arena *arena = &s->record[DSC_SIDE_TARGET].arena;
     int rc = dsc_arena_new(arena, &s->top, (size_t)s->o->rows, err);
     if (!rc)
@@ -256,7 +241,7 @@ static void fini(synthesis *s)
 
 static int open_writer(const synthesis *s, dsc_trace_writer **w, const char *path, dsc_error *err)
 {
-    const dsc_language *target = s->o->target;
+    const dsc_language *target = s->o->load.target;
     dsc_trace_info info = {
         .tokenizer_name = target->tokenizer_name ? target->tokenizer_name : "none",
         .vocab_size = target->vocab_size,
@@ -280,14 +265,14 @@ static int run(synthesis *s, dsc_trace_writer *w, dsc_error *err)
 {
     const dsc_synth *o = s->o;
     int rc = DSC_OK;
-    for (int64_t request = 0; request < o->requests && !rc; request++) {
+    for (int64_t request = 0; request < o->load.requests && !rc; request++) {
         dsc_token_view prompt;
         rc = begin(s, request, &prompt, err);
         while (!rc && !s->record[DSC_SIDE_TARGET].model.base.ended)
             rc = emit(s, request, err);
         if (!rc)
             rc = write_request(s, w, request, prompt, err);
-        if (!rc && o->progress && o->progress(o->user, request + 1, o->requests))
+        if (!rc && o->progress && o->progress(o->user, request + 1, o->load.requests))
             rc = dsc_fail(err, DSC_EINTERRUPT,
                           "interrupted after %" PRId64 " requests: nothing was written",
                           request + 1);
@@ -297,14 +282,15 @@ static int run(synthesis *s, dsc_trace_writer *w, dsc_error *err)
 
 int dsc_synthesize(const dsc_synth *o, const char *path, dsc_error *err)
 {
-    synthesis s = {.o = o, .has = {[DSC_SIDE_DRAFT] = o->draft != NULL, [DSC_SIDE_TARGET] = true}};
+    synthesis s = {.o = o,
+                   .has = {[DSC_SIDE_DRAFT] = o->load.draft != NULL, [DSC_SIDE_TARGET] = true}};
     dsc_trace_writer *w = NULL;
-    int rc = check(o, err);
+    int rc = dsc_workload_check(&o->load, 0, err);
     if (rc)
         return rc;
-    s.kind = o->rows == 0                       ? DSC_ROWS_NONE
-             : o->rows >= o->target->vocab_size ? DSC_ROWS_DENSE
-                                                : DSC_ROWS_LISTED;
+    s.kind = o->rows == 0                            ? DSC_ROWS_NONE
+             : o->rows >= o->load.target->vocab_size ? DSC_ROWS_DENSE
+                                                     : DSC_ROWS_LISTED;
     rc = init(&s, err);
     if (!rc)
         rc = open_writer(&s, &w, path, err);

@@ -90,12 +90,12 @@ static void synthesize_and_check(const pair *p, int32_t rows, char hash[DSC_SHA2
     dsc_trace *t;
     dsc_shard *shard;
     int ends = 0;
-    dsc_synth o = {.target = p->target,
-                   .draft = p->draft,
-                   .requests = REQUESTS,
-                   .prompt_tokens = PROMPT,
-                   .max_tokens = MAX_TOKENS,
-                   .temperature = 1,
+    dsc_synth o = {.load.target = p->target,
+                   .load.draft = p->draft,
+                   .load.requests = REQUESTS,
+                   .load.prompt_tokens = PROMPT,
+                   .load.max_tokens = MAX_TOKENS,
+                   .load.temperature = 1,
                    .rows = rows,
                    .seed = SEED,
                    .force = true};
@@ -147,12 +147,12 @@ static void greedy_traces(void **state)
     dsc_shard *shard;
     dsc_request q;
     pair p = ngram_pair();
-    dsc_synth o = {.target = p.target,
-                   .draft = p.draft,
-                   .requests = 30,
-                   .prompt_tokens = 1000,
-                   .max_tokens = 12,
-                   .temperature = 0,
+    dsc_synth o = {.load.target = p.target,
+                   .load.draft = p.draft,
+                   .load.requests = 30,
+                   .load.prompt_tokens = 1000,
+                   .load.max_tokens = 12,
+                   .load.temperature = 0,
                    .rows = 2};
     assert_ok(dsc_synthesize(&o, in_scratch("g.dst"), &err), err);
     assert_int_equal(dsc_synthesize(&o, in_scratch("g.dst"), &err), DSC_EUSAGE); // exists
@@ -181,23 +181,26 @@ static void synth_refuses(void **state)
     dsc_error err;
     char spec[500];
     pair p = ngram_pair();
-    dsc_synth o = {
-        .target = p.target, .requests = 30, .prompt_tokens = 8, .max_tokens = 12, .temperature = 1};
+    dsc_synth o = {.load.target = p.target,
+                   .load.requests = 30,
+                   .load.prompt_tokens = 8,
+                   .load.max_tokens = 12,
+                   .load.temperature = 1};
     assert_ok(dsc_synthesize(&o, in_scratch("g.dst"), &err), err);
     snprintf(spec, sizeof spec, "ngram:%s,order=3,hold=0", in_scratch("g.dst"));
     dsc_language *again = make(spec, DSC_SIDE_TARGET), *iid = make("iid:0.5", DSC_SIDE_TARGET);
     assert_int_equal(again->vocab_size, 258);
     assert_int_equal(again->end_token, 257);
-    o.target = again;
+    o.load.target = again;
     assert_int_equal(dsc_synthesize(&o, in_scratch("h.dst"), &err), DSC_EUSAGE);
     assert_non_null(strstr(err.message, "hold=0"));
-    o.target = iid;
+    o.load.target = iid;
     assert_ok(dsc_synthesize(&o, in_scratch("i.dst"), &err), err); // has no prompts
-    o.draft = p.draft;
+    o.load.draft = p.draft;
     assert_int_equal(dsc_synthesize(&o, in_scratch("h.dst"), &err), DSC_EUSAGE);
     assert_non_null(strstr(err.message, "vocabularies"));
-    o.draft = NULL;
-    o.max_tokens = 0;
+    o.load.draft = NULL;
+    o.load.max_tokens = 0;
     assert_int_equal(dsc_synthesize(&o, in_scratch("h.dst"), &err), DSC_EUSAGE);
     assert_int_not_equal(access(in_scratch("h.dst"), F_OK), 0);
     dsc_language_free(again);
