@@ -188,5 +188,8 @@ int dsc_config_drafts(const dsc_config *config)
 {
     int32_t nodes[DSC_MAX_LEVELS + 1];
     const dsc_drafter_type *d = config->drafter;
-    return d->levels ? nodes[d->levels(config, nodes)] : d->drafts ? d->drafts(config) : 1;
+    const dsc_option *drafts = dsc_option_find(d->option, d->option_count, "num-drafts");
+    return d->levels ? nodes[d->levels(config, nodes)]
+           : drafts  ? (int)config->parameter[drafts - d->option]
+                     : 1;
 }

@@ -123,8 +123,6 @@ struct dsc_drafter_type {
     // The most tokens in the forward passes that the draft model and the middle model make for one
     // draft. NULL: the target's width.
     int64_t (*draft_width)(const dsc_config *config);
-    // The number of independent drafts. NULL: 1, or `levels`.
-    int (*drafts)(const dsc_config *config);
     // The number of levels of the draft tree, in [0, DSC_MAX_LEVELS], and the number of nodes of
     // each in nodes[0 .. levels], nodes[0] = 1. NULL: the draft is not such a tree.
     int (*levels)(const dsc_config *config, int32_t nodes[DSC_MAX_LEVELS + 1]);
@@ -186,7 +184,7 @@ DSC_API void dsc_config_fini(dsc_config *config);
 // Limits of a prepared configuration. `limit`: the most draft tokens that a step can accept.
 // `width`: the most tokens in a forward pass of the target. `draft_width`: the most tokens in the
 // draft model's passes for one draft. `drafts`: the most drafts at one position (in a tree, the
-// nodes of its deepest level).
+// nodes of its deepest level; else the value of the option num-drafts, or 1).
 DSC_API int64_t dsc_config_limit(const dsc_config *config);
 DSC_API int64_t dsc_config_width(const dsc_config *config);
 DSC_API int64_t dsc_config_draft_width(const dsc_config *config);

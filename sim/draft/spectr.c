@@ -24,11 +24,6 @@ static int64_t width(const dsc_config *config)
     return 1 + config->parameter[DRAFTS] * config->parameter[LENGTH];
 }
 
-static int drafts(const dsc_config *config)
-{
-    return (int)config->parameter[DRAFTS];
-}
-
 static int begin(void *memory, const dsc_drafter_input *in, dsc_error *err)
 {
     state *s = memory;
@@ -90,7 +85,6 @@ const dsc_drafter_type dsc_drafter_spectr = {
     .option = options,
     .option_count = sizeof options / sizeof *options,
     .width = width,
-    .drafts = drafts,
     .begin = begin,
     .propose = propose,
 };

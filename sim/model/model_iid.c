@@ -50,8 +50,6 @@ static int32_t iid_best(const dsc_language *l, const dsc_place *at)
 
 static void iid_free(dsc_language *l)
 {
-    if (!l)
-        return;
     free(((iid *)l)->dist);
     free(l);
 }

@@ -35,8 +35,6 @@ static int32_t markov_best(const dsc_language *l, const dsc_place *at)
 
 static void markov_free(dsc_language *l)
 {
-    if (!l)
-        return;
     free(((markov *)l)->row);
     free(((markov *)l)->best);
     free(l);

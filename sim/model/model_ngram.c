@@ -127,8 +127,6 @@ static dsc_token_view ngram_text(const dsc_language *l, int64_t r)
 static void ngram_free(dsc_language *l)
 {
     ngram *m = (ngram *)l;
-    if (!m)
-        return;
     dsc_corpus_fini(&m->held);
     free(m->edge);
     free(m->begin);
