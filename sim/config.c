@@ -71,6 +71,12 @@ static int check_option(const dsc_config *config, size_t o, dsc_error *err)
 
 // --- a configuration -----------------------------------------------------------------------------
 
+// The option that is the limit of a method's drafts, or NULL.
+static const dsc_option *draft_length(const dsc_drafter_type *d)
+{
+    return dsc_option_find(d->option, d->option_count, "num-speculative-tokens");
+}
+
 static int check_drafter(const dsc_drafter_type *d, dsc_error *err)
 {
     if (!d)
@@ -81,7 +87,7 @@ static int check_drafter(const dsc_drafter_type *d, dsc_error *err)
             err, DSC_EUSAGE,
             "method %s has %zu options and %zu counters; at most %d and %d are possible", d->name,
             d->option_count, d->extra_count, DSC_MAX_PARAMETERS, DSC_MAX_EXTRA);
-    if (!d->propose || !d->limit)
+    if (!d->propose || (!d->limit && !draft_length(d)))
         return dsc_fail(err, DSC_EUSAGE, "method %s lacks the function %s", d->name,
                         d->propose ? "limit" : "propose");
     return DSC_OK;
@@ -97,88 +103,42 @@ void dsc_config_init(dsc_config *config, const dsc_drafter_type *drafter)
             set_option(config, o, drafter->option[o].initial, NULL);
 }
 
-static int find_option(const dsc_config *config, const char *name, size_t *out, dsc_error *err)
+static const dsc_option *find_option(const dsc_config *config, const char *name, dsc_error *err)
 {
     const char *names[DSC_MAX_PARAMETERS];
     char what[80];
     const dsc_drafter_type *d = config->drafter;
-    int rc = check_drafter(d, err);
-    if (rc)
-        return rc;
+    if (check_drafter(d, err))
+        return NULL;
     const dsc_option *option = dsc_option_find(d->option, d->option_count, name);
-    if (option) {
-        *out = (size_t)(option - d->option);
-        return DSC_OK;
-    }
+    if (option)
+        return option;
     for (size_t o = 0; o < d->option_count; o++)
         names[o] = d->option[o].name;
     snprintf(what, sizeof what, "option of method %.40s:", d->name);
-    return dsc_unknown_name(what, name, names, d->option_count,
-                            d->option_count ? "its options are listed in dsc_drafter_type.option"
-                                            : "the method has no options",
-                            err);
+    dsc_unknown_name(what, name, names, d->option_count,
+                     d->option_count ? "its options are listed in dsc_drafter_type.option"
+                                     : "the method has no options",
+                     err);
+    return NULL;
 }
 
 int dsc_config_set(dsc_config *config, const char *name, const char *text, dsc_error *err)
 {
-    size_t o;
-    int rc = find_option(config, name, &o, err);
-    if (!rc && !text)
-        rc = dsc_fail(err, DSC_EUSAGE, "method %s: option %s needs a value", config->drafter->name,
-                      name);
+    const dsc_option *option = find_option(config, name, err);
+    if (!option)
+        return DSC_EUSAGE;
+    if (!text)
+        return dsc_fail(err, DSC_EUSAGE, "method %s: option %s needs a value",
+                        config->drafter->name, name);
     dsc_config changed = *config;
-    if (!rc)
-        rc = set_option(&changed, o, text, err);
+    int rc = set_option(&changed, (size_t)(option - config->drafter->option), text, err);
     if (rc)
         return rc;
     dsc_config_fini(config);
     changed.prepared = NULL;
     *config = changed;
     return DSC_OK;
-}
-
-// The option `name`, which must be of one of two kinds.
-static int find_kind(const dsc_config *config, const char *name, dsc_option_kind kind,
-                     dsc_option_kind other, size_t *out, dsc_error *err)
-{
-    static const char *const words[] = {"a flag", "an integer", "a real number", "text",
-                                        "a choice"};
-    int rc = find_option(config, name, out, err);
-    if (rc)
-        return rc;
-    const dsc_option_kind is = config->drafter->option[*out].kind;
-    if (is == kind || is == other)
-        return DSC_OK;
-    return dsc_fail(err, DSC_EUSAGE, "method %s: option %s is %s, not %s", config->drafter->name,
-                    name, words[is], words[kind]);
-}
-
-int dsc_config_get_int(const dsc_config *config, const char *name, int64_t *out, dsc_error *err)
-{
-    size_t o;
-    int rc = find_kind(config, name, DSC_OPTION_INT, DSC_OPTION_CHOICE, &o, err);
-    if (!rc)
-        *out = config->parameter[o];
-    return rc;
-}
-
-int dsc_config_get_real(const dsc_config *config, const char *name, double *out, dsc_error *err)
-{
-    size_t o;
-    int rc = find_kind(config, name, DSC_OPTION_REAL, DSC_OPTION_REAL, &o, err);
-    if (!rc)
-        *out = config->real[o];
-    return rc;
-}
-
-int dsc_config_get_text(const dsc_config *config, const char *name, const char **out,
-                        dsc_error *err)
-{
-    size_t o;
-    int rc = find_kind(config, name, DSC_OPTION_TEXT, DSC_OPTION_TEXT, &o, err);
-    if (!rc)
-        *out = config->text[o];
-    return rc;
 }
 
 int dsc_config_check(const dsc_config *config, dsc_error *err)
@@ -209,7 +169,8 @@ void dsc_config_fini(dsc_config *config)
 
 int64_t dsc_config_limit(const dsc_config *config)
 {
-    return config->drafter->limit(config);
+    const dsc_drafter_type *d = config->drafter;
+    return d->limit ? d->limit(config) : config->parameter[draft_length(d) - d->option];
 }
 
 int64_t dsc_config_width(const dsc_config *config)
@@ -227,5 +188,8 @@ int dsc_config_drafts(const dsc_config *config)
 {
     int32_t nodes[DSC_MAX_LEVELS + 1];
     const dsc_drafter_type *d = config->drafter;
-    return d->levels ? nodes[d->levels(config, nodes)] : d->drafts ? d->drafts(config) : 1;
+    const dsc_option *drafts = dsc_option_find(d->option, d->option_count, "num-drafts");
+    return d->levels ? nodes[d->levels(config, nodes)]
+           : drafts  ? (int)config->parameter[drafts - d->option]
+                     : 1;
 }

@@ -8,22 +8,31 @@
 #include <limits.h>
 #include <math.h>
 #include <stdbool.h>
+#include <string.h>
 
-static void clear(int64_t *list, int64_t length)
+// The expected totals are those from the target calls on, in the same order.
+enum { EXPECTED_FROM = offsetof(dsc_counts, target_calls) / sizeof(int64_t) };
+_Static_assert((EXPECTED_FROM + DSC_EXPECTED_TOTALS) * sizeof(int64_t) ==
+                   offsetof(dsc_counts, output_context),
+               "expected totals are not those of dsc_counts");
+
+// Of numbers of 8 bytes; nothing if the list is NULL.
+static void clear(void *list, int64_t length)
 {
-    for (int64_t m = 0; m < length; m++)
-        list[m] = 0;
+    if (list)
+        memset(list, 0, (size_t)length * sizeof(int64_t));
 }
 
+// Nothing if either list is NULL.
 static void add(int64_t *sum, const int64_t *x, int64_t length)
 {
-    for (int64_t m = 0; m < length; m++)
+    for (int64_t m = 0; sum && x && m < length; m++)
         sum[m] += x[m];
 }
 
 static void add_reals(double *sum, const double *x, int64_t length)
 {
-    for (int64_t m = 0; m < length; m++)
+    for (int64_t m = 0; sum && x && m < length; m++)
         sum[m] += x[m];
 }
 
@@ -56,92 +65,47 @@ dsc_counts dsc_counts_in(int64_t *storage, const dsc_counts_room *room)
 
 void dsc_counts_clear(dsc_counts *c)
 {
-    dsc_counts old = *c;
-    *c = dsc_counts_zero(c->histogram, c->histogram_length - 1);
-    c->lengths = old.lengths;
-    c->lengths_length = old.lengths_length;
-    c->whole = old.whole;
-    c->width = old.width;
-    c->width_length = old.width_length;
-    c->parallel_steps = old.parallel_steps;
-    c->parallel_length = old.parallel_length;
-    c->expected = old.expected;
+    dsc_expected *e = c->expected;
+    clear(c, DSC_COUNTS_TOTALS);
+    clear(c->histogram, c->histogram_length);
     clear(c->lengths, c->lengths_length);
-    clear(c->whole, c->whole ? c->histogram_length : 0);
+    clear(c->whole, c->histogram_length);
     clear(c->width, c->width_length);
     clear(c->parallel_steps, c->parallel_length * c->parallel_length);
-    if (c->expected) {
-        dsc_expected *e = c->expected;
-        *e = (dsc_expected){.histogram = e->histogram, .whole = e->whole, .lengths = e->lengths};
-        for (int64_t m = 0; m < c->histogram_length; m++)
-            e->histogram[m] = 0;
-        for (int64_t m = 0; m < c->histogram_length && e->lengths; m++)
-            e->whole[m] = 0;
-        for (int64_t m = 0; m < c->lengths_length && e->lengths; m++)
-            e->lengths[m] = 0;
-    }
-}
-
-static void add_expected(dsc_expected *sum, const dsc_counts *counts)
-{
-    const dsc_expected *x = counts->expected;
-    sum->target_calls += x->target_calls;
-    sum->num_drafts_started += x->num_drafts_started;
-    sum->num_drafts += x->num_drafts;
-    sum->num_draft_tokens += x->num_draft_tokens;
-    sum->num_accepted_tokens += x->num_accepted_tokens;
-    sum->draft_calls += x->draft_calls;
-    sum->draft_call_tokens += x->draft_call_tokens;
-    sum->target_call_tokens += x->target_call_tokens;
-    sum->target_call_context += x->target_call_context;
-    add_reals(sum->histogram, x->histogram, counts->histogram_length);
-    if (sum->lengths && x->lengths) {
-        add_reals(sum->whole, x->whole, counts->histogram_length);
-        add_reals(sum->lengths, x->lengths, counts->lengths_length);
-    }
+    if (!e)
+        return;
+    clear(e, DSC_EXPECTED_TOTALS);
+    clear(e->histogram, c->histogram_length);
+    clear(e->lengths, c->lengths_length);
+    clear(e->whole, c->histogram_length);
 }
 
 void dsc_counts_add(dsc_counts *sum, const dsc_counts *x)
 {
-    if (sum->expected && x->expected)
-        add_expected(sum->expected, x);
-    sum->requests += x->requests;
-    sum->output_tokens += x->output_tokens;
-    sum->target_calls += x->target_calls;
-    sum->num_drafts_started += x->num_drafts_started;
-    sum->num_drafts += x->num_drafts;
-    sum->num_draft_tokens += x->num_draft_tokens;
-    sum->num_accepted_tokens += x->num_accepted_tokens;
-    sum->draft_calls += x->draft_calls;
-    sum->draft_call_tokens += x->draft_call_tokens;
-    for (int e = 0; e < DSC_MAX_EXTRA; e++)
-        sum->extra[e] += x->extra[e];
-    sum->target_call_tokens += x->target_call_tokens;
-    sum->target_call_context += x->target_call_context;
-    sum->output_context += x->output_context;
+    dsc_expected *e = sum->expected;
+    const dsc_expected *y = x->expected;
+    add((int64_t *)sum, (const int64_t *)x, DSC_COUNTS_TOTALS);
     add(sum->histogram, x->histogram, x->histogram_length);
-    if (sum->lengths) {
-        add(sum->lengths, x->lengths, x->lengths_length);
-        add(sum->whole, x->whole, x->whole ? x->histogram_length : 0);
-    }
-    if (sum->width)
-        add(sum->width, x->width, x->width_length);
+    add(sum->lengths, x->lengths, x->lengths_length);
+    add(sum->whole, x->whole, x->histogram_length);
+    add(sum->width, x->width, x->width_length);
     add(sum->parallel_steps, x->parallel_steps, x->parallel_length * x->parallel_length);
+    if (!e || !y)
+        return;
+    add_reals((double *)e, (const double *)y, DSC_EXPECTED_TOTALS);
+    add_reals(e->histogram, y->histogram, x->histogram_length);
+    add_reals(e->lengths, y->lengths, x->lengths_length);
+    add_reals(e->whole, y->whole, x->histogram_length);
 }
 
 dsc_expected dsc_counts_real(const dsc_counts *c)
 {
+    dsc_expected x = {0};
     if (c->expected)
         return *c->expected;
-    return (dsc_expected){.target_calls = (double)c->target_calls,
-                          .num_drafts_started = (double)c->num_drafts_started,
-                          .num_drafts = (double)c->num_drafts,
-                          .num_draft_tokens = (double)c->num_draft_tokens,
-                          .num_accepted_tokens = (double)c->num_accepted_tokens,
-                          .draft_calls = (double)c->draft_calls,
-                          .draft_call_tokens = (double)c->draft_call_tokens,
-                          .target_call_tokens = (double)c->target_call_tokens,
-                          .target_call_context = (double)c->target_call_context};
+    for (size_t i = 0; i < DSC_EXPECTED_TOTALS; i++)
+        ((double *)&x)[i] = (double)((const int64_t *)c)[EXPECTED_FROM + i];
+    return x;
 }
 
 // A list of counts or, if there are any, of expectations; empty where it was not counted.

@@ -16,7 +16,7 @@ extern "C" {
 
 enum { DSC_MAX_EXTRA = 4 }; // counters of one method
 
-// Expected values of the counts with the same names in dsc_counts.
+// Expected values of the counts with the same names in dsc_counts, totals first and in its order.
 typedef struct dsc_expected {
     double target_calls, num_drafts_started, num_drafts, num_draft_tokens, num_accepted_tokens;
     double draft_calls, draft_call_tokens, target_call_tokens, target_call_context;
@@ -24,6 +24,7 @@ typedef struct dsc_expected {
     double *lengths;   // [lengths_length] NULL: not summed
     double *whole;     // [histogram_length] NULL with `lengths`
 } dsc_expected;
+enum { DSC_EXPECTED_TOTALS = offsetof(dsc_expected, histogram) / sizeof(double) };
 
 typedef struct dsc_counts {
     // Totals: integers up to the first list (DSC_COUNTS_TOTALS). A total that is added here is in

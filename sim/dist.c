@@ -10,18 +10,18 @@
 #include <math.h>
 #include <string.h>
 
-// Index of `token` in the level, or its count.
-static size_t find(const dsc_dist_level *l, int32_t token)
+// The first i with x[i] >= least, or count; x ascends.
+static size_t first_from(const uint32_t *x, size_t count, uint32_t least)
 {
-    size_t lo = 0, hi = l->count;
+    size_t lo = 0, hi = count;
     while (lo < hi) {
         size_t mid = lo + (hi - lo) / 2;
-        if (l->token[mid] < token)
+        if (x[mid] < least)
             lo = mid + 1;
         else
             hi = mid;
     }
-    return lo < l->count && l->token[lo] == token ? lo : l->count;
+    return lo;
 }
 
 double dsc_dist_probability(const dsc_dist *d, int32_t token)
@@ -33,8 +33,8 @@ double dsc_dist_probability(const dsc_dist *d, int32_t token)
     double weight = 1;
     for (int j = 0; j < d->levels; j++) {
         const dsc_dist_level *l = &d->level[j];
-        size_t i = find(l, token);
-        if (i < l->count)
+        size_t i = first_from((const uint32_t *)l->token, l->count, (uint32_t)token);
+        if (i < l->count && l->token[i] == token)
             return weight * l->probability[i];
         weight *= l->other;
     }
@@ -61,20 +61,6 @@ void dsc_dist_fill(const dsc_dist *d, double *probs)
             probs[d->level[j].token[i]] = weight[j] * d->level[j].probability[i];
 }
 
-// The first i with upto[i] > draw.
-static size_t invert_counts(const uint32_t *upto, size_t count, uint32_t draw)
-{
-    size_t lo = 0, hi = count - 1;
-    while (lo < hi) {
-        size_t mid = lo + (hi - lo) / 2;
-        if (upto[mid] <= draw)
-            lo = mid + 1;
-        else
-            hi = mid;
-    }
-    return lo;
-}
-
 // floor(u n) for u in [0, 1], kept below n where rounding reached it.
 static uint32_t scale(double u, uint32_t n)
 {
@@ -95,7 +81,7 @@ int32_t dsc_dist_sample(const dsc_dist *d, double u)
             return l->token[dsc_row_find(l->probability, l->count, u)];
         if (u < own)
             return l
-                ->token[invert_counts(l->upto, l->count, scale(u / own, l->upto[l->count - 1]))];
+                ->token[first_from(l->upto, l->count, scale(u / own, l->upto[l->count - 1]) + 1)];
         u = (u - own) / l->other;
     }
     return (int32_t)scale(u, (uint32_t)d->vocab_size);

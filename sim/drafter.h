@@ -30,7 +30,7 @@ enum {
 typedef struct dsc_drafter_type dsc_drafter_type;
 
 // A method with the values of its options, option by option in the order of its table. Use
-// dsc_config_init, dsc_config_set and dsc_config_get_*; methods read the arrays.
+// dsc_config_init and dsc_config_set; methods read the arrays.
 typedef struct dsc_config {
     const dsc_drafter_type *drafter;
     int64_t parameter[DSC_MAX_PARAMETERS]; // INT values and CHOICE indices
@@ -115,19 +115,18 @@ struct dsc_drafter_type {
     // *prepared (dsc_config.prepared), which `release` frees. NULL: there is nothing to do.
     int (*prepare)(const dsc_config *config, void **prepared, dsc_error *err);
     void (*release)(void *prepared);
-    // The most draft tokens that a step can accept.
+    // The most draft tokens that a step can accept. NULL: the value of the option
+    // num-speculative-tokens.
     int64_t (*limit)(const dsc_config *config);
     // The most tokens in a forward pass of the target. NULL: 1 + limit.
     int64_t (*width)(const dsc_config *config);
     // The most tokens in the forward passes that the draft model and the middle model make for one
     // draft. NULL: the target's width.
     int64_t (*draft_width)(const dsc_config *config);
-    // The number of independent drafts. NULL: 1, or `levels`.
-    int (*drafts)(const dsc_config *config);
     // The number of levels of the draft tree, in [0, DSC_MAX_LEVELS], and the number of nodes of
     // each in nodes[0 .. levels], nodes[0] = 1. NULL: the draft is not such a tree.
     int (*levels)(const dsc_config *config, int32_t nodes[DSC_MAX_LEVELS + 1]);
-    // Starts a request. NULL: there is nothing to do.
+    // Starts a request. NULL: the state is a copy of *in.
     int (*begin)(void *state, const dsc_drafter_input *in, dsc_error *err);
     // Appends to *draft, which is empty, the tokens that may follow output[0, length); declines by
     // appending none. Random draws are keyed by (seed, request, length) through dsc_draft_uniform,
@@ -140,9 +139,9 @@ struct dsc_drafter_type {
 
     // Optional, for methods whose draft depends on the preceding tokens only and whose length
     // options only cut it: the drafts at every position of the recorded output, for `count`
-    // settings in[j].parameter that differ in more than length options. Arrays are allocated in
-    // in[0].arena and may be shared between settings. Entries may be cut at `longest` tokens, and
-    // run[i] <= output.count - 1 - i, as the last token is always the target's own.
+    // settings in[j].parameter that differ in more than length options. It fills the arrays of
+    // out[j]. Entries may be cut at `longest` tokens, and run[i] <= output.count - 1 - i, as the
+    // last token is always the target's own.
     int (*match_lengths)(const dsc_drafter_input *in, size_t count, int64_t longest,
                          dsc_match_lengths *out, dsc_error *err);
 };
@@ -174,15 +173,6 @@ DSC_API void dsc_config_init(dsc_config *config, const dsc_drafter_type *drafter
 // option and its range or the nearest name: *config is unchanged. After success the configuration
 // has to be prepared (again).
 DSC_API int dsc_config_set(dsc_config *config, const char *name, const char *text, dsc_error *err);
-// The value of an INT option, or the index of a CHOICE option. DSC_EUSAGE: there is no such option.
-DSC_API int dsc_config_get_int(const dsc_config *config, const char *name, int64_t *out,
-                               dsc_error *err);
-// The value of a REAL option.
-DSC_API int dsc_config_get_real(const dsc_config *config, const char *name, double *out,
-                                dsc_error *err);
-// The value of a TEXT option, or NULL: it has none.
-DSC_API int dsc_config_get_text(const dsc_config *config, const char *name, const char **out,
-                                dsc_error *err);
 // DSC_EUSAGE: there is no method, or a value is outside the range of its option.
 DSC_API int dsc_config_check(const dsc_config *config, dsc_error *err);
 // Checks the configuration and runs the method's `prepare`. dsc_run needs it; dsc_config_fini frees
@@ -194,7 +184,7 @@ DSC_API void dsc_config_fini(dsc_config *config);
 // Limits of a prepared configuration. `limit`: the most draft tokens that a step can accept.
 // `width`: the most tokens in a forward pass of the target. `draft_width`: the most tokens in the
 // draft model's passes for one draft. `drafts`: the most drafts at one position (in a tree, the
-// nodes of its deepest level).
+// nodes of its deepest level; else the value of the option num-drafts, or 1).
 DSC_API int64_t dsc_config_limit(const dsc_config *config);
 DSC_API int64_t dsc_config_width(const dsc_config *config);
 DSC_API int64_t dsc_config_draft_width(const dsc_config *config);

@@ -3,11 +3,14 @@
 // its steps, and the check whether a method, a rule and the models of a run are compatible.
 #include "sim/loop.h"
 
+#include <string.h>
+
 void dsc_loop_fini(dsc_loop *loop)
 {
     dsc_draft_fini(&loop->draft);
     dsc_verdict_fini(&loop->verdict);
     dsc_verify_room_fini(&loop->room);
+    dsc_arena_fini(&loop->arena);
 }
 
 // --- compatibility
@@ -160,6 +163,15 @@ static int step(dsc_loop *loop, const dsc_loop_input *in, void *state, dsc_error
     return rc ? rc : commit(in->models, &loop->verdict, err);
 }
 
+int dsc_loop_begin(void *state, const dsc_drafter_input *in, dsc_error *err)
+{
+    const dsc_drafter_type *drafter = in->config->drafter;
+    if (drafter->begin)
+        return drafter->begin(state, in, err);
+    memcpy(state, in, drafter->state_size < sizeof *in ? drafter->state_size : sizeof *in);
+    return DSC_OK;
+}
+
 int dsc_loop_run(dsc_loop *loop, const dsc_loop_input *in, dsc_counts *counts, dsc_error *err)
 {
     const dsc_drafter_type *drafter = in->config->drafter;
@@ -177,9 +189,10 @@ int dsc_loop_run(dsc_loop *loop, const dsc_loop_input *in, dsc_counts *counts, d
                                .extra = counts->extra};
     void *state;
     int rc = dsc_arena_alloc(in->arena, &state, drafter->state_size, 1, err);
-    if (!rc && drafter->begin)
-        rc = drafter->begin(state, &input, err);
+    if (!rc)
+        rc = dsc_loop_begin(state, &input, err);
     counts->requests++;
+    loop->room.arena = &loop->arena;
     for (int64_t i = 0; !rc && !in->models->target->ended; i++) {
         int64_t context = in->request->prompt.count + in->models->target->length;
         rc = step(loop, in, state, err);

@@ -11,6 +11,7 @@ typedef struct dsc_loop {
     dsc_draft draft;
     dsc_verdict verdict;
     dsc_verify_room room;
+    dsc_arena arena; // of the room
 } dsc_loop;
 
 void dsc_loop_fini(dsc_loop *loop);
@@ -44,6 +45,9 @@ typedef struct dsc_loop_input {
     int (*step)(void *user, const dsc_step_record *record, dsc_error *err);
     void *user;
 } dsc_loop_input;
+
+// Starts a request of the method in->config->drafter in its `state`.
+int dsc_loop_begin(void *state, const dsc_drafter_input *in, dsc_error *err);
 
 // Runs a request to its end and adds to *counts, whose histograms have room for dsc_config_limit()
 // accepted tokens and dsc_config_width() tokens in a pass, or for the whole output. Errors: those

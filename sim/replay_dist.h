@@ -27,7 +27,7 @@ typedef struct dsc_position_room {
 // Distributions go to dist[dsc_position_dist_at(drafts + 1)]; 1 <= drafts <= DSC_POSITION_DRAFTS.
 struct dsc_replay_dist {
     const char *column; // of the trace, with the sufficient statistics
-    bool (*recorded)(const dsc_trace_info *info);
+    size_t recorded;    // offset of the flag in dsc_trace_info that the trace has it
     // From the statistics of a position, recorded for up to `most` drafts. y[side]: probability of
     // the output's token.
     void (*from_statistics)(const dsc_sufficient *s, int64_t position, int most,

@@ -4,7 +4,6 @@
 
 #include "sim/verify_room.h"
 
-#include <stdlib.h>
 #include <string.h>
 
 static const dsc_verifier_type *const verifiers[] = {
@@ -45,17 +44,6 @@ const dsc_verifier_type *dsc_pair_rule(const dsc_drafter_type *drafter, bool gre
 
 void dsc_verify_room_fini(dsc_verify_room *r)
 {
-    free(r->draft);
-    free(r->target);
-    free(r->residual);
-    free(r->draft_of);
-    free(r->target_of);
-    free(r->residual_of);
-    free(r->live);
-    free(r->candidate);
-    free(r->token);
-    free(r->first);
-    free(r->sibling);
     dsc_rows_order_fini(&r->order);
     dsc_otm_sampler_free(r->otm);
     *r = (dsc_verify_room){0};

@@ -7,17 +7,20 @@
 #include "theory/otm_sampler.h"
 #include "theory/rows/overlap.h"
 
-// Zero-initialize; dsc_verify_room_fini frees.
+enum { DSC_VERIFY_LISTS = 5 }; // of nodes, each as long as the draft and one more
+
+// Zero but for the arena; dsc_verify_room_fini frees all else.
 struct dsc_verify_room {
+    dsc_arena *arena;                  // of all arrays below, which grow
     double *draft, *target, *residual; // [vocab] rows of probabilities
     size_t draft_capacity, target_capacity, residual_capacity;
     double *draft_of, *target_of, *residual_of; // [candidates] probabilities; residual masses
     size_t draft_of_capacity, target_of_capacity, residual_of_capacity;
     dsc_rows_order order;
     int32_t *live, *candidate, *token; // nodes of the draft; tokens of the candidates
-    size_t live_capacity, candidate_capacity, token_capacity;
     int32_t *first, *sibling; // children of node j - 1: first[j], then by sibling; -1: no more
-    size_t first_capacity, sibling_capacity;
+    int32_t *lists;           // storage of these DSC_VERIFY_LISTS
+    size_t lists_capacity;
     dsc_otm_sampler *otm;
 };
 

@@ -84,12 +84,12 @@ static int synthesize(const dsc_language *target, const dsc_language *draft, con
     cli_progress progress;
     char *provenance = make_provenance(value, draft_spec);
     dsc_synth o = {
-        .target = target,
-        .draft = draft,
-        .requests = value[REQUESTS].integer,
-        .prompt_tokens = value[PROMPT_TOKENS].integer,
-        .max_tokens = value[MAX_TOKENS].integer,
-        .temperature = value[TEMPERATURE].real,
+        .load.target = target,
+        .load.draft = draft,
+        .load.requests = value[REQUESTS].integer,
+        .load.prompt_tokens = value[PROMPT_TOKENS].integer,
+        .load.max_tokens = value[MAX_TOKENS].integer,
+        .load.temperature = value[TEMPERATURE].real,
         .rows = (int32_t)value[LOGPROBS].integer,
         .seed = (uint64_t)value[SEED].integer,
         .force = value[FORCE].given,

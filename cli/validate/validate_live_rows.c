@@ -169,7 +169,7 @@ static int put_ratio(validate_comparison *c, const validate_group *g, const char
     char tolerance[TOLERANCE_TEXT];
     row r = {.quantity = quantity, .at = NAN, .source = g->predicted.source};
     if (!g->predicted.known) {
-        r.x = difference(NAN, dsc_ratio_value(&measured, how.request, how.requests));
+        r.x = difference(NAN, dsc_ratio_value(&measured, how.request, how.requests, NULL));
         r.verdict = NOT_PREDICTED;
         r.tolerance = "shown";
         r.note = g->predicted.why;
@@ -341,7 +341,7 @@ static int median(const validate_group *g, double (*of)(const validate_line *), 
         x[n] = of(g->line[i]);
         n += !isnan(x[n]);
     }
-    *out = dsc_median(x, n);
+    *out = dsc_summarize(x, n).median;
     free(x);
     return DSC_OK;
 }

@@ -25,12 +25,9 @@ typedef struct points {
 
 static int add_point(points *p, double x, double y, dsc_error *err)
 {
-    void *xs = p->x, *ys = p->y;
-    int rc = dsc_grow(&xs, &p->x_capacity, p->count + 1, sizeof *p->x, err);
-    p->x = xs;
+    int rc = dsc_resize(&p->x, &p->x_capacity, p->count + 1, err);
     if (!rc)
-        rc = dsc_grow(&ys, &p->y_capacity, p->count + 1, sizeof *p->y, err);
-    p->y = ys;
+        rc = dsc_resize(&p->y, &p->y_capacity, p->count + 1, err);
     if (rc)
         return rc;
     p->x[p->count] = x;
@@ -88,56 +85,45 @@ static int read_steps(sample *s, const dsc_trace *trace, dsc_error *err)
     return rc;
 }
 
-// Formats the relative errors of the points: " (median error 0.8 %, 90 % within 3.1 %)".
-static void describe(const points *p, dsc_line line, double *room, char *text, size_t size)
+typedef int fitter(const double *x, const double *y, size_t n, dsc_line *out, dsc_error *err);
+
+// Fits a line and formats the relative errors of the points: "median error 0.8 %, 90 % within 3.1
+// %". `room` is scratch for a number per point.
+static int fit_points(const points *p, fitter *fit_line, double *room, dsc_line *line,
+                      char errors[80], dsc_error *err)
 {
     size_t n = 0;
-    for (size_t i = 0; i < p->count; i++)
+    int rc = fit_line(p->x, p->y, p->count, line, err);
+    for (size_t i = 0; i < p->count && !rc; i++)
         if (p->y[i] > 0)
-            room[n++] = 100 * fabs(p->y[i] - line.intercept - line.slope * p->x[i]) / p->y[i];
+            room[n++] = 100 * fabs(p->y[i] - line->intercept - line->slope * p->x[i]) / p->y[i];
     dsc_summary s = dsc_summarize(room, n);
-    snprintf(text, size, " (median error %.2g %%, 90 %% within %.2g %%)", s.median, s.p90);
-}
-
-// Appends to the note; `room` is scratch for a number per step.
-static int fit_verify(const points *p, dsc_cost *cost, double *room, dsc_error *err)
-{
-    dsc_line line;
-    char errors[80];
-    int rc = dsc_fit_line(p->x, p->y, p->count, &line, err);
-    if (rc)
-        return rc;
-    cost->fixed_s = line.intercept;
-    cost->per_token_s = line.slope;
-    describe(p, line, room, errors, sizeof errors);
-    snprintf(cost->note, sizeof cost->note, "%zu steps: verify_s = %.4g + %.4g x tokens%s",
-             p->count, line.intercept, line.slope, errors);
-    return DSC_OK;
-}
-
-static int fit_draft(const points *p, dsc_cost *cost, double *room, dsc_error *err)
-{
-    dsc_line line;
-    char errors[80];
-    size_t used = strlen(cost->note);
-    int rc = dsc_fit_line_through_origin(p->x, p->y, p->count, &line, err);
-    if (rc)
-        return rc;
-    cost->draft_s = line.slope;
-    describe(p, line, room, errors, sizeof errors);
-    snprintf(cost->note + used, sizeof cost->note - used, "; draft_s = %.4g x draft tokens%s",
-             line.slope, errors);
-    return DSC_OK;
+    snprintf(errors, 80, "median error %.2g %%, 90 %% within %.2g %%", s.median, s.p90);
+    return rc;
 }
 
 static int fit(const sample *s, dsc_cost *cost, dsc_error *err)
 {
-    void *room;
-    int rc = dsc_alloc(&room, s->verify.count, sizeof(double), err);
+    double *room;
+    char errors[80];
+    dsc_line verify, draft;
+    int used = 0, rc = dsc_new(&room, s->verify.count, err);
     if (!rc)
-        rc = fit_verify(&s->verify, cost, room, err);
+        rc = fit_points(&s->verify, dsc_fit_line, room, &verify, errors, err);
+    if (!rc) {
+        cost->fixed_s = verify.intercept;
+        cost->per_token_s = verify.slope;
+        used = snprintf(cost->note, sizeof cost->note,
+                        "%zu steps: verify_s = %.4g + %.4g x tokens (%s)", s->verify.count,
+                        verify.intercept, verify.slope, errors);
+    }
     if (!rc && s->draft.count)
-        rc = fit_draft(&s->draft, cost, room, err);
+        rc = fit_points(&s->draft, dsc_fit_line_through_origin, room, &draft, errors, err);
+    if (!rc && s->draft.count) {
+        cost->draft_s = draft.slope;
+        snprintf(cost->note + used, sizeof cost->note - (size_t)used,
+                 "; draft_s = %.4g x draft tokens (%s)", draft.slope, errors);
+    }
     free(room);
     return rc;
 }

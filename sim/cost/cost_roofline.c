@@ -107,12 +107,11 @@ static int read_words(roofline *r, char *text, dsc_error *err)
 
 static int open_roofline(dsc_cost *cost, const char *text, dsc_error *err)
 {
-    void *mem;
+    roofline *r;
     char *words;
-    int rc = dsc_alloc(&mem, 1, sizeof(roofline), err);
+    int rc = dsc_new(&r, 1, err);
     if (rc)
         return rc;
-    roofline *r = mem;
     r->machines = 1;
     rc = dsc_strndup(&words, text, strlen(text), err);
     if (!rc) {

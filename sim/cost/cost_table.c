@@ -38,6 +38,7 @@ typedef struct grid {
     axis axis[AXES];
     // [again][tokens][context][batch]; NULL: not measured
     double *target[2], *draft[2];
+    dsc_arena memory; // of keys and times
 } grid;
 
 static void free_grid(void *model)
@@ -45,12 +46,7 @@ static void free_grid(void *model)
     grid *g = model;
     if (!g)
         return;
-    for (int a = 0; a < AXES; a++)
-        free(g->axis[a].key);
-    for (int again = 0; again < 2; again++) {
-        free(g->target[again]);
-        free(g->draft[again]);
-    }
+    dsc_arena_fini(&g->memory);
     free(g->path);
     free(g);
 }
@@ -67,11 +63,9 @@ static size_t line_of(const dsc_table *t, size_t row)
     return t->first_line + row;
 }
 
-static int read_axis(const grid *g, const dsc_table *t, int which, axis *a, dsc_error *err)
+static int read_axis(grid *g, const dsc_table *t, int which, axis *a, dsc_error *err)
 {
-    void *mem;
-    int rc = dsc_alloc(&mem, t->rows ? t->rows : 1, sizeof *a->key, err);
-    a->key = mem;
+    int rc = dsc_arena_new(&g->memory, &a->key, t->rows, err);
     a->count = 1;
     a->column = dsc_table_find(t, axis_name[which]);
     if (rc || a->column < 0)
@@ -144,15 +138,12 @@ static int check_grid(const grid *g, const dsc_table *t, dsc_error *err)
     return DSC_OK;
 }
 
-static int read_times(const grid *g, const dsc_table *t, const char *name, double **out,
-                      dsc_error *err)
+static int read_times(grid *g, const dsc_table *t, const char *name, double **out, dsc_error *err)
 {
-    void *mem;
     int column = dsc_table_find(t, name);
     if (column < 0)
         return DSC_OK;
-    int rc = dsc_alloc(&mem, t->rows, sizeof **out, err);
-    *out = mem;
+    int rc = dsc_arena_new(&g->memory, out, t->rows, err);
     for (size_t r = 0; r < t->rows && !rc; r++) {
         (*out)[r] = dsc_table_real(t, r, (size_t)column);
         if (!(isfinite((*out)[r]) && (*out)[r] > 0))
@@ -188,11 +179,10 @@ static int read_grid(grid *g, const dsc_table *t, dsc_error *err)
 
 static int open_table(dsc_cost *cost, const char *path, dsc_error *err)
 {
-    void *mem;
+    grid *g;
     char hash[DSC_SHA256_HEX];
     dsc_table t = {0};
-    int rc = dsc_alloc(&mem, 1, sizeof(grid), err);
-    grid *g = mem;
+    int rc = dsc_new(&g, 1, err);
     if (rc)
         return rc;
     rc = dsc_strndup(&g->path, path, strlen(path), err);

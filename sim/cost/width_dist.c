@@ -47,11 +47,10 @@ static int convolve(dsc_width_dist *dist, size_t sums, int64_t batch, dsc_error 
     size_t n = 1;
     while (n < sums)
         n *= 2;
-    void *mem;
-    int rc = dsc_alloc(&mem, n, sizeof(double complex), err);
+    double complex *x;
+    int rc = dsc_new(&x, n, err);
     if (rc)
         return rc;
-    double complex *x = mem;
     for (size_t i = 0; i < dist->count; i++)
         x[i] = dist->chance[i];
     transform(x, n);
@@ -88,7 +87,6 @@ int dsc_width_dist_init(dsc_width_dist *out, const int64_t *width, int64_t lengt
                         dsc_error *err)
 {
     int64_t first = 0, total = 0;
-    void *mem;
     *out = (dsc_width_dist){0};
     while (length > 1 && !width[length - 1])
         length--;
@@ -101,10 +99,11 @@ int dsc_width_dist_init(dsc_width_dist *out, const int64_t *width, int64_t lengt
                         " tokens: their sum has more than %d values",
                         batch, span - 1, DSC_WIDTH_DIST_MOST);
     size_t sums = (size_t)(batch * (span - 1) + 1);
-    int rc = dsc_alloc(&mem, sums, sizeof *out->chance, err);
+    int rc = dsc_new(&out->chance, sums, err);
     if (rc)
         return rc;
-    *out = (dsc_width_dist){.chance = mem, .count = (size_t)span, .least = batch * (first + 1)};
+    out->count = (size_t)span;
+    out->least = batch * (first + 1);
     for (int64_t m = first; m < length; m++)
         total += width[m];
     for (int64_t m = first; m < length; m++)

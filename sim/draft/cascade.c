@@ -54,11 +54,6 @@ typedef struct state {
     dsc_verify_room room;
 } state;
 
-static int64_t limit(const dsc_config *config)
-{
-    return config->parameter[LENGTH];
-}
-
 static ahead_model looking_ahead(dsc_model *of, const dsc_model *target)
 {
     return (ahead_model){.base = {.type = &ahead_type,
@@ -69,48 +64,22 @@ static ahead_model looking_ahead(dsc_model *of, const dsc_model *target)
                          .of = of};
 }
 
-// Verdict and room have the size of the largest round, so that they never grow out of the arena.
+// The verdict has the size of the largest round, so that it never grows out of the arena.
 static int begin(void *memory, const dsc_drafter_input *in, dsc_error *err)
 {
     state *s = memory;
     *s = (state){.in = *in,
+                 .room = {.arena = in->arena},
                  .middle = looking_ahead(in->models->middle, in->models->target),
                  .draft = looking_ahead(in->models->draft, in->models->target)};
     s->models = (dsc_models){.target = &s->middle.base, .draft = &s->draft.base};
-    size_t n = (size_t)in->parameter[INNER] + 1;
+    const size_t n = (size_t)in->parameter[INNER] + 1;
     dsc_verdict *v = &s->verdict;
-    dsc_verify_room *r = &s->room;
-    int32_t **const array[] = {&v->token, &v->node,  &r->live,   &r->candidate,
-                               &r->token, &r->first, &r->sibling};
-    size_t *const capacity[] = {&v->token_capacity,     &v->node_capacity,  &r->live_capacity,
-                                &r->candidate_capacity, &r->token_capacity, &r->first_capacity,
-                                &r->sibling_capacity};
-    int rc = DSC_OK;
-    for (size_t i = 0; i < sizeof array / sizeof *array && !rc; i++) {
-        rc = dsc_arena_new(in->arena, array[i], n, err);
-        *capacity[i] = n;
-    }
-    return rc;
-}
-
-// The room's rows, once there is a vocabulary.
-static int make_rows(state *s, dsc_error *err)
-{
-    dsc_verify_room *r = &s->room;
-    dsc_model *m = s->in.models->middle;
-    dsc_dist dist;
-    if (r->target || s->in.kind == DSC_DRAFT_TOPK)
-        return DSC_OK;
-    int rc = m->type->dist(m, -1, &dist, err);
-    size_t vocab = rc ? 0 : (size_t)dist.vocab_size;
+    int rc = dsc_arena_new(in->arena, &v->token, n, err);
     if (!rc)
-        rc = dsc_arena_new(s->in.arena, &r->target, 3 * vocab, err);
-    if (rc)
-        return rc;
-    r->draft = r->target + vocab;
-    r->residual = r->draft + vocab;
-    r->target_capacity = r->draft_capacity = r->residual_capacity = vocab;
-    return DSC_OK;
+        rc = dsc_arena_new(in->arena, &v->node, n, err);
+    v->token_capacity = v->node_capacity = n;
+    return rc;
 }
 
 // Appends at most `most` tokens of the draft model and scores them with the middle model.
@@ -186,8 +155,6 @@ static int propose(void *memory, const int32_t *output, int64_t length, dsc_draf
         s->middle.ahead = s->draft.ahead = (int32_t)draft->count;
         rc = inner_draft(s, length, inner < room ? inner : room, &draws, draft, err);
         if (!rc)
-            rc = make_rows(s, err);
-        if (!rc)
             rc = inner_step(s, length, draft, err);
         if (!rc)
             ends = dsc_model_ends(m->target, (int64_t)draft->count - 1,
@@ -206,7 +173,6 @@ const dsc_drafter_type dsc_drafter_cascade = {
     .state_size = sizeof(state),
     .option = options,
     .option_count = sizeof options / sizeof *options,
-    .limit = limit,
     .begin = begin,
     .propose = propose,
 };

@@ -11,24 +11,12 @@ static const dsc_option options[] = {
 };
 // clang-format on
 
-static int64_t limit(const dsc_config *config)
-{
-    return config->parameter[LENGTH];
-}
-
 static int propose(void *state, const int32_t *output, int64_t length, dsc_draft *draft,
                    dsc_error *err)
 {
     const dsc_drafter_input *in = state;
     (void)output;
-    int64_t most = in->parameter[LENGTH];
-    int rc = DSC_OK;
-    bool ends = false;
-    draft->kind = in->kind;
-    draft->started = most > 0;
-    for (int64_t i = 0; i < most && !ends && !rc; i++)
-        rc = dsc_draft_next(in, length, (int32_t)i - 1, draft, &ends, err);
-    return rc;
+    return dsc_draft_next_chain(in, length, in->parameter[LENGTH], 0, draft, err);
 }
 
 const dsc_drafter_type dsc_drafter_draft_model = {
@@ -41,7 +29,5 @@ const dsc_drafter_type dsc_drafter_draft_model = {
     .state_size = sizeof(dsc_drafter_input),
     .option = options,
     .option_count = sizeof options / sizeof *options,
-    .limit = limit,
-    .begin = dsc_draft_next_begin,
     .propose = propose,
 };

@@ -11,13 +11,6 @@ double dsc_draft_uniform(const dsc_drafter_input *in, int64_t length, uint32_t i
                            DSC_RNG_DRAFT | index << 8);
 }
 
-int dsc_draft_next_begin(void *state, const dsc_drafter_input *in, dsc_error *err)
-{
-    (void)err;
-    *(dsc_drafter_input *)state = *in;
-    return DSC_OK;
-}
-
 int dsc_draft_next_score(const dsc_drafter_input *in, int64_t count, dsc_draft *draft,
                          dsc_error *err)
 {
@@ -90,4 +83,23 @@ int dsc_draft_next(const dsc_drafter_input *in, int64_t length, int32_t node, ds
 {
     int rc = dsc_draft_next_score(in, 1, draft, err);
     return rc ? rc : dsc_draft_next_append(in, length, node, draft, ends, err);
+}
+
+int dsc_draft_next_chain(const dsc_drafter_input *in, int64_t length, int64_t most, double least,
+                         dsc_draft *draft, dsc_error *err)
+{
+    bool ends = false;
+    int rc = DSC_OK;
+    draft->kind = in->kind;
+    draft->started = most > 0;
+    for (int64_t i = 0; i < most && !ends && !rc; i++) {
+        const int32_t parent = (int32_t)draft->count - 1;
+        dsc_dist dist;
+        rc = dsc_draft_next(in, length, parent, draft, &ends, err);
+        if (!rc && least > 0)
+            rc = dsc_draft_next_dist(in, parent, &dist, err);
+        if (!rc && least > 0)
+            ends |= dsc_dist_probability(&dist, draft->token[parent + 1]) < least;
+    }
+    return rc;
 }

@@ -6,14 +6,16 @@
 
 #include "sim/drafter.h"
 
-// Member `begin` of a method whose state is its dsc_drafter_input.
-int dsc_draft_next_begin(void *state, const dsc_drafter_input *in, dsc_error *err);
-
 // One forward pass over one token: scores the draft, then appends the draft model's token below
 // `node` (-1: after the output), selected as in->kind requires: the argmax for TOPK, a sample for
 // SAMPLED. *ends: the output ends with it. Counts the call.
 int dsc_draft_next(const dsc_drafter_input *in, int64_t length, int32_t node, dsc_draft *draft,
                    bool *ends, dsc_error *err);
+
+// Appends up to `most` such tokens to a chain, until the output ends or after a token whose draft
+// probability is below `least` (0: never). Sets the draft's kind and whether it was started.
+int dsc_draft_next_chain(const dsc_drafter_input *in, int64_t length, int64_t most, double least,
+                         dsc_draft *draft, dsc_error *err);
 
 // The parts of dsc_draft_next, for methods whose passes have several tokens.
 // One forward pass over `count` tokens.

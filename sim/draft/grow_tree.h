@@ -40,4 +40,9 @@ int dsc_grow_tree_begin(void *state, const dsc_drafter_input *in, dsc_error *err
 int dsc_grow_tree_propose(void *state, const int32_t *output, int64_t length, dsc_draft *draft,
                           dsc_error *err);
 
+#define DSC_GROW_TREE_MEMBERS                                                                      \
+    .state_size = sizeof(dsc_grow_tree), .release = dsc_grow_tree_release,                         \
+    .limit = dsc_grow_tree_limit, .width = dsc_grow_tree_width, .begin = dsc_grow_tree_begin,      \
+    .propose = dsc_grow_tree_propose
+
 #endif

@@ -63,13 +63,7 @@ static int propose(void *memory, const int32_t *output, int64_t length, dsc_draf
 {
     const state *s = memory;
     (void)output;
-    int rc = DSC_OK;
-    bool ends = false;
-    draft->kind = s->in.kind;
-    draft->started = s->length > 0;
-    for (int64_t i = 0; i < s->length && !ends && !rc; i++)
-        rc = dsc_draft_next(&s->in, length, (int32_t)i - 1, draft, &ends, err);
-    return rc;
+    return dsc_draft_next_chain(&s->in, length, s->length, 0, draft, err);
 }
 
 static int observe(void *memory, const dsc_draft *draft, const dsc_verdict *verdict, dsc_error *err)

@@ -56,26 +56,20 @@ static int build(dsc_match_index *index, const dsc_drafter_input *in, int64_t re
     return dsc_match_index_build(index, in->request, which[references], in->arena, err);
 }
 
-static double tie_break(uint64_t seed, int64_t request, int64_t position)
+static double tie_break(const dsc_drafter_input *in, int64_t position)
 {
-    return dsc_rng_uniform(seed, (uint64_t)request, (uint32_t)position, DSC_RNG_TIE);
+    return dsc_rng_uniform(in->seed, (uint64_t)in->request->index, (uint32_t)position, DSC_RNG_TIE);
 }
 
 typedef struct state {
     dsc_match_index index;
-    const dsc_config *config;
-    const int64_t *parameter;
-    int64_t request;
-    uint64_t seed;
+    dsc_drafter_input in;
 } state;
 
 static int begin(void *memory, const dsc_drafter_input *in, dsc_error *err)
 {
     state *s = memory;
-    *s = (state){.config = in->config,
-                 .parameter = in->parameter,
-                 .request = in->request->index,
-                 .seed = in->seed};
+    *s = (state){.in = *in};
     return build(&s->index, in, in->parameter[REFERENCES], err);
 }
 
@@ -83,15 +77,16 @@ static int propose(void *memory, const int32_t *output, int64_t length, dsc_draf
                    dsc_error *err)
 {
     const state *s = memory;
-    int32_t cap = cap_of(s->parameter);
-    bool random = s->parameter[TIE] == TIE_RANDOM;
-    double u = random ? tie_break(s->seed, s->request, length) : 0;
+    const int64_t *parameter = s->in.parameter;
+    int32_t cap = cap_of(parameter);
+    bool random = parameter[TIE] == TIE_RANDOM;
+    double u = random ? tie_break(&s->in, length) : 0;
     dsc_match m;
     dsc_match_find(&s->index, output, length, &cap, 1, random ? &u : NULL, &m);
-    draft->started = m.length >= s->parameter[N];
+    draft->started = m.length >= parameter[N];
     if (!draft->started)
         return DSC_OK;
-    int64_t available = s->index.end[m.at - 1] - m.at, most = limit(s->config);
+    int64_t available = s->index.end[m.at - 1] - m.at, most = limit(s->in.config);
     return dsc_draft_append_chain(draft, -1, s->index.text + m.at,
                                   (size_t)(available < most ? available : most), err);
 }
@@ -169,7 +164,7 @@ static int replay(family *f, const dsc_drafter_input *in, int64_t longest, dsc_e
     for (int64_t i = 0; i < output.count && !rc; i++) {
         dsc_match match[DSC_MAX_CAPS];
         bool random = f->tie == TIE_RANDOM;
-        double u = random ? tie_break(in->seed, in->request->index, i) : 0;
+        double u = random ? tie_break(in, i) : 0;
         dsc_match_find(&index, output.id, i, f->cap, f->caps, random ? &u : NULL, match);
         replay_position(f, &index, output, i, longest, match);
     }
@@ -177,8 +172,7 @@ static int replay(family *f, const dsc_drafter_input *in, int64_t longest, dsc_e
 }
 
 // Selects one setting: a draft starts where the match has at least n tokens.
-static int select_starts(const family *f, const dsc_drafter_input *in, dsc_match_lengths *out,
-                         dsc_error *err)
+static void select_starts(const family *f, const dsc_drafter_input *in, dsc_match_lengths *out)
 {
     size_t n = (size_t)in->request->output.count, c = 0;
     while (f->cap[c] != cap_of(in->parameter))
@@ -186,18 +180,12 @@ static int select_starts(const family *f, const dsc_drafter_input *in, dsc_match
     const int32_t *length = f->length + c * n, *available = f->available + c * n,
                   *run = f->run + c * n;
     int32_t shortest = (int32_t)in->parameter[N];
-    int rc = dsc_arena_new(in->arena, &out->available, n, err);
-    if (!rc)
-        rc = dsc_arena_new(in->arena, &out->run, n, err);
-    if (rc)
-        return rc;
     int32_t *restrict to_available = out->available, *restrict to_run = out->run;
 #pragma omp simd
     for (size_t i = 0; i < n; i++) {
         to_available[i] = length[i] >= shortest ? available[i] : -1;
         to_run[i] = length[i] >= shortest ? run[i] : 0;
     }
-    return DSC_OK;
 }
 
 static int match_lengths(const dsc_drafter_input *in, size_t count, int64_t longest,
@@ -222,7 +210,7 @@ static int match_lengths(const dsc_drafter_input *in, size_t count, int64_t long
             }
         rc = replay(&f, &in[first], longest, err);
         for (size_t m = 0; m < members && !rc; m++)
-            rc = select_starts(&f, &in[member[m]], &out[member[m]], err);
+            select_starts(&f, &in[member[m]], &out[member[m]]);
     }
     return rc;
 }

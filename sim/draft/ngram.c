@@ -45,11 +45,6 @@ static int prepare(const dsc_config *config, void **prepared, dsc_error *err)
                     config->parameter[N_LEAST], config->parameter[N_MOST]);
 }
 
-static int64_t limit(const dsc_config *config)
-{
-    return config->parameter[LENGTH];
-}
-
 // Returns whether the occurrence before `start` of the n-gram before text position `end` qualifies.
 static bool serves(const int64_t *parameter, int64_t n, int64_t start, int64_t end)
 {
@@ -173,14 +168,10 @@ static int find_ends(replay *r, const dsc_drafter_input *in, dsc_error *err)
 }
 
 // Selects one setting.
-static int choose(const replay *r, const dsc_drafter_input *in, dsc_match_lengths *out,
-                  dsc_error *err)
+static void choose(const replay *r, const int64_t *parameter, dsc_match_lengths *out)
 {
-    const int64_t *parameter = in->parameter, width = r->most - r->least + 1;
-    int rc = dsc_arena_new(in->arena, &out->available, (size_t)r->count, err);
-    if (!rc)
-        rc = dsc_arena_new(in->arena, &out->run, (size_t)r->count, err);
-    for (int64_t i = 0; i < r->count && !rc; i++) {
+    const int64_t width = r->most - r->least + 1;
+    for (int64_t i = 0; i < r->count; i++) {
         const int32_t *start = r->start + i * width, *run = r->run + i * width;
         int64_t end = r->prompt + i, n = parameter[N_MOST];
         while (n >= parameter[N_LEAST] && !serves(parameter, n, start[n - r->least], end))
@@ -194,7 +185,6 @@ static int choose(const replay *r, const dsc_drafter_input *in, dsc_match_length
         out->available[i] = found ? available : -1;
         out->run[i] = !found ? 0 : run[n - r->least] < available ? run[n - r->least] : available;
     }
-    return rc;
 }
 
 static int match_lengths(const dsc_drafter_input *in, size_t count, int64_t longest,
@@ -210,7 +200,7 @@ static int match_lengths(const dsc_drafter_input *in, size_t count, int64_t long
     if (!rc)
         rc = replay_all(&r, in, longest, err);
     for (size_t j = 0; j < count && !rc; j++)
-        rc = choose(&r, &in[j], &out[j], err);
+        choose(&r, in[j].parameter, &out[j]);
     return rc;
 }
 
@@ -223,7 +213,6 @@ const dsc_drafter_type dsc_drafter_ngram = {
     .option = options,
     .option_count = sizeof options / sizeof *options,
     .prepare = prepare,
-    .limit = limit,
     .begin = begin,
     .propose = propose,
     .match_lengths = match_lengths,

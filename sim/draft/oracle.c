@@ -4,12 +4,6 @@
 // draft model is a copy of it, so that no sample is rejected.
 #include "sim/draft/draft_next.h"
 
-typedef struct state {
-    dsc_drafter_input in;
-    dsc_token_view output;
-    int64_t k;
-} state;
-
 enum { K };
 // clang-format off
 static const dsc_option options[] = {
@@ -18,18 +12,6 @@ static const dsc_option options[] = {
 };
 // clang-format on
 
-static int64_t limit(const dsc_config *config)
-{
-    return config->parameter[K];
-}
-
-static int begin(void *memory, const dsc_drafter_input *in, dsc_error *err)
-{
-    (void)err;
-    *(state *)memory = (state){*in, in->request->output, in->parameter[K]};
-    return DSC_OK;
-}
-
 static int64_t right_tokens(int64_t count, int64_t position)
 {
     return count - 1 - position;
@@ -37,19 +19,21 @@ static int64_t right_tokens(int64_t count, int64_t position)
 
 // Drafts with the copy of the target. A TOPK draft ends before an EOS token. A sampled draft
 // includes it, because whether the output ends there is part of the sample.
-static int draft_with_copy(const state *s, int64_t length, dsc_draft *draft, dsc_error *err)
+static int draft_with_copy(const dsc_drafter_input *in, int64_t length, dsc_draft *draft,
+                           dsc_error *err)
 {
-    const dsc_model *target = s->in.models->target;
-    const int64_t room = right_tokens(target->limit, length), n = room < s->k ? room : s->k;
+    const dsc_model *target = in->models->target;
+    const int64_t room = right_tokens(target->limit, length), k = in->parameter[K];
+    const int64_t n = room < k ? room : k;
     bool ends = false;
     int rc = DSC_OK;
-    draft->kind = s->in.kind;
+    draft->kind = in->kind;
     for (int64_t i = 0; i < n && !ends && !rc; i++) {
         const int32_t parent = (int32_t)i - 1;
         int32_t token;
-        rc = dsc_draft_next_score(&s->in, 1, draft, err);
+        rc = dsc_draft_next_score(in, 1, draft, err);
         if (!rc)
-            rc = dsc_draft_next_token(&s->in, length, parent, (uint32_t)draft->count, &token, err);
+            rc = dsc_draft_next_token(in, length, parent, (uint32_t)draft->count, &token, err);
         ends = !rc && dsc_model_is_end(target, token);
         if (!rc && !(ends && draft->kind == DSC_DRAFT_TOPK))
             rc = dsc_draft_append_chain(draft, parent, &token, 1, err);
@@ -59,37 +43,30 @@ static int draft_with_copy(const state *s, int64_t length, dsc_draft *draft, dsc
     return rc;
 }
 
-static int propose(void *memory, const int32_t *output, int64_t length, dsc_draft *draft,
+static int propose(void *state, const int32_t *output, int64_t length, dsc_draft *draft,
                    dsc_error *err)
 {
-    const state *s = memory;
+    const dsc_drafter_input *in = state;
+    const dsc_token_view right = in->request->output;
     (void)output;
-    if (s->in.models->draft && !s->output.id)
-        return draft_with_copy(s, length, draft, err);
-    int64_t n = right_tokens(s->output.count, length);
+    if (in->models->draft && !right.id)
+        return draft_with_copy(in, length, draft, err);
+    const int64_t n = right_tokens(right.count, length), k = in->parameter[K];
     draft->started = n > 0;
-    return dsc_draft_append_chain(draft, -1, s->output.id + length, (size_t)(n < s->k ? n : s->k),
-                                  err);
+    return dsc_draft_append_chain(draft, -1, right.id + length, (size_t)(n < k ? n : k), err);
 }
 
 static int match_lengths(const dsc_drafter_input *in, size_t count, int64_t longest,
                          dsc_match_lengths *out, dsc_error *err)
 {
-    int64_t length = in[0].request->output.count;
-    dsc_match_lengths right;
-    int rc = dsc_arena_new(in[0].arena, &right.available, (size_t)length, err);
-    if (!rc)
-        rc = dsc_arena_new(in[0].arena, &right.run, (size_t)length, err);
-    if (rc)
-        return rc;
-    for (int64_t i = 0; i < length; i++) {
-        int64_t n = right_tokens(length, i);
-        n = n < longest ? n : longest;
-        right.run[i] = (int32_t)n;
-        right.available[i] = right_tokens(length, i) > 0 ? (int32_t)n : -1;
-    }
+    const int64_t length = in[0].request->output.count;
+    (void)err;
     for (size_t j = 0; j < count; j++)
-        out[j] = right;
+        for (int64_t i = 0; i < length; i++) {
+            const int64_t left = right_tokens(length, i), n = left < longest ? left : longest;
+            out[j].run[i] = (int32_t)n;
+            out[j].available[i] = left > 0 ? (int32_t)n : -1;
+        }
     return DSC_OK;
 }
 
@@ -98,11 +75,9 @@ const dsc_drafter_type dsc_drafter_oracle = {
     .summary = "drafts the target's own next tokens (upper bound)",
     .sees_output = true,
     .kinds = DSC_DRAFT_TOPK | DSC_DRAFT_SAMPLED,
-    .state_size = sizeof(state),
+    .state_size = sizeof(dsc_drafter_input),
     .option = options,
     .option_count = sizeof options / sizeof *options,
-    .limit = limit,
-    .begin = begin,
     .propose = propose,
     .match_lengths = match_lengths,
 };

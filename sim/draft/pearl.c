@@ -42,11 +42,6 @@ typedef struct state {
     bool begun; // a window is begun: the next step verifies the pending tokens
 } state;
 
-static int64_t limit(const dsc_config *config)
-{
-    return config->parameter[WINDOW];
-}
-
 // The pending tokens and a window after them.
 static int64_t draft_width(const dsc_config *config)
 {
@@ -72,9 +67,7 @@ static int write_window(const state *s, int64_t length, dsc_draft *draft, dsc_er
         rc = target->type->start(target, draft, err);
     if (ends && !rc) // the step that drafted them has made the passes
         return s->in.models->draft->type->score(s->in.models->draft, draft, err);
-    for (int64_t i = 0; i < window && !ends && !rc; i++)
-        rc = dsc_draft_next(&s->in, length, (int32_t)draft->count - 1, draft, &ends, err);
-    return rc;
+    return rc ? rc : dsc_draft_next_chain(&s->in, length, window, 0, draft, err);
 }
 
 static int propose(void *memory, const int32_t *output, int64_t length, dsc_draft *draft,
@@ -118,7 +111,6 @@ const dsc_drafter_type dsc_drafter_pearl = {
     .state_size = sizeof(state),
     .option = options,
     .option_count = sizeof options / sizeof *options,
-    .limit = limit,
     .draft_width = draft_width,
     .begin = begin,
     .propose = propose,

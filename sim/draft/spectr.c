@@ -19,19 +19,9 @@ typedef struct state {
     int32_t *tip; // [drafts] last node of each sequence; -2: it has ended
 } state;
 
-static int64_t limit(const dsc_config *config)
-{
-    return config->parameter[LENGTH];
-}
-
 static int64_t width(const dsc_config *config)
 {
     return 1 + config->parameter[DRAFTS] * config->parameter[LENGTH];
-}
-
-static int drafts(const dsc_config *config)
-{
-    return (int)config->parameter[DRAFTS];
 }
 
 static int begin(void *memory, const dsc_drafter_input *in, dsc_error *err)
@@ -94,9 +84,7 @@ const dsc_drafter_type dsc_drafter_spectr = {
     .state_size = sizeof(state),
     .option = options,
     .option_count = sizeof options / sizeof *options,
-    .limit = limit,
     .width = width,
-    .drafts = drafts,
     .begin = begin,
     .propose = propose,
 };

@@ -21,30 +21,13 @@ static const dsc_option options[] = {
 };
 // clang-format on
 
-static int64_t limit(const dsc_config *config)
-{
-    return config->parameter[MOST];
-}
-
 static int propose(void *state, const int32_t *output, int64_t length, dsc_draft *draft,
                    dsc_error *err)
 {
     const dsc_drafter_input *in = state;
     (void)output;
-    double least = in->config->real[CONFIDENCE];
-    int rc = DSC_OK;
-    bool ends = false;
-    draft->kind = in->kind;
-    draft->started = in->parameter[MOST] > 0;
-    for (int32_t i = 0; i < in->parameter[MOST] && !ends && !rc; i++) {
-        dsc_dist dist;
-        rc = dsc_draft_next(in, length, i - 1, draft, &ends, err);
-        if (!rc)
-            rc = dsc_draft_next_dist(in, i - 1, &dist, err);
-        if (!rc && dsc_dist_probability(&dist, draft->token[i]) < least)
-            break;
-    }
-    return rc;
+    return dsc_draft_next_chain(in, length, in->parameter[MOST], in->config->real[CONFIDENCE],
+                                draft, err);
 }
 
 const dsc_drafter_type dsc_drafter_threshold = {
@@ -56,7 +39,5 @@ const dsc_drafter_type dsc_drafter_threshold = {
     .state_size = sizeof(dsc_drafter_input),
     .option = options,
     .option_count = sizeof options / sizeof *options,
-    .limit = limit,
-    .begin = dsc_draft_next_begin,
     .propose = propose,
 };

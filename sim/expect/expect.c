@@ -4,7 +4,6 @@
 // are crossed in one step, and configurations are walked side by side.
 #include "sim/expect/expect.h"
 
-#include <stdlib.h>
 #include <string.h>
 
 // Whether two configurations differ only in options that bound the draft's length.
@@ -20,17 +19,18 @@ static bool same_match_lengths(const dsc_config *a, const dsc_config *b)
 int dsc_plan_init(dsc_plan *plan, const dsc_config *config, size_t count, dsc_error *err)
 {
     *plan = (dsc_plan){.config = config, .count = count, .end_token = -1};
-    int rc = dsc_new(&plan->first, count, err);
+    int rc = dsc_arena_new(&plan->memory, &plan->first, count, err);
     if (!rc)
-        rc = dsc_new(&plan->start, count + 1, err);
+        rc = dsc_arena_new(&plan->memory, &plan->start, count + 1, err);
     if (!rc)
-        rc = dsc_new(&plan->order, count, err);
+        rc = dsc_arena_new(&plan->memory, &plan->order, count, err);
     if (!rc)
-        rc = dsc_new(&plan->limit, count, err);
+        rc = dsc_arena_new(&plan->memory, &plan->limit, count, err);
     if (rc) {
         dsc_plan_fini(plan);
         return rc;
     }
+    plan->start[0] = 0;
     // The members of a group need not be neighbors: each is found by a pass over the rest.
     size_t placed = 0;
     for (size_t c = 0; c < count; c++) {
@@ -53,10 +53,7 @@ int dsc_plan_init(dsc_plan *plan, const dsc_config *config, size_t count, dsc_er
 
 void dsc_plan_fini(dsc_plan *plan)
 {
-    free(plan->first);
-    free(plan->start);
-    free(plan->order);
-    free(plan->limit);
+    dsc_arena_fini(&plan->memory);
     *plan = (dsc_plan){0};
 }
 
@@ -79,19 +76,18 @@ typedef struct track {
     int32_t longest;                // no draft has more tokens; >= 1
     stretch *from;                  // [n + 1]; the last is empty and leads to itself
     uint32_t *edge; // [n + 1] lanes that begin or end passing over accepted tokens; 0 between tiles
-    int32_t *drafts;  // [longest + 1] calls on drafts of m tokens, m < longest
-    int32_t *before;  // [longest + 1] calls on drafts of fewer than m tokens
-    int64_t *tokens;  // [longest + 1] draft tokens in these
-    int32_t idle;     // calls that began no draft
-    int64_t *scratch; // [n + 1] receives counts that the caller does not want
-    int64_t prompt;   // tokens before the output
+    int32_t *drafts; // [longest + 1] calls on drafts of m tokens, m < longest
+    int32_t *before; // [longest + 1] calls on drafts of fewer than m tokens
+    int64_t *tokens; // [longest + 1] draft tokens in these
+    int32_t idle;    // calls that began no draft
+    int64_t prompt;  // tokens before the output
 } track;
 
 // One configuration on its way from the first to the last output token.
 typedef struct walker {
     int32_t at, limit;
     uint32_t bit;               // its lane in track.edge
-    int64_t *histogram, *whole; // of dsc_counts, or scratch
+    int64_t *histogram, *whole; // of dsc_counts
     int64_t accepted;
     uint64_t places; // sum over accepted tokens of 2 x place in the output + 1
 } walker;
@@ -137,7 +133,7 @@ static lane set_out(const track *t, size_t place, int32_t limit, dsc_counts *cou
     return (lane){.walker = {.limit = limit,
                              .bit = UINT32_C(1) << place,
                              .histogram = counts->histogram,
-                             .whole = counts->whole ? counts->whole : t->scratch},
+                             .whole = counts->whole},
                   .counts = counts,
                   .cut = cut,
                   .last =
@@ -177,8 +173,7 @@ static inline void differ(lane *lanes, uint32_t which, int32_t available, int32_
             continue;
         x->shorter += calls;
         x->tokens += (int64_t)calls * m;
-        if (x->counts->lengths)
-            x->counts->lengths[m < x->last ? m : x->last] += calls;
+        x->counts->lengths[m < x->last ? m : x->last] += calls;
     }
 }
 
@@ -256,8 +251,7 @@ static void add_walk(const lane *l, int32_t n, const track *t)
     counts->num_drafts += w->limit ? calls - t->drafts[0] - l->empty : 0;
     counts->num_draft_tokens += draft_tokens;
     counts->num_accepted_tokens += w->accepted;
-    if (counts->lengths)
-        add_lengths(l, t, longer);
+    add_lengths(l, t, longer);
 }
 
 // Walks all configurations of group g, a tile at a time.
@@ -308,10 +302,6 @@ static int allocate(track *t, size_t n, dsc_arena *arena, dsc_error *err)
     if (!rc)
         rc = dsc_arena_new(arena, &t->tokens, lengths, err);
     if (!rc)
-        rc = dsc_arena_new(arena, &t->scratch, n + 1, err);
-    if (!rc)
-        memset(t->scratch, 0, (n + 1) * sizeof *t->scratch);
-    if (!rc)
         memset(t->edge, 0, (n + 1) * sizeof *t->edge);
     return rc;
 }
@@ -337,8 +327,14 @@ int dsc_expect_run(const dsc_plan *plan, const dsc_request *request, uint64_t se
                                        .seed = seed,
                                        .arena = arena,
                                        .end_token = plan->end_token};
-    rc = plan->config[0].drafter->match_lengths(input, plan->groups, plan->longest, match_lengths,
-                                                err);
+    for (size_t g = 0; g < plan->groups && !rc; g++) {
+        rc = dsc_arena_new(arena, &match_lengths[g].available, (size_t)n, err);
+        if (!rc)
+            rc = dsc_arena_new(arena, &match_lengths[g].run, (size_t)n, err);
+    }
+    if (!rc)
+        rc = plan->config[0].drafter->match_lengths(input, plan->groups, plan->longest,
+                                                    match_lengths, err);
     if (rc)
         return rc;
     t.longest = longest_draft(plan, match_lengths, n);

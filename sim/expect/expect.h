@@ -23,6 +23,7 @@ typedef struct dsc_plan {
     int32_t *limit;    // [count]
     int64_t longest;   // max of limit
     int32_t end_token; // the trace's EOS token; -1 (dsc_plan_init): unknown
+    dsc_arena memory;  // of the arrays
 } dsc_plan;
 
 // All configurations are of one drafter that has `match_lengths`, and pass dsc_config_check. They
@@ -30,7 +31,8 @@ typedef struct dsc_plan {
 int dsc_plan_init(dsc_plan *plan, const dsc_config *config, size_t count, dsc_error *err);
 void dsc_plan_fini(dsc_plan *plan);
 
-// Adds one request's counts to counts[c] of every configuration c of the plan. All memory is of
+// Adds one request's counts to counts[c] of every configuration c of the plan, which have all lists
+// but width and parallel_steps. All memory is of
 // `arena`, the request's. DSC_EINPUT: the request is too long.
 int dsc_expect_run(const dsc_plan *plan, const dsc_request *request, uint64_t seed,
                    dsc_arena *arena, dsc_counts *counts, dsc_error *err);

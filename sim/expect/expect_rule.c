@@ -86,7 +86,7 @@ static int by_place(const void *a, const void *b)
 static int sort_configs(dsc_rule_plan *plan, const dsc_config *config, dsc_error *err)
 {
     place *p;
-    int rc = dsc_new(&p, plan->count, err);
+    int rc = dsc_arena_new(&plan->memory, &p, plan->count, err);
     if (rc)
         return rc;
     for (size_t c = 0; c < plan->count; c++) {
@@ -108,7 +108,6 @@ static int sort_configs(dsc_rule_plan *plan, const dsc_config *config, dsc_error
                 config->drafter->levels(&config[p[i].config], plan->group[plan->groups - 1].nodes);
         plan->group[plan->groups - 1].count++;
     }
-    free(p);
     return DSC_OK;
 }
 
@@ -175,11 +174,11 @@ int dsc_rule_plan_init(dsc_rule_plan *plan, const dsc_config *config, size_t cou
                        const dsc_verifier_type *rule, const dsc_trace_info *info, dsc_error *err)
 {
     *plan = (dsc_rule_plan){.rule = rule, .count = count};
-    int rc = dsc_new(&plan->order, count, err);
+    int rc = dsc_arena_new(&plan->memory, &plan->order, count, err);
     if (!rc)
-        rc = dsc_new(&plan->limit, count, err);
+        rc = dsc_arena_new(&plan->memory, &plan->limit, count, err);
     if (!rc)
-        rc = dsc_new(&plan->group, count, err);
+        rc = dsc_arena_new(&plan->memory, &plan->group, count, err);
     if (!rc)
         rc = sort_configs(plan, config, err);
     if (!rc)
@@ -191,9 +190,7 @@ int dsc_rule_plan_init(dsc_rule_plan *plan, const dsc_config *config, size_t cou
 
 void dsc_rule_plan_fini(dsc_rule_plan *plan)
 {
-    free(plan->order);
-    free(plan->limit);
-    free(plan->group);
+    dsc_arena_fini(&plan->memory);
     *plan = (dsc_rule_plan){0};
 }
 

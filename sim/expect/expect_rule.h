@@ -37,6 +37,7 @@ typedef struct dsc_rule_plan {
     dsc_rule_group *group;     // [groups]
     dsc_position_source dists; // of several drafts; .drafts is 0 when no group needs them
     int32_t rank_depth;        // of the trace's draft_rank; 0: argmax is read
+    dsc_arena memory;          // of the arrays
 } dsc_rule_plan;
 
 // Whether expectations of this drafter under this rule exist, given the columns they need.

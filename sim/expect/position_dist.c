@@ -23,7 +23,8 @@ int dsc_position_source_find(dsc_position_source *out, const dsc_trace_info *inf
 {
     const char *column = rule->replay_dist->column;
     bool logp = info->has_draft_logp && info->has_target_logp;
-    bool recorded = rule->replay_dist->recorded(info) && logp;
+    const bool *has = (const bool *)((const char *)info + rule->replay_dist->recorded);
+    bool recorded = *has && logp;
     *out = (dsc_position_source){.rule = rule,
                                  .drafts = drafts,
                                  .recorded = recorded && info->statistics_k >= drafts,
@@ -46,6 +47,14 @@ int dsc_position_source_find(dsc_position_source *out, const dsc_trace_info *inf
                     "%s%s): record them with live record --logprobs, or run trace reduce "
                     "--num-drafts %d on such a trace",
                     rule->name, drafts, column, logp ? "" : ", draft_logp and target_logp", drafts);
+}
+
+static int fail_excluded(int64_t position, dsc_error *err)
+{
+    return dsc_fail(err, DSC_EINPUT,
+                    "position %" PRId64 ": the output's token has no probability in the target's "
+                    "row",
+                    position);
 }
 
 int dsc_position_logp(const dsc_request *q, dsc_model_side side, int64_t position, double *logp,
@@ -74,12 +83,7 @@ int dsc_position_logp(const dsc_request *q, dsc_model_side side, int64_t positio
                         "position %" PRId64 ": neither a column nor a row contains the %s's "
                         "probability of the output's token",
                         position, side == DSC_SIDE_DRAFT ? "draft" : "target");
-    if (side == DSC_SIDE_TARGET && !isfinite(*logp))
-        return dsc_fail(err, DSC_EINPUT,
-                        "position %" PRId64 ": the output's token has no probability in the "
-                        "target's row",
-                        position);
-    return DSC_OK;
+    return side == DSC_SIDE_TARGET && !isfinite(*logp) ? fail_excluded(position, err) : DSC_OK;
 }
 
 // --- the distributions --------------------------------------------------------------------------
@@ -117,10 +121,7 @@ static int dists_of_rows(const dsc_position_source *source, const dsc_request *q
         y[side] = room->row[side][q->output.id[position]];
     }
     if (!(y[DSC_SIDE_TARGET] > 0))
-        return dsc_fail(err, DSC_EINPUT,
-                        "position %" PRId64 ": the output's token has no probability in the "
-                        "target's row",
-                        position);
+        return fail_excluded(position, err);
     return source->rule->replay_dist->from_rows(room, vocab, y, source->drafts, dist, err);
 }
 

@@ -13,10 +13,8 @@
 // The new sequence begins at start[count]; its tokens follow.
 static int append(dsc_corpus *c, const int32_t *token, int64_t count, dsc_error *err)
 {
-    void *p = c->token;
     int64_t at = c->start[c->count + 1];
-    int rc = dsc_grow(&p, &c->token_capacity, (size_t)(at + count), sizeof *c->token, err);
-    c->token = p;
+    int rc = dsc_resize(&c->token, &c->token_capacity, (size_t)(at + count), err);
     if (rc)
         return rc;
     if (count)

@@ -50,8 +50,6 @@ static int32_t iid_best(const dsc_language *l, const dsc_place *at)
 
 static void iid_free(dsc_language *l)
 {
-    if (!l)
-        return;
     free(((iid *)l)->dist);
     free(l);
 }
@@ -62,21 +60,19 @@ static const dsc_language_type type = {
 int dsc_iid_new(dsc_language **out, const dsc_iid_conditional_rates *h, dsc_model_side side,
                 dsc_error *err)
 {
-    void *p, *dist;
+    iid *m;
     *out = NULL;
     if (h->count < 1)
         return dsc_fail(err, DSC_EUSAGE, "an i.i.d. pair needs an acceptance rate");
-    int rc = dsc_alloc(&p, 1, sizeof(iid), err);
+    int rc = dsc_new(&m, 1, err);
     if (rc)
         return rc;
-    iid *m = p;
     m->base = (dsc_language){.type = &type, .vocab_size = DSC_IID_VOCAB, .end_token = -1};
-    rc = dsc_alloc(&dist, h->count, sizeof *m->dist, err);
+    rc = dsc_new(&m->dist, h->count, err);
     if (rc) {
         iid_free(&m->base);
         return rc;
     }
-    m->dist = dist;
     m->depths = h->count;
     for (int32_t x = 0; x < DSC_IID_VOCAB; x++)
         m->token[x] = x;

@@ -35,8 +35,6 @@ static int32_t markov_best(const dsc_language *l, const dsc_place *at)
 
 static void markov_free(dsc_language *l)
 {
-    if (!l)
-        return;
     free(((markov *)l)->row);
     free(((markov *)l)->best);
     free(l);
@@ -77,7 +75,7 @@ int dsc_markov_new(dsc_language **out, const dsc_markov_options *options, dsc_mo
                    dsc_error *err)
 {
     int32_t vocab = options->vocab_size;
-    void *p;
+    markov *m;
     *out = NULL;
     if (vocab < 1 || vocab > DSC_MARKOV_VOCAB_MAX)
         return dsc_fail(err, DSC_EUSAGE, "a Markov chain must have 1 to %d tokens, not %d",
@@ -85,10 +83,9 @@ int dsc_markov_new(dsc_language **out, const dsc_markov_options *options, dsc_mo
     if (!(options->noise >= 0) || isinf(options->noise))
         return dsc_fail(err, DSC_EUSAGE, "the noise of a Markov pair is %g; it must be 0 or more",
                         options->noise);
-    int rc = dsc_alloc(&p, 1, sizeof(markov), err);
+    int rc = dsc_new(&m, 1, err);
     if (rc)
         return rc;
-    markov *m = p;
     m->base = (dsc_language){.type = &type, .vocab_size = vocab, .end_token = -1, .reach = 1};
     size_t states = (size_t)vocab + 1;
     rc = dsc_new(&m->row, states * (size_t)vocab, err);

@@ -62,11 +62,10 @@ static edge *edge_place(edge *table, uint64_t mask, uint32_t hash, uint64_t key)
 static int grow_edges(ngram *m, dsc_error *err)
 {
     uint64_t mask = m->edge ? 2 * m->mask + 1 : 1023;
-    void *p;
-    int rc = dsc_alloc(&p, (size_t)mask + 1, sizeof *m->edge, err);
+    edge *table;
+    int rc = dsc_new(&table, (size_t)mask + 1, err);
     if (rc)
         return rc;
-    edge *table = p;
     for (uint64_t i = 0; m->edge && i <= m->mask; i++)
         if (m->edge[i].child)
             *edge_place(table, mask, m->edge[i].hash, m->edge[i].key) = m->edge[i];
@@ -128,8 +127,6 @@ static dsc_token_view ngram_text(const dsc_language *l, int64_t r)
 static void ngram_free(dsc_language *l)
 {
     ngram *m = (ngram *)l;
-    if (!m)
-        return;
     dsc_corpus_fini(&m->held);
     free(m->edge);
     free(m->begin);
@@ -163,11 +160,13 @@ typedef struct learner {
     double *most;     // [nodes] probability of its most probable token
     size_t parent_capacity, most_capacity;
     double mix;
+    dsc_arena arena; // of all but the text
 } learner;
 
 static int grow_node(ngram *m, learner *l, uint32_t parent, dsc_error *err)
 {
-    int rc = dsc_resize(&l->parent, &l->parent_capacity, (size_t)m->nodes + 1, err);
+    int rc =
+        dsc_arena_resize(&l->arena, &l->parent, &l->parent_capacity, (size_t)m->nodes + 1, err);
     if (!rc)
         l->parent[m->nodes++] = parent;
     return rc;
@@ -221,20 +220,6 @@ static void sort_keys(uint64_t **key, uint64_t **scratch, size_t count)
     }
 }
 
-static int grow_entries(ngram *m, size_t need, dsc_error *err)
-{
-    void *token = m->token, *upto = m->upto, *probability = m->probability;
-    int rc = dsc_grow(&token, &m->token_capacity, need, sizeof *m->token, err);
-    if (!rc)
-        rc = dsc_grow(&upto, &m->upto_capacity, need, sizeof *m->upto, err);
-    if (!rc)
-        rc = dsc_grow(&probability, &m->probability_capacity, need, sizeof *m->probability, err);
-    m->token = token;
-    m->upto = upto;
-    m->probability = probability;
-    return rc;
-}
-
 // Turns the list of `node`, tokens and running counts, into probabilities; finds the most probable
 // token.
 static void smooth(ngram *m, learner *l, uint32_t node)
@@ -265,20 +250,21 @@ static void smooth(ngram *m, learner *l, uint32_t node)
 
 static int grow_level(ngram *m, learner *l, size_t entries, dsc_error *err)
 {
-    void *begin = m->begin, *other = m->other, *best = m->best, *most = l->most;
     size_t nodes = (size_t)m->nodes + 1;
-    int rc = dsc_grow(&begin, &m->begin_capacity, nodes, sizeof *m->begin, err);
+    int rc = dsc_resize(&m->begin, &m->begin_capacity, nodes, err);
     if (!rc)
-        rc = dsc_grow(&other, &m->other_capacity, nodes, sizeof *m->other, err);
+        rc = dsc_resize(&m->other, &m->other_capacity, nodes, err);
     if (!rc)
-        rc = dsc_grow(&best, &m->best_capacity, nodes, sizeof *m->best, err);
+        rc = dsc_resize(&m->best, &m->best_capacity, nodes, err);
     if (!rc)
-        rc = dsc_grow(&most, &l->most_capacity, nodes, sizeof *l->most, err);
-    m->begin = begin;
-    m->other = other;
-    m->best = best;
-    l->most = most;
-    return rc ? rc : grow_entries(m, entries, err);
+        rc = dsc_arena_resize(&l->arena, &l->most, &l->most_capacity, nodes, err);
+    if (!rc)
+        rc = dsc_resize(&m->token, &m->token_capacity, entries, err);
+    if (!rc)
+        rc = dsc_resize(&m->upto, &m->upto_capacity, entries, err);
+    if (!rc)
+        rc = dsc_resize(&m->probability, &m->probability_capacity, entries, err);
+    return rc;
 }
 
 // The lists of the nodes of one level, which begin at `first`.
@@ -331,34 +317,25 @@ static int collect(learner *l, const dsc_corpus *c, const dsc_ngram_options *o, 
             err, DSC_EUSAGE,
             "%zu tokens in n-grams of up to %d tokens exceed the limit of 2^32 - 1 n-grams", total,
             o->order);
-    int rc = dsc_new(&l->at, total, err);
+    int rc = dsc_arena_new(&l->arena, &l->at, total, err);
     if (!rc)
-        rc = dsc_new(&l->node, total, err);
+        rc = dsc_arena_new(&l->arena, &l->node, total, err);
     if (!rc)
-        rc = dsc_new(&l->hash, total, err);
+        rc = dsc_arena_new(&l->arena, &l->hash, total, err);
     if (!rc)
-        rc = dsc_new(&l->key, total, err);
+        rc = dsc_arena_new(&l->arena, &l->key, total, err);
     if (!rc)
-        rc = dsc_new(&l->scratch, total, err);
+        rc = dsc_arena_new(&l->arena, &l->scratch, total, err);
     if (rc)
         return rc;
     l->text = c->token;
     l->mix = o->mix;
+    memset(l->node, 0, total * sizeof *l->node); // the empty context
+    memset(l->hash, 0, total * sizeof *l->hash);
     for (int64_t i = 0; i < c->count; i++)
         for (int64_t t = c->start[i] + 2; !is_held(i, o->hold) && t < c->start[i + 1]; t++)
             l->at[l->count++] = (uint32_t)t;
     return DSC_OK;
-}
-
-static void learner_fini(learner *l)
-{
-    free(l->at);
-    free(l->node);
-    free(l->hash);
-    free(l->key);
-    free(l->scratch);
-    free(l->parent);
-    free(l->most);
 }
 
 // Frees the training sequences.
@@ -393,7 +370,7 @@ static int learn(ngram *m, const dsc_ngram_options *o, dsc_error *err)
         if (!rc)
             rc = add_lists(m, &l, first, entries, err);
     }
-    learner_fini(&l);
+    dsc_arena_fini(&l.arena);
     if (!rc)
         keep_held(&m->held, o->hold);
     return rc;
@@ -414,16 +391,15 @@ static int check_options(const dsc_ngram_options *o, dsc_error *err)
 int dsc_ngram_learn(dsc_language **out, dsc_corpus *c, const dsc_ngram_options *options,
                     dsc_error *err)
 {
-    void *p = NULL;
+    ngram *m;
     *out = NULL;
     int rc = check_options(options, err);
     if (!rc)
-        rc = dsc_alloc(&p, 1, sizeof(ngram), err);
+        rc = dsc_new(&m, 1, err);
     if (rc) {
         dsc_corpus_fini(c);
         return rc;
     }
-    ngram *m = p;
     m->held = *c;
     *c = (dsc_corpus){0};
     m->order = options->order;

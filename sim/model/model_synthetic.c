@@ -147,9 +147,8 @@ int dsc_model_synthetic_begin(dsc_model_synthetic *m, const dsc_language *langua
     m->prompt = 0;
     m->base = (dsc_model){
         .type = &type, .limit = limit, .end_token = language->end_token, .ended = limit <= 0};
-    void *p = m->recent; // one more than the reach, so never a null pointer
-    int rc = dsc_grow(&p, &m->recent_capacity, language->reach + 1, sizeof *m->recent, err);
-    m->recent = p;
+    // One more than the reach, so never a null pointer.
+    int rc = dsc_resize(&m->recent, &m->recent_capacity, language->reach + 1, err);
     if (!rc)
         rc = append(m, prompt.id, (size_t)prompt.count, err);
     m->prompt = (size_t)prompt.count;

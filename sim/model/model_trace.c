@@ -41,33 +41,6 @@ static int next(dsc_model *base, int32_t node, dsc_next *out, dsc_error *err)
     return rc;
 }
 
-static int dist(dsc_model *base, int32_t node, dsc_dist *out, dsc_error *err)
-{
-    dsc_model_trace *m = (dsc_model_trace *)base;
-    dsc_row row;
-    int64_t at;
-    int rc = position_after(m, node, &at, err);
-    if (rc)
-        return rc;
-    if (!m->vocab_size || !dsc_request_row(&m->request, m->side, at, &row)) {
-        base->refused++;
-        return dsc_fail(err, DSC_EABSENT,
-                        "the trace has no distributions (output position %" PRId64
-                        "): record them with draftscope live record",
-                        at);
-    }
-    rc = dsc_resize(&m->row, &m->row_capacity, (size_t)m->vocab_size, err);
-    if (rc)
-        return rc;
-    double unlisted = dsc_row_dist(&row, m->vocab_size, m->row), sum = unlisted;
-    for (int32_t x = 0; x < m->vocab_size; x++)
-        sum += m->row[x];
-    for (int32_t x = 0; x < m->vocab_size; x++)
-        m->row[x] /= sum;
-    *out = (dsc_dist){.vocab_size = m->vocab_size, .dense = m->row, .unlisted = unlisted / sum};
-    return DSC_OK;
-}
-
 // Checks token by token that the output is the recorded one; else the method is not lossless.
 static int commit(dsc_model *base, const int32_t *token, size_t n, dsc_error *err)
 {
@@ -90,7 +63,6 @@ static const dsc_model_type type = {
     .on_path_only = true,
     .score = score,
     .next = next,
-    .dist = dist,
     .commit = commit,
 };
 
@@ -102,16 +74,6 @@ void dsc_model_trace_begin(dsc_model_trace *m, dsc_token_view recorded)
                           .end_token = -1,
                           .ended = recorded.count == 0};
     m->recorded = recorded;
-    m->vocab_size = 0;
-}
-
-void dsc_model_trace_begin_rows(dsc_model_trace *m, const dsc_request *request, dsc_model_side side,
-                                int32_t vocab_size)
-{
-    dsc_model_trace_begin(m, request->output);
-    m->request = *request;
-    m->side = side;
-    m->vocab_size = vocab_size;
 }
 
 // --- the draft ---------------------------------------------------------------------------------
@@ -137,11 +99,9 @@ static int draft_score(dsc_model *base, const dsc_draft *d, dsc_error *err)
 {
     static const dsc_rollout_place nowhere = {-1, 0};
     dsc_model_trace *m = (dsc_model_trace *)base;
-    void *p = m->place;
     int rc = score(base, d, err);
     if (!rc)
-        rc = dsc_grow(&p, &m->place_capacity, d->count, sizeof *m->place, err);
-    m->place = p;
+        rc = dsc_resize(&m->place, &m->place_capacity, d->count, err);
     for (size_t j = 0; j < d->count && !rc; j++) {
         const dsc_rollout_place above = place_of(m, d->parent[j]);
         if (m->depth[j] >= 0 && m->head == 0)
@@ -267,6 +227,5 @@ void dsc_model_trace_fini(dsc_model_trace *m)
 {
     free(m->depth);
     free(m->place);
-    free(m->row);
     *m = (dsc_model_trace){0};
 }

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // A recorded output as a model: the target that wrote it, teacher-forced. Queries off the recorded
-// path are refused. Distributions are available where they were recorded.
+// path are refused.
 //
 // The draft model can be recorded along the output: the rank of the output's token among its
 // candidates as draft_rank, and its argmax token as draft_argmax. Greedy verification needs nothing
@@ -27,12 +27,7 @@ typedef struct dsc_model_trace {
     dsc_token_view recorded;
     int32_t *depth; // [nodes] of the scored draft: depth of a node on the recorded path, else -1
     size_t capacity;
-    dsc_request request; // its recorded distributions serve `distribution`; nothing but these and
-                         // the output is read
-    dsc_model_side side;
-    int32_t vocab_size; // 0: no distributions
-    double *row;        // [vocab_size] the last distribution that was read
-    size_t row_capacity;
+    dsc_request request;      // of a draft model
     dsc_rollout_place *place; // [nodes] for a draft model with rollouts
     size_t place_capacity;
     int32_t rollout_length;     // 0: none
@@ -44,11 +39,6 @@ typedef struct dsc_model_trace {
 
 // Starts on one recorded output; the view must outlive the use. An empty output has ended already.
 void dsc_model_trace_begin(dsc_model_trace *m, dsc_token_view recorded);
-// Starts on a request's output, with the recorded rows of one of its models as distributions,
-// normalized. The mass of tokens that a row does not list is `unlisted`. The request's shard must
-// stay open.
-void dsc_model_trace_begin_rows(dsc_model_trace *m, const dsc_request *request, dsc_model_side side,
-                                int32_t vocab_size);
 // Starts the draft model that was recorded with the output: `next`, `top`, and `distribution` as at
 // temperature 0, which is its argmax token alone. DSC_EUSAGE: a draft is deeper than the recorded
 // ranks of a head, whose deeper ranks do not follow from those. The request's shard must stay open.

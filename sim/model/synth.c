@@ -4,7 +4,6 @@
 
 #include "base/memory.h"
 #include "base/rng.h"
-#include "sim/model/workload.h"
 
 #include <inttypes.h>
 #include <math.h>
@@ -26,6 +25,7 @@ typedef struct record {
     size_t argmax_capacity, entropy_capacity, logp_capacity, tail_capacity, offset_capacity,
         token_capacity, row_capacity;
     size_t listed;
+    dsc_arena arena; // of all but listed tokens and rows
 } record;
 
 typedef struct synthesis {
@@ -34,7 +34,7 @@ typedef struct synthesis {
     bool has[DSC_SIDES];
     dsc_rows_kind kind;
     int32_t *top;   // [rows] tokens of the current row, most probable first
-    double *top_p;  // [rows]
+    double *rest;   // [vocab_size] probabilities of the other tokens
     dsc_draft none; // an empty draft: every token is a step
     dsc_dist dist;  // the target's at the current position
 } synthesis;
@@ -50,34 +50,14 @@ static float log_mass(double p)
 static int grow_position(record *r, int64_t position, dsc_error *err)
 {
     size_t need = (size_t)position + 1;
-    void *argmax = r->argmax, *entropy = r->entropy, *logp = r->logp, *tail = r->tail,
-         *offset = r->offset;
-    int rc = dsc_grow(&argmax, &r->argmax_capacity, need, sizeof *r->argmax, err);
+    int rc = dsc_arena_resize(&r->arena, &r->argmax, &r->argmax_capacity, need, err);
     if (!rc)
-        rc = dsc_grow(&entropy, &r->entropy_capacity, need, sizeof *r->entropy, err);
+        rc = dsc_arena_resize(&r->arena, &r->entropy, &r->entropy_capacity, need, err);
     if (!rc)
-        rc = dsc_grow(&logp, &r->logp_capacity, need, sizeof *r->logp, err);
+        rc = dsc_arena_resize(&r->arena, &r->logp, &r->logp_capacity, need, err);
     if (!rc)
-        rc = dsc_grow(&tail, &r->tail_capacity, need, sizeof *r->tail, err);
-    if (!rc)
-        rc = dsc_grow(&offset, &r->offset_capacity, need + 1, sizeof *r->offset, err);
-    r->argmax = argmax;
-    r->entropy = entropy;
-    r->logp = logp;
-    r->tail = tail;
-    r->offset = offset;
-    return rc;
-}
-
-static int grow_row(record *r, size_t need, dsc_error *err)
-{
-    void *token = r->token, *row = r->row;
-    int rc = dsc_grow(&token, &r->token_capacity, need, sizeof *r->token, err);
-    if (!rc)
-        rc = dsc_grow(&row, &r->row_capacity, need, sizeof *r->row, err);
-    r->token = token;
-    r->row = row;
-    return rc;
+        rc = dsc_arena_resize(&r->arena, &r->tail, &r->tail_capacity, need, err);
+    return rc ? rc : dsc_arena_resize(&r->arena, &r->offset, &r->offset_capacity, need + 1, err);
 }
 
 // Logarithms dominate the cost, and all tokens that never occurred share one probability.
@@ -98,47 +78,33 @@ static void describe(record *r, int32_t vocab, int64_t position)
     r->entropy[position] = (float)fmax(entropy, 0);
 }
 
-// The most probable tokens of dist[vocab] with positive probability, in descending order, equal
-// ones by ascending id. Returns their number, and in *tail the mass of the other tokens.
-static size_t find_top(const double *dist, int32_t vocab, int32_t *top, double *top_p, size_t most,
-                       double *tail)
+// Finds the most probable tokens of the distribution, and in *tail the mass of the other tokens.
+static size_t find_top(synthesis *s, double *tail)
 {
-    size_t n = 0;
+    const size_t n = dsc_dist_top(&s->dist, (size_t)s->o->rows, s->rest, s->top);
     *tail = 0;
-    for (int32_t x = 0; x < vocab; x++) {
-        if (!(dist[x] > 0))
-            continue;
-        if (n == most && !(dist[x] > top_p[n - 1])) {
-            *tail += dist[x];
-            continue;
-        }
-        if (n == most)
-            *tail += top_p[--n];
-        size_t i = n++;
-        for (; i > 0 && top_p[i - 1] < dist[x]; i--) {
-            top_p[i] = top_p[i - 1];
-            top[i] = top[i - 1];
-        }
-        top_p[i] = dist[x];
-        top[i] = x;
-    }
+    for (size_t i = 0; i < n; i++)
+        s->rest[s->top[i]] = 0;
+    for (int32_t x = 0; x < s->dist.vocab_size; x++)
+        *tail += s->rest[x];
     return n;
 }
 
 static int add_row(synthesis *s, record *r, int64_t position, dsc_error *err)
 {
-    int32_t vocab = s->o->target->vocab_size;
-    size_t n = (size_t)vocab;
+    size_t n = (size_t)s->o->load.target->vocab_size;
     double tail = 0;
     if (s->kind == DSC_ROWS_LISTED)
-        n = find_top(r->dist, vocab, s->top, s->top_p, (size_t)s->o->rows, &tail);
-    int rc = grow_row(r, r->listed + n, err);
+        n = find_top(s, &tail);
+    int rc = dsc_resize(&r->token, &r->token_capacity, r->listed + n, err);
+    if (!rc)
+        rc = dsc_resize(&r->row, &r->row_capacity, r->listed + n, err);
     if (rc)
         return rc;
     for (size_t i = 0; i < n; i++) {
-        bool dense = s->kind == DSC_ROWS_DENSE;
-        r->token[r->listed + i] = dense ? (int32_t)i : s->top[i];
-        r->row[r->listed + i] = log_mass(dense ? r->dist[i] : s->top_p[i]);
+        const int32_t x = s->kind == DSC_ROWS_DENSE ? (int32_t)i : s->top[i];
+        r->token[r->listed + i] = x;
+        r->row[r->listed + i] = log_mass(r->dist[x]);
     }
     r->tail[position] = log_mass(tail);
     r->listed += n;
@@ -175,13 +141,14 @@ static int look(synthesis *s, int64_t position, dsc_error *err)
 static int begin(synthesis *s, int64_t request, dsc_token_view *prompt, dsc_error *err)
 {
     const dsc_synth *o = s->o;
-    int rc = dsc_workload_prompt(o->target, request, o->prompt_tokens, prompt, err);
+    int rc = dsc_workload_prompt(o->load.target, request, o->load.prompt_tokens, prompt, err);
     for (int side = 0; side < DSC_SIDES && !rc; side++) {
         record *r = &s->record[side];
         if (!s->has[side])
             continue;
-        rc = dsc_model_synthetic_begin(&r->model, side == DSC_SIDE_TARGET ? o->target : o->draft,
-                                       *prompt, o->max_tokens, o->temperature, err);
+        rc = dsc_model_synthetic_begin(&r->model,
+                                       side == DSC_SIDE_TARGET ? o->load.target : o->load.draft,
+                                       *prompt, o->load.max_tokens, o->load.temperature, err);
         r->listed = 0;
         if (!rc)
             rc = grow_position(r, 0, err);
@@ -220,7 +187,7 @@ static dsc_rows rows_of(const synthesis *s, const record *r)
                       .token = r->token,
                       .logp = r->row,
                       .tail = r->tail,
-                      .vocab_size = s->o->target->vocab_size};
+                      .vocab_size = s->o->load.target->vocab_size};
 }
 
 static int write_request(synthesis *s, dsc_trace_writer *w, int64_t request, dsc_token_view prompt,
@@ -249,30 +216,15 @@ static int write_request(synthesis *s, dsc_trace_writer *w, int64_t request, dsc
 
 // --- all of them -------------------------------------------------------------------------------
 
-static int check(const dsc_synth *o, dsc_error *err)
-{
-    if (o->draft && o->draft->vocab_size != o->target->vocab_size)
-        return dsc_fail(err, DSC_EUSAGE,
-                        "the vocabularies differ: %" PRId32 " tokens of the target, %" PRId32
-                        " of the draft",
-                        o->target->vocab_size, o->draft->vocab_size);
-    if (o->requests < 1 || o->max_tokens < 1 || o->max_tokens > INT32_MAX || o->prompt_tokens < 1 ||
-        o->rows < 0)
-        return dsc_fail(err, DSC_EUSAGE,
-                        "requests, tokens of a prompt and of an output are 1 or more, rows are not "
-                        "negative");
-    return DSC_OK;
-}
-
 static int init(synthesis *s, dsc_error *err)
 {
-    size_t vocab = (size_t)s->o->target->vocab_size;
-    size_t rows = s->kind == DSC_ROWS_LISTED ? (size_t)s->o->rows : 0;
-    int rc = dsc_new(&s->top, rows, err);
+    const size_t vocab = (size_t)s->o->load.target->vocab_size;
+    dsc_arena *arena = &s->record[DSC_SIDE_TARGET].arena;
+    int rc = dsc_arena_new(arena, &s->top, (size_t)s->o->rows, err);
     if (!rc)
-        rc = dsc_new(&s->top_p, rows, err);
+        rc = dsc_arena_new(arena, &s->rest, vocab, err);
     for (int side = 0; side < DSC_SIDES && !rc; side++)
-        rc = dsc_alloc(&s->record[side].dist, vocab, sizeof(double), err);
+        rc = dsc_arena_new(arena, &s->record[side].dist, vocab, err);
     return rc;
 }
 
@@ -281,22 +233,15 @@ static void fini(synthesis *s)
     for (int side = 0; side < DSC_SIDES; side++) {
         record *r = &s->record[side];
         dsc_model_synthetic_fini(&r->model);
-        free(r->dist);
-        free(r->argmax);
-        free(r->entropy);
-        free(r->logp);
-        free(r->tail);
-        free(r->offset);
+        dsc_arena_fini(&r->arena);
         free(r->token);
         free(r->row);
     }
-    free(s->top);
-    free(s->top_p);
 }
 
 static int open_writer(const synthesis *s, dsc_trace_writer **w, const char *path, dsc_error *err)
 {
-    const dsc_language *target = s->o->target;
+    const dsc_language *target = s->o->load.target;
     dsc_trace_info info = {
         .tokenizer_name = target->tokenizer_name ? target->tokenizer_name : "none",
         .vocab_size = target->vocab_size,
@@ -320,14 +265,14 @@ static int run(synthesis *s, dsc_trace_writer *w, dsc_error *err)
 {
     const dsc_synth *o = s->o;
     int rc = DSC_OK;
-    for (int64_t request = 0; request < o->requests && !rc; request++) {
+    for (int64_t request = 0; request < o->load.requests && !rc; request++) {
         dsc_token_view prompt;
         rc = begin(s, request, &prompt, err);
         while (!rc && !s->record[DSC_SIDE_TARGET].model.base.ended)
             rc = emit(s, request, err);
         if (!rc)
             rc = write_request(s, w, request, prompt, err);
-        if (!rc && o->progress && o->progress(o->user, request + 1, o->requests))
+        if (!rc && o->progress && o->progress(o->user, request + 1, o->load.requests))
             rc = dsc_fail(err, DSC_EINTERRUPT,
                           "interrupted after %" PRId64 " requests: nothing was written",
                           request + 1);
@@ -337,14 +282,15 @@ static int run(synthesis *s, dsc_trace_writer *w, dsc_error *err)
 
 int dsc_synthesize(const dsc_synth *o, const char *path, dsc_error *err)
 {
-    synthesis s = {.o = o, .has = {[DSC_SIDE_DRAFT] = o->draft != NULL, [DSC_SIDE_TARGET] = true}};
+    synthesis s = {.o = o,
+                   .has = {[DSC_SIDE_DRAFT] = o->load.draft != NULL, [DSC_SIDE_TARGET] = true}};
     dsc_trace_writer *w = NULL;
-    int rc = check(o, err);
+    int rc = dsc_workload_check(&o->load, 0, err);
     if (rc)
         return rc;
-    s.kind = o->rows == 0                       ? DSC_ROWS_NONE
-             : o->rows >= o->target->vocab_size ? DSC_ROWS_DENSE
-                                                : DSC_ROWS_LISTED;
+    s.kind = o->rows == 0                            ? DSC_ROWS_NONE
+             : o->rows >= o->load.target->vocab_size ? DSC_ROWS_DENSE
+                                                     : DSC_ROWS_LISTED;
     rc = init(&s, err);
     if (!rc)
         rc = open_writer(&s, &w, path, err);

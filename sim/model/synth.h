@@ -4,19 +4,13 @@
 #ifndef DSC_SIM_SYNTH_H
 #define DSC_SIM_SYNTH_H
 
-#include "sim/model/language.h"
+#include "sim/model/workload.h"
 
 typedef struct dsc_synth {
-    const dsc_language *target;
-    const dsc_language *draft; // or NULL: only the target is recorded
-    int64_t requests;
-    int64_t prompt_tokens;  // longest prompt. A prompt is the beginning of one of the target's
-                            // texts, never a whole text; texts are taken in turn, cyclically
-    int64_t max_tokens;     // maximum output length; an EOS token ends the output earlier
-    double temperature;     // of both models (sim/model/model_synthetic.h)
-    int32_t rows;           // listed tokens per distribution; 0: none; vocab_size or more: dense
-    uint64_t seed;          // token j of request r is sampled with (seed, r, j)
-    bool force;             // replace an existing trace
+    dsc_workload load; // without a draft model only the target is recorded; no middle, no order
+    int32_t rows;      // listed tokens per distribution; 0: none; vocab_size or more: dense
+    uint64_t seed;     // token j of request r is sampled with (seed, r, j)
+    bool force;        // replace an existing trace
     const char *provenance; // JSON object, or NULL
     // Called between requests with the requests done and all of them; nonzero stops with
     // DSC_EINTERRUPT. May be NULL.

@@ -88,7 +88,6 @@ static bool is_order(const char *text, const char *name, const char *signs, int6
 int dsc_workload_order(int64_t **out, const char *text, int64_t requests, dsc_error *err)
 {
     int64_t seed[2] = {0}, turns[2] = {0, 4};
-    void *order;
     *out = NULL;
     if (strcmp(text, "file") == 0)
         return DSC_OK;
@@ -100,10 +99,9 @@ int dsc_workload_order(int64_t **out, const char *text, int64_t requests, dsc_er
                         "order '%.100s' of %" PRId64 " requests: file, shuffle[:SEED] or "
                         "consecutive:N[/TASKS] expected, N and TASKS (4) in [1, requests]",
                         text, requests);
-    int rc = dsc_alloc(&order, (size_t)requests, sizeof **out, err);
+    int rc = dsc_new(out, (size_t)requests, err);
     if (rc)
         return rc;
-    *out = order;
     if (random)
         shuffle(*out, requests, (uint64_t)seed[0]);
     else

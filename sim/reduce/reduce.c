@@ -4,6 +4,7 @@
 // column. The second computes the columns, positions in parallel.
 #include "sim/reduce/reduce.h"
 
+#include "base/threads.h"
 #include "sim/reduce/reduce_columns.h"
 #include "traces/trace/trace_copy.h"
 
@@ -11,14 +12,6 @@
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
-#ifdef _OPENMP
-#include <omp.h>
-#else
-static int omp_get_thread_num(void)
-{
-    return 0;
-}
-#endif
 
 static const char *const side_name[DSC_SIDES] = {"draft", "target"};
 
@@ -321,7 +314,7 @@ static int start_workers(reduction *r, dsc_error *err)
         w->failed = -1;
         for (int side = 0; side < DSC_SIDES && !rc; side++)
             if (r->info->rows[side] == DSC_ROWS_LISTED)
-                rc = dsc_alloc(&w->dist[side], vocab, sizeof(float), err);
+                rc = dsc_new(&w->dist[side], vocab, err);
         if (!rc)
             rc = dsc_sufficient_work_new(&w->work, err);
     }

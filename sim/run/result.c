@@ -168,165 +168,123 @@ static dsc_cell text(const char *s)
     return (dsc_cell){.type = DSC_CELL_TEXT, .text = s};
 }
 
+// A row under way.
 typedef struct row {
-    dsc_cell cell[8 + DSC_MAX_PARAMETERS + FIELDS + DSC_MAX_EXTRA];
-    char choice[DSC_MAX_PARAMETERS][DSC_PARAMETER_NAME];
-    size_t n;
+    const dsc_table *table;
+    dsc_cell *cell;                                    // [columns]
+    dsc_arena arena;                                   // of the cells and their lists
+    char word[DSC_MAX_PARAMETERS][DSC_PARAMETER_NAME]; // texts of parameters
+    size_t words;
 } row;
 
-static void put_config(row *r, const dsc_config *config, const dsc_verifier_type *rule)
+// Sets cell `at`, converted to the type of its column: where methods differ, integers are real
+// numbers, and numbers may be text.
+static void put_at(row *r, size_t at, dsc_cell x)
 {
-    const dsc_drafter_type *d = config->drafter;
-    r->cell[r->n++] = text(d->name);
-    r->cell[r->n++] = text(rule->name);
-    for (size_t o = 0; o < d->option_count; o++) {
-        dsc_cell *cell = &r->cell[r->n++];
-        switch (d->option[o].kind) {
-        case DSC_OPTION_INT: *cell = integer(config->parameter[o]); break;
-        case DSC_OPTION_REAL: *cell = real(config->real[o]); break;
-        case DSC_OPTION_TEXT: *cell = text(config->text[o] ? config->text[o] : ""); break;
-        default:
-            dsc_option_text(&d->option[o], config->parameter[o], r->choice[o], DSC_PARAMETER_NAME);
-            *cell = text(r->choice[o]);
-        }
+    const dsc_cell_type type = r->table->column[at].type;
+    if (type == DSC_CELL_REAL && x.type == DSC_CELL_INT)
+        x = real((double)x.i);
+    if (type == DSC_CELL_TEXT && x.type != DSC_CELL_TEXT) {
+        char *word = r->word[r->words++];
+        dsc_number_text(x.type == DSC_CELL_INT ? (double)x.i : x.r, word);
+        x = text(word);
     }
+    r->cell[at] = x;
 }
 
-static void put_counts(row *r, const dsc_counts *c)
+static void put(row *r, const char *column, dsc_cell x)
 {
-    const int64_t count[] = {c->target_calls,     c->num_drafts_started,  c->num_drafts,
-                             c->num_draft_tokens, c->num_accepted_tokens, c->draft_calls};
-    for (size_t i = 0; i < sizeof count / sizeof *count; i++)
-        r->cell[r->n++] = integer(count[i]);
+    put_at(r, (size_t)dsc_table_find(r->table, column), x);
 }
 
-static void put_expected(row *r, const dsc_expected *x)
+static void put_parameter(row *r, const dsc_config *config, size_t o)
 {
-    const double count[] = {x->target_calls,     x->num_drafts_started,  x->num_drafts,
-                            x->num_draft_tokens, x->num_accepted_tokens, x->draft_calls};
-    for (size_t i = 0; i < sizeof count / sizeof *count; i++)
-        r->cell[r->n++] = real(count[i]);
+    const dsc_option *option = &config->drafter->option[o];
+    char name[DSC_PARAMETER_NAME];
+    dsc_parameter_name(option, name);
+    switch (option->kind) {
+    case DSC_OPTION_INT: put(r, name, integer(config->parameter[o])); break;
+    case DSC_OPTION_REAL: put(r, name, real(config->real[o])); break;
+    case DSC_OPTION_TEXT: put(r, name, text(config->text[o] ? config->text[o] : "")); break;
+    default: {
+        char *word = r->word[r->words++];
+        dsc_option_text(option, config->parameter[o], word, DSC_PARAMETER_NAME);
+        put(r, name, text(word));
+    }
+    }
 }
 
 // Up to the last length that occurred, one element at least where it was counted.
-static void put_list(row *r, dsc_cell list)
+static dsc_cell trimmed(dsc_cell list)
 {
     while (list.i > 1 && !(dsc_cell_element(&list, list.i - 1) > 0))
         list.i--;
-    r->cell[r->n++] = list;
+    return list;
 }
 
-// `arena` holds the lists until the row is in its table.
 static int put_fields(row *r, const dsc_config *config, const dsc_counts *c, double speedup,
-                      dsc_arena *arena, dsc_error *err)
+                      dsc_error *err)
 {
     const dsc_metric_counts counts = dsc_counts_metrics(c);
+    const dsc_expected x = dsc_counts_real(c);
+    const int64_t count[] = {c->target_calls,     c->num_drafts_started,  c->num_drafts,
+                             c->num_draft_tokens, c->num_accepted_tokens, c->draft_calls};
+    const double expected[] = {x.target_calls,     x.num_drafts_started,  x.num_drafts,
+                               x.num_draft_tokens, x.num_accepted_tokens, x.draft_calls};
     const double iid = config->drafter->parallel
                            ? (double)NAN
                            : dsc_iid_block_efficiency(c, dsc_config_limit(config));
+    dsc_cell cell[FIELDS] = {integer(c->requests), integer(c->output_tokens)}, *next = cell + 2;
     dsc_metrics metrics;
-    int rc = dsc_metrics_init(&metrics, &counts, arena, err);
+    int rc = dsc_metrics_init(&metrics, &counts, &r->arena, err);
     if (rc)
         return rc;
-    r->cell[r->n++] = integer(c->requests);
-    r->cell[r->n++] = integer(c->output_tokens);
-    if (c->expected)
-        put_expected(r, c->expected);
-    else
-        put_counts(r, c);
-    dsc_metrics_cells(&metrics, r->cell + r->n);
-    r->n += DSC_METRICS;
-    r->cell[r->n++] = real(speedup);
-    put_list(r, counts.accepted);
-    put_list(r, counts.lengths);
-    r->cell[r->n++] = real(iid);
-    r->cell[r->n++] = real(iid / metrics.block_efficiency - 1);
+    for (size_t i = 0; i < sizeof count / sizeof *count; i++)
+        *next++ = c->expected ? real(expected[i]) : integer(count[i]);
+    dsc_metrics_cells(&metrics, next);
+    next += DSC_METRICS;
+    *next++ = real(speedup);
+    *next++ = trimmed(counts.accepted);
+    *next++ = trimmed(counts.lengths);
+    *next++ = real(iid);
+    *next = real(iid / metrics.block_efficiency - 1);
+    const size_t at = (size_t)dsc_table_find(r->table, fields[0].name);
+    for (size_t f = 0; f < FIELDS; f++)
+        put_at(r, at + f, cell[f]);
     return DSC_OK;
 }
 
-// Converts a cell to the type of its column; a number in a text column is written into `word`.
-static dsc_cell as_column(dsc_cell x, dsc_cell_type type, char word[DSC_PARAMETER_NAME])
+int dsc_result_row_timed(dsc_table *t, const dsc_result *x, double speedup, double tokens_per_s,
+                         int parts, dsc_error *err)
 {
-    if (type == DSC_CELL_REAL && x.type == DSC_CELL_INT)
-        return real((double)x.i);
-    if (type != DSC_CELL_TEXT || x.type == DSC_CELL_TEXT)
-        return x;
-    dsc_number_text(x.type == DSC_CELL_INT ? (double)x.i : x.r, word);
-    return text(word);
-}
-
-// Adds the row of one drafter to a table that has columns of other drafters too.
-static int spread(dsc_table *t, const row *r, const dsc_config *config, int parts, dsc_error *err)
-{
-    const dsc_drafter_type *d = config->drafter;
-    size_t lead = parts & DSC_RESULT_REQUEST ? 4 : 2;
-    size_t fields_at = (size_t)dsc_table_find(t, fields[0].name), from = 0;
-    char word[DSC_MAX_PARAMETERS][DSC_PARAMETER_NAME];
-    dsc_cell *cell;
-    int rc = dsc_new(&cell, t->columns, err);
-    for (size_t c = 0; c < t->columns && !rc; c++)
-        cell[c] = t->column[c].type == DSC_CELL_TEXT ? text("") : real((double)NAN);
-    for (; from < lead && !rc; from++)
-        cell[from] = r->cell[from];
-    for (size_t o = 0; o < d->option_count && !rc; o++) {
-        char name[DSC_PARAMETER_NAME];
-        dsc_parameter_name(&d->option[o], name);
-        size_t at = (size_t)dsc_table_find(t, name);
-        cell[at] = as_column(r->cell[from++], t->column[at].type, word[o]);
-    }
-    for (size_t f = 0; f < FIELDS && !rc; f++) {
-        size_t at = fields_at + f;
-        cell[at] = as_column(r->cell[from++], t->column[at].type, NULL);
-    }
+    const dsc_drafter_type *d = x->config->drafter;
+    const struct {
+        int part; // 0: of every row
+        const char *column;
+        dsc_cell cell;
+    } named[] = {{DSC_RESULT_REQUEST, DSC_COL_REQUEST, integer(x->request)},
+                 {DSC_RESULT_REQUEST, DSC_COL_ID, text(x->id)},
+                 {0, DSC_COL_METHOD, text(d->name)},
+                 {0, DSC_COL_RULE, text(x->rule->name)},
+                 {DSC_RESULT_INTERVAL, DSC_COL_BLOCK_EFFICIENCY_LOW, real(x->low)},
+                 {DSC_RESULT_INTERVAL, DSC_COL_BLOCK_EFFICIENCY_HIGH, real(x->high)},
+                 {DSC_RESULT_BATCH, DSC_COL_BATCH, integer(x->batch ? x->batch : 1)},
+                 {DSC_RESULT_BATCH, DSC_COL_TOKENS_PER_S, real(tokens_per_s)}};
+    row r = {.table = t};
+    int rc = dsc_arena_new(&r.arena, &r.cell, t->columns, err);
+    for (size_t c = 0; c < t->columns && !rc; c++) // where the method lacks a column
+        r.cell[c] = t->column[c].type == DSC_CELL_TEXT ? text("") : real((double)NAN);
+    for (size_t i = 0; i < sizeof named / sizeof *named && !rc; i++)
+        if (!named[i].part || parts & named[i].part)
+            put(&r, named[i].column, named[i].cell);
+    for (size_t o = 0; o < d->option_count && !rc; o++)
+        put_parameter(&r, x->config, o);
     for (size_t e = 0; e < d->extra_count && !rc; e++)
-        cell[dsc_table_find(t, d->extra[e].name)] = as_column(r->cell[from++], DSC_CELL_REAL, NULL);
-    for (size_t at = t->columns - (r->n - from); from < r->n && !rc; at++)
-        cell[at] = r->cell[from++];
+        put(&r, d->extra[e].name, integer(x->counts->extra[e]));
     if (!rc)
-        rc = dsc_table_add_row(t, cell, err);
-    free(cell);
-    return rc;
-}
-
-// Whether the table has exactly the columns of this row: its drafter is the only one.
-static bool is_alone(const dsc_table *t, const row *r, const dsc_result *result, int parts)
-{
-    const dsc_drafter_type *d = result->config->drafter;
-    size_t lead = parts & DSC_RESULT_REQUEST ? 4 : 2;
-    bool same = t->columns == r->n && (result->counts->expected || !(parts & DSC_RESULT_EXPECTED));
-    for (size_t o = 0; o < d->option_count && same; o++) {
-        char name[DSC_PARAMETER_NAME];
-        dsc_parameter_name(&d->option[o], name);
-        same = strcmp(name, t->column[lead + o].name) == 0;
-    }
-    return same;
-}
-
-int dsc_result_row_timed(dsc_table *t, const dsc_result *result, double speedup,
-                         double tokens_per_s, int parts, dsc_error *err)
-{
-    dsc_arena lists = {0};
-    row r;
-    r.n = 0;
-    if (parts & DSC_RESULT_REQUEST) {
-        r.cell[r.n++] = integer(result->request);
-        r.cell[r.n++] = text(result->id);
-    }
-    put_config(&r, result->config, result->rule);
-    int rc = put_fields(&r, result->config, result->counts, speedup, &lists, err);
-    for (size_t e = 0; e < result->config->drafter->extra_count; e++)
-        r.cell[r.n++] = integer(result->counts->extra[e]);
-    if (parts & DSC_RESULT_INTERVAL) {
-        r.cell[r.n++] = real(result->low);
-        r.cell[r.n++] = real(result->high);
-    }
-    if (parts & DSC_RESULT_BATCH) {
-        r.cell[r.n++] = integer(result->batch ? result->batch : 1);
-        r.cell[r.n++] = real(tokens_per_s);
-    }
+        rc = put_fields(&r, x->config, x->counts, speedup, err);
     if (!rc)
-        rc = is_alone(t, &r, result, parts) ? dsc_table_add_row(t, r.cell, err)
-                                            : spread(t, &r, result->config, parts, err);
-    dsc_arena_fini(&lists);
+        rc = dsc_table_add_row(t, r.cell, err);
+    dsc_arena_fini(&r.arena);
     return rc;
 }

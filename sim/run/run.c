@@ -3,6 +3,7 @@
 // parallel, and adds up the counts.
 #include "sim/run/run.h"
 
+#include "base/threads.h"
 #include "sim/expect/expect.h"
 #include "sim/expect/expect_rule.h"
 #include "sim/loop.h"
@@ -12,15 +13,6 @@
 #include <inttypes.h>
 #include <stdio.h>
 #include <stdlib.h>
-
-#ifdef _OPENMP
-#include <omp.h>
-#else
-static int omp_get_thread_num(void)
-{
-    return 0;
-}
-#endif
 
 enum { CHUNK_REQUESTS = 1024, CHUNK_TOKENS = 1 << 18, CHUNK_CELLS = 1 << 20 };
 
@@ -81,10 +73,8 @@ static dsc_counts_room room_of(const job *j, size_t c)
 // The lists of each expectation, which are as long as those of its counts.
 static int expected_init(dsc_results *r, size_t elements, dsc_error *err)
 {
-    void *mem;
     size_t all = r->count * sizeof *r->expected + elements * sizeof(double);
-    int rc = dsc_alloc(&mem, all, 1, err);
-    r->expected = mem;
+    int rc = dsc_alloc(&r->expected, all, 1, err);
     double *next = (double *)(r->expected + r->count);
     for (size_t i = 0; i < r->count && !rc; i++) {
         dsc_counts *c = &r->counts[i];
@@ -97,15 +87,22 @@ static int expected_init(dsc_results *r, size_t elements, dsc_error *err)
     return rc;
 }
 
+// Elements of the lists of all configurations.
+static int64_t list_elements(const job *j)
+{
+    int64_t all = 0;
+    for (size_t c = 0; c < j->count; c++) {
+        const dsc_counts_room room = room_of(j, c);
+        all += dsc_counts_elements(&room);
+    }
+    return all;
+}
+
 // Zero counts for all configurations, `times` in sequence.
 static int results_init(dsc_results *r, const job *j, size_t times, dsc_error *err)
 {
-    size_t total = 0, count = times * j->count;
+    const size_t total = times * (size_t)list_elements(j), count = times * j->count;
     *r = (dsc_results){.count = count};
-    for (size_t c = 0; c < count; c++) {
-        const dsc_counts_room room = room_of(j, c % j->count);
-        total += (size_t)dsc_counts_elements(&room);
-    }
     int rc = dsc_new(&r->counts, count, err);
     if (!rc)
         rc = dsc_new(&r->histograms, total, err);
@@ -436,12 +433,7 @@ static int job_init(job *j, dsc_error *err)
     }
     if (!rc && (j->options->request || j->plan.engine == EXPECT_RULE)) {
         // Long drafts have long histograms: fewer requests at a time bound their memory.
-        int64_t all = 0;
-        for (size_t c = 0; c < j->count; c++) {
-            const dsc_counts_room room = room_of(j, c);
-            all += dsc_counts_elements(&room);
-        }
-        int64_t fit = CHUNK_CELLS / all;
+        int64_t fit = CHUNK_CELLS / list_elements(j);
         fit = fit < 1 ? 1 : fit > CHUNK_REQUESTS ? CHUNK_REQUESTS : fit;
         rc = results_init(&j->single, j, (size_t)fit, err);
     }

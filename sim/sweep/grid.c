@@ -74,13 +74,11 @@ int dsc_grid_configs(const dsc_grid *g, size_t first, size_t count, dsc_config *
 
 int dsc_grids_add(dsc_grids *all, dsc_grid *g, dsc_error *err)
 {
-    void *p = all->grid;
     int rc = DSC_OK;
     if (g->total > DSC_MAX_GRID - all->total)
         rc = dsc_fail(err, DSC_EUSAGE, "the grids have more than %d configurations", DSC_MAX_GRID);
     if (!rc)
-        rc = dsc_grow(&p, &all->capacity, all->count + 1, sizeof *all->grid, err);
-    all->grid = p;
+        rc = dsc_resize(&all->grid, &all->capacity, all->count + 1, err);
     if (rc) {
         dsc_grid_fini(g);
         return rc;
@@ -157,17 +155,6 @@ int dsc_grid_words(dsc_buffer *words, const dsc_drafter_type *drafter,
     return rc;
 }
 
-// The option that `word` gives a value to; *value is where the value begins.
-static size_t find_option(const dsc_drafter_type *d, char *word, char **value)
-{
-    size_t o = 0, n = strcspn(word, "=");
-    while (o < d->option_count &&
-           (strlen(d->option[o].name) != n || strncmp(d->option[o].name, word, n) != 0))
-        o++;
-    *value = word[n] ? word + n + 1 : NULL;
-    return o;
-}
-
 // The values in `rest`, word by word, and the rule among them.
 static int parse_values(dsc_grid *g, const dsc_drafter_type *d, char *rest, dsc_error *err)
 {
@@ -176,16 +163,18 @@ static int parse_values(dsc_grid *g, const dsc_drafter_type *d, char *rest, dsc_
     char *word;
     int rc = DSC_OK;
     while (!rc && (word = strtok_r(NULL, " ", &rest))) {
-        char *text;
-        size_t o = find_option(d, word, &text);
-        bool is_rule = o == d->option_count && strncmp(word, "rule=", 5) == 0 && !rule;
-        if (is_rule) {
+        char *text = strchr(word, '=');
+        const size_t n = text ? (size_t)(text - word) : 0;
+        size_t o = 0;
+        while (o < d->option_count && !dsc_option_is(&d->option[o], word, n))
+            o++;
+        if (o == d->option_count && strncmp(word, "rule=", 5) == 0 && !rule) {
             rule = dsc_verifier_find(word + 5, err);
             rc = rule ? DSC_OK : dsc_error_prefix(err, DSC_EUSAGE, "grid");
-        } else if (o == d->option_count || !text || value[o].text || !take_value(text)) {
+        } else if (o == d->option_count || value[o].text || !take_value(text + 1)) {
             rc = dsc_fail(err, DSC_EINPUT, "'%.60s' in a grid of method %s", word, d->name);
         } else {
-            value[o].text = text;
+            value[o].text = text + 1;
         }
     }
     for (size_t o = 0; !rc && o < d->option_count; o++)

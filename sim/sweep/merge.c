@@ -90,7 +90,6 @@ static int check_all_there(const merge *m, dsc_error *err)
 
 static int read_heads(merge *m, dsc_error *err)
 {
-    void *seen = NULL;
     int rc = dsc_shard_reader_open(&m->first, m->part[0], err);
     if (rc)
         return rc;
@@ -99,8 +98,7 @@ static int read_heads(merge *m, dsc_error *err)
         return dsc_fail(err, DSC_EUSAGE,
                         "%s was written by version %.60s; merge it with that version, not %s",
                         m->part[0], version ? version : "unknown", m->options->version);
-    rc = dsc_alloc(&seen, (size_t)m->first.split.shards, sizeof *m->by_shard, err);
-    m->by_shard = seen;
+    rc = dsc_new(&m->by_shard, (size_t)m->first.split.shards, err);
     for (size_t i = 0; i < m->count && !rc; i++)
         rc = take_head(m, i, err);
     return rc ? rc : check_all_there(m, err);

@@ -93,36 +93,20 @@ int dsc_part_file_cut(dsc_part_file *f, long length, dsc_error *err)
     return DSC_OK;
 }
 
-int dsc_part_file_cut_line(dsc_part_file *f, long *length, dsc_error *err)
-{
-    int c;
-    long at = 0;
-    *length = 0;
-    rewind(f->stream);
-    while ((c = getc(f->stream)) != EOF) {
-        at++;
-        if (c == '\n')
-            *length = at;
-    }
-    if (ferror(f->stream))
-        return dsc_fail_errno(err, DSC_EIO, errno, "cannot take up %s", f->part);
-    return dsc_part_file_cut(f, *length, err);
-}
-
-int dsc_part_file_cut_lines(dsc_part_file *f, size_t count, dsc_error *err)
+int dsc_part_file_cut_lines(dsc_part_file *f, size_t count, long *length, dsc_error *err)
 {
     int c;
     size_t lines = 0;
-    long length = 0;
     rewind(f->stream);
     while ((c = getc(f->stream)) != EOF)
         lines += c == '\n';
     rewind(f->stream);
-    for (size_t kept = 0; kept + count < lines && (c = getc(f->stream)) != EOF; length++)
+    *length = 0;
+    for (size_t kept = 0; kept + count < lines && (c = getc(f->stream)) != EOF; ++*length)
         kept += c == '\n';
     if (ferror(f->stream))
         return dsc_fail_errno(err, DSC_EIO, errno, "cannot take up %s", f->part);
-    return dsc_part_file_cut(f, length, err);
+    return dsc_part_file_cut(f, *length, err);
 }
 
 int dsc_part_file_flush(dsc_part_file *f, dsc_error *err)

@@ -23,13 +23,11 @@ typedef struct dsc_part_file {
 // Opens or creates PATH.part and locks it; with `force` it is emptied. DSC_EUSAGE: PATH exists and
 // `force` is false, another process holds the lock, or PATH.part is a link or another file.
 int dsc_part_file_open(dsc_part_file *f, const char *path, bool force, dsc_error *err);
-// Cuts the file after its last complete line; call it once after opening. *length: the bytes that
-// remain, which is also the position of the stream.
-int dsc_part_file_cut_line(dsc_part_file *f, long *length, dsc_error *err);
+// Cuts what follows the last complete line, and the last `count` complete lines. *length: the bytes
+// that remain, which is also the position of the stream. Call it with count 0 after opening.
+int dsc_part_file_cut_lines(dsc_part_file *f, size_t count, long *length, dsc_error *err);
 // Cuts the file to `length` bytes and moves the stream there.
 int dsc_part_file_cut(dsc_part_file *f, long length, dsc_error *err);
-// Cuts the last `count` lines and moves the stream to the new end.
-int dsc_part_file_cut_lines(dsc_part_file *f, size_t count, dsc_error *err);
 // Writes everything to disk.
 int dsc_part_file_flush(dsc_part_file *f, dsc_error *err);
 // Flushes the file and renames it to PATH.

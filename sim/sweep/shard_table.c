@@ -12,9 +12,11 @@
 #include <string.h>
 #include <sys/mman.h>
 
-// Lists of the counts. A further one is a column, written by dsc_shard_row, read by read_row and
-// added by dsc_sums_add. The list `whole` is as long as the histogram.
+// Lists of the counts, a column each. The list `whole` is as long as the histogram.
 enum { HISTOGRAM, LENGTHS, WHOLE, WIDTH, OVERLAP, LISTS };
+static const size_t list_at[LISTS] = {
+    offsetof(dsc_counts, histogram), offsetof(dsc_counts, lengths), offsetof(dsc_counts, whole),
+    offsetof(dsc_counts, width), offsetof(dsc_counts, parallel_steps)};
 _Static_assert(sizeof(dsc_counts) == DSC_COUNTS_TOTALS * sizeof(int64_t) +
                                          LISTS * sizeof(int64_t *) + (LISTS - 1) * sizeof(int64_t) +
                                          sizeof(dsc_expected *),
@@ -40,8 +42,22 @@ static const dsc_column columns[] = {
      "expected counts: the totals in the order of struct dsc_expected, then the lists in the order "
      "of the columns; empty where the counts are integers"},
 };
-enum { EXPECTED_TOTALS = offsetof(dsc_expected, histogram) / sizeof(double) };
 enum { COLUMNS = sizeof columns / sizeof *columns, COMMENT_BYTES = 1 << 20 };
+
+// The address of list j.
+static int64_t **list_of(const dsc_counts *c, int j)
+{
+    return (int64_t **)((char *)(uintptr_t)c + list_at[j]);
+}
+
+static void list_lengths(const dsc_counts *c, int64_t length[LISTS])
+{
+    length[HISTOGRAM] = c->histogram_length;
+    length[LENGTHS] = c->lengths_length;
+    length[WHOLE] = c->whole ? c->histogram_length : 0;
+    length[WIDTH] = c->width_length;
+    length[OVERLAP] = c->parallel_length * c->parallel_length;
+}
 
 int dsc_shard_columns(dsc_table *t, dsc_error *err)
 {
@@ -49,14 +65,6 @@ int dsc_shard_columns(dsc_table *t, dsc_error *err)
     for (size_t c = 0; c < COLUMNS && !rc; c++)
         rc = dsc_table_add_column(t, columns[c].name, columns[c].type, columns[c].help, err);
     return rc;
-}
-
-// A list cell; with `trim` it ends with the last number that is not 0.
-static dsc_cell list(const int64_t *number, int64_t length, bool trim)
-{
-    while (trim && length > 0 && !number[length - 1])
-        length--;
-    return (dsc_cell){.type = DSC_CELL_LIST, .list = number, .i = length};
 }
 
 // Copies n numbers; `from` may be NULL when n is 0.
@@ -73,10 +81,10 @@ static int list_expected(const dsc_counts *counts, double **list, int64_t *lengt
     const dsc_expected *x = counts->expected;
     const size_t n = (size_t)counts->histogram_length,
                  lengths = x->lengths ? (size_t)counts->lengths_length : 0;
-    int rc = dsc_new(list, EXPECTED_TOTALS + 2 * n + lengths, err);
+    int rc = dsc_new(list, DSC_EXPECTED_TOTALS + 2 * n + lengths, err);
     if (rc)
         return rc;
-    double *end = append(*list, (const double *)x, EXPECTED_TOTALS);
+    double *end = append(*list, (const double *)x, DSC_EXPECTED_TOTALS);
     end = append(end, x->histogram, n);
     end = append(end, x->lengths, lengths);
     end = append(end, x->whole, lengths ? n : 0);
@@ -84,34 +92,36 @@ static int list_expected(const dsc_counts *counts, double **list, int64_t *lengt
     return DSC_OK;
 }
 
+// With expectations the zeros are written, because they give the lengths of the lists. Otherwise a
+// list ends with the last number that is not 0.
 int dsc_shard_row(dsc_table *t, int64_t configuration, int64_t request, const dsc_counts *counts,
                   dsc_error *err)
 {
-    int64_t totals[DSC_COUNTS_TOTALS];
-    double *expected = NULL;
-    int64_t expectations = 0;
-    memcpy(totals, counts, sizeof totals);
-    int rc = counts->expected ? list_expected(counts, &expected, &expectations, err) : DSC_OK;
-    if (rc)
-        return rc;
-    // With expectations the zeros are written, because they give the lengths of the lists.
-    dsc_cell histogram = list(counts->histogram, counts->histogram_length, !counts->expected),
-             lengths = list(counts->lengths, counts->lengths_length, !counts->expected),
-             whole = list(counts->whole, lengths.i ? histogram.i : 0, false);
-    const int64_t overlaps = counts->parallel_length * counts->parallel_length;
-    const dsc_cell row[COLUMNS] = {
+    const bool counted = !counts->expected;
+    const bool trims[LISTS] = {[HISTOGRAM] = counted, [LENGTHS] = counted, [WIDTH] = counted};
+    int64_t length[LISTS];
+    dsc_cell row[COLUMNS] = {
         {.type = DSC_CELL_INT, .i = configuration},
         {.type = DSC_CELL_INT, .i = request},
-        list(totals, DSC_COUNTS_TOTALS, false),
-        histogram,
-        lengths,
-        whole,
-        list(counts->width, counts->width_length, true),
-        list(counts->parallel_steps, overlaps, false),
-        {.type = DSC_CELL_LIST, .reals = expected, .i = expectations},
-    };
+        {.type = DSC_CELL_LIST, .list = (const int64_t *)counts, .i = DSC_COUNTS_TOTALS}};
+    dsc_cell *expected = &row[3 + LISTS];
+    double *reals = NULL;
+    *expected = (dsc_cell){.type = DSC_CELL_LIST};
+    int rc = counted ? DSC_OK : list_expected(counts, &reals, &expected->i, err);
+    if (rc)
+        return rc;
+    expected->reals = reals;
+    list_lengths(counts, length);
+    for (int j = 0; j < LISTS; j++) {
+        const int64_t *number = *list_of(counts, j);
+        if (j == WHOLE)
+            length[j] = length[LENGTHS] ? length[HISTOGRAM] : 0;
+        while (trims[j] && length[j] > 0 && !number[length[j] - 1])
+            length[j]--;
+        row[3 + j] = (dsc_cell){.type = DSC_CELL_LIST, .list = number, .i = length[j]};
+    }
     rc = dsc_table_add_row(t, row, err);
-    free(expected);
+    free(reals);
     return rc;
 }
 
@@ -128,42 +138,32 @@ int dsc_sums_init(dsc_sums *s, size_t count, dsc_error *err)
 void dsc_sums_fini(dsc_sums *s)
 {
     for (size_t c = 0; c < s->count; c++) {
-        free(s->counts[c].histogram);
-        free(s->counts[c].lengths);
-        free(s->counts[c].whole);
-        free(s->counts[c].width);
-        free(s->counts[c].parallel_steps);
+        for (int j = 0; j < LISTS; j++)
+            free(*list_of(&s->counts[c], j));
         free(s->counts[c].expected);
     }
     free(s->counts);
     *s = (dsc_sums){0};
 }
 
-// Extends a list of `*length` numbers to `need` with zeros.
-static int lengthen(int64_t **number, int64_t *length, int64_t need, dsc_error *err)
+// Extends a list of `had` numbers to `need` with zeros.
+static int lengthen(int64_t **number, int64_t had, int64_t need, dsc_error *err)
 {
-    if (need <= *length)
-        return DSC_OK;
-    void *p = *number;
-    size_t capacity = (size_t)*length;
-    int rc = dsc_grow(&p, &capacity, (size_t)need, sizeof **number, err);
-    *number = p;
-    if (rc)
-        return rc;
-    memset(*number + *length, 0, (capacity - (size_t)*length) * sizeof **number);
-    *length = (int64_t)capacity;
-    return DSC_OK;
+    size_t capacity = (size_t)had;
+    int rc = need > had ? dsc_resize(number, &capacity, (size_t)need, err) : DSC_OK;
+    if (!rc && need > had)
+        memset(*number + had, 0, (size_t)(need - had) * sizeof **number);
+    return rc;
 }
 
 // One block has all requests of a configuration, so a sum of expectations has one term.
 static int room_for_expected(dsc_counts *sum, dsc_error *err)
 {
-    void *mem;
     const size_t n = (size_t)sum->histogram_length, lengths = (size_t)sum->lengths_length;
     if (sum->expected)
         return dsc_fail(err, DSC_EINPUT, "the expectations of one configuration are in two blocks");
-    int rc = dsc_alloc(&mem, 1, sizeof *sum->expected + (2 * n + lengths) * sizeof(double), err);
-    sum->expected = mem;
+    int rc = dsc_alloc(&sum->expected, 1,
+                       sizeof *sum->expected + (2 * n + lengths) * sizeof(double), err);
     if (rc)
         return rc;
     double *list = (double *)(sum->expected + 1);
@@ -173,30 +173,26 @@ static int room_for_expected(dsc_counts *sum, dsc_error *err)
     return DSC_OK;
 }
 
-static int room_for_lengths(dsc_counts *sum, const dsc_counts *x, int64_t had, dsc_error *err)
+static int64_t largest(int64_t a, int64_t b)
 {
-    int64_t whole = sum->whole ? had : 0, least = x->lengths_length ? x->lengths_length : 1;
-    int rc = lengthen(&sum->lengths, &sum->lengths_length, least, err);
-    return rc ? rc : lengthen(&sum->whole, &whole, sum->histogram_length, err);
+    return a > b ? a : b;
 }
 
 int dsc_sums_add(dsc_counts *sum, const dsc_counts *x, dsc_error *err)
 {
+    int64_t had[LISTS], need[LISTS];
+    int rc = DSC_OK;
+    list_lengths(sum, had);
     // One number at least: the histograms of a result are never empty.
-    const int64_t least = x->histogram_length ? x->histogram_length : 1,
-                  had = sum->histogram_length;
-    int rc = lengthen(&sum->histogram, &sum->histogram_length, least, err);
-    if (!rc)
-        rc = room_for_lengths(sum, x, had, err);
-    if (!rc)
-        rc = lengthen(&sum->width, &sum->width_length, x->width_length, err);
-    if (!rc && x->parallel_length && !sum->parallel_steps) { // its size is the configuration's
-        void *parallel_steps;
-        rc = dsc_alloc(&parallel_steps, (size_t)(x->parallel_length * x->parallel_length),
-                       sizeof *x->parallel_steps, err);
-        sum->parallel_steps = parallel_steps;
-        sum->parallel_length = rc ? 0 : x->parallel_length;
-    }
+    sum->histogram_length = largest(had[HISTOGRAM], largest(x->histogram_length, 1));
+    sum->lengths_length = largest(had[LENGTHS], largest(x->lengths_length, 1));
+    sum->width_length = largest(had[WIDTH], x->width_length);
+    if (!had[OVERLAP]) // its size is the configuration's
+        sum->parallel_length = x->parallel_length;
+    list_lengths(sum, need);
+    need[WHOLE] = need[HISTOGRAM];
+    for (int j = 0; j < LISTS && !rc; j++)
+        rc = lengthen(list_of(sum, j), had[j], need[j], err);
     if (!rc && x->parallel_length && x->parallel_length != sum->parallel_length)
         rc = dsc_fail(err, DSC_EINPUT, "overlap_histogram has two sizes for one configuration");
     if (!rc && x->expected)
@@ -242,16 +238,12 @@ static int take_comment(dsc_shard_reader *r, char *text, dsc_error *err)
 
 static bool is_header(const char *line, size_t length)
 {
-    size_t at = 0;
-    for (size_t c = 0; c < COLUMNS; c++) {
-        size_t n = strlen(columns[c].name);
-        bool last = c + 1 == COLUMNS;
-        if (length - at < n || memcmp(line + at, columns[c].name, n) != 0 ||
-            (last ? length - at != n : length - at == n || line[at + n] != '\t'))
-            return false;
-        at += n + 1;
-    }
-    return true;
+    char header[256];
+    size_t n = 0;
+    for (size_t c = 0; c < COLUMNS; c++)
+        n +=
+            (size_t)snprintf(header + n, sizeof header - n, "%s%s", c ? "\t" : "", columns[c].name);
+    return length == n && memcmp(line, header, n) == 0;
 }
 
 static int read_head(dsc_shard_reader *r, dsc_error *err)
@@ -309,39 +301,29 @@ static bool parse_number(const char **at, const char *end, int64_t *out)
     return ok;
 }
 
-// Appends the numbers that ';' joins, up to a tab or the end, to r->number; *at moves after them.
-static int parse_list(dsc_shard_reader *r, const char **at, const char *end, size_t *count,
-                      dsc_error *err)
+// A real number >= 0 up to `end`, which a tab or a line end follows.
+static bool parse_real(const char **at, const char *end, double *out)
 {
-    bool more = *at < end && **at != '\t';
-    while (more) {
-        int rc = dsc_resize(&r->number, &r->capacity, *count + 1, err);
-        if (rc)
-            return rc;
-        if (!parse_number(at, end, &r->number[*count]))
-            return DSC_EINPUT;
-        ++*count;
-        more = *at < end && **at == ';';
-        *at += more;
-    }
-    return DSC_OK;
+    char *rest = NULL;
+    *out = **at >= '0' && **at <= '9' ? strtod(*at, &rest) : (double)NAN;
+    *at = rest;
+    return isfinite(*out) && rest <= end;
 }
 
-// Appends the real numbers >= 0 of such a list to r->real. A tab or a line end follows `end`.
-static int parse_reals(dsc_shard_reader *r, const char **at, const char *end, size_t *count,
-                       dsc_error *err)
+// Appends the numbers that ';' joins, up to a tab or the end, to r->number or r->real; *at moves
+// after them.
+static int parse_list(dsc_shard_reader *r, bool real, const char **at, const char *end,
+                      size_t *count, dsc_error *err)
 {
     bool more = *at < end && **at != '\t';
-    while (more) {
-        int rc = dsc_resize(&r->real, &r->real_capacity, *count + 1, err);
+    for (; more; ++*count) {
+        int rc = real ? dsc_resize(&r->real, &r->real_capacity, *count + 1, err)
+                      : dsc_resize(&r->number, &r->capacity, *count + 1, err);
         if (rc)
             return rc;
-        char *rest;
-        double x = **at >= '0' && **at <= '9' ? strtod(*at, &rest) : (double)NAN;
-        if (!isfinite(x) || rest > end)
+        if (!(real ? parse_real(at, end, &r->real[*count])
+                   : parse_number(at, end, &r->number[*count])))
             return DSC_EINPUT;
-        *at = rest;
-        r->real[(*count)++] = x;
         more = *at < end && **at == ';';
         *at += more;
     }
@@ -362,7 +344,7 @@ static int parse_row(dsc_shard_reader *r, const char *line, size_t length, int64
     for (int j = 0; j < 1 + LISTS; j++) {
         if (j && (at == last || *at++ != '\t'))
             return DSC_EINPUT;
-        int rc = parse_list(r, &at, last, &n, err);
+        int rc = parse_list(r, false, &at, last, &n, err);
         if (rc)
             return rc;
         end[j] = n;
@@ -370,22 +352,14 @@ static int parse_row(dsc_shard_reader *r, const char *line, size_t length, int64
     *reals = 0;
     if (at == last || *at++ != '\t')
         return DSC_EINPUT;
-    int rc = parse_reals(r, &at, last, reals, err);
+    int rc = parse_list(r, true, &at, last, reals, err);
     if (rc)
         return rc;
     const size_t accepts = end[HISTOGRAM + 1] - end[HISTOGRAM],
                  lengths = end[LENGTHS + 1] - end[LENGTHS], whole = end[WHOLE + 1] - end[WHOLE];
-    const bool complete = !*reals || *reals == EXPECTED_TOTALS + accepts + lengths + whole,
+    const bool complete = !*reals || *reals == DSC_EXPECTED_TOTALS + accepts + lengths + whole,
                fits = whole == (lengths ? accepts : 0);
     return complete && fits && at == last && end[0] == DSC_COUNTS_TOTALS ? DSC_OK : DSC_EINPUT;
-}
-
-// Takes list j of a row that was parsed; its length is *length.
-static int64_t *take_list(const dsc_shard_reader *r, const size_t end[1 + LISTS], int j,
-                          int64_t *length)
-{
-    *length = (int64_t)(end[j + 1] - end[j]);
-    return r->number + end[j];
 }
 
 static int read_row(dsc_shard_reader *r, const char *line, size_t length, int64_t configuration,
@@ -394,7 +368,6 @@ static int read_row(dsc_shard_reader *r, const char *line, size_t length, int64_
     int64_t place[2];
     size_t end[1 + LISTS];
     size_t reals;
-    int64_t whole, overlaps;
     dsc_counts x = {0};
     dsc_expected expected;
     int rc = parse_row(r, line, length, place, end, &reals, err);
@@ -408,27 +381,28 @@ static int read_row(dsc_shard_reader *r, const char *line, size_t length, int64_
                         " and requests from %" PRId64 ", expected are %" PRId64 " and %" PRId64,
                         r->path, r->line, place[0], place[1], configuration, cell->request);
     memcpy(&x, r->number, DSC_COUNTS_TOTALS * sizeof *r->number);
-    x.histogram = take_list(r, end, HISTOGRAM, &x.histogram_length);
-    x.lengths = take_list(r, end, LENGTHS, &x.lengths_length);
-    x.whole = take_list(r, end, WHOLE, &whole);
-    if (!whole)
-        x.whole = NULL;
-    x.width = take_list(r, end, WIDTH, &x.width_length);
-    x.parallel_steps = take_list(r, end, OVERLAP, &overlaps);
+    int64_t n[LISTS];
+    for (int j = 0; j < LISTS; j++) {
+        n[j] = (int64_t)(end[j + 1] - end[j]);
+        *list_of(&x, j) = n[j] ? r->number + end[j] : NULL;
+    }
+    x.histogram_length = n[HISTOGRAM];
+    x.lengths_length = n[LENGTHS];
+    x.width_length = n[WIDTH];
     if (reals) {
-        memcpy(&expected, r->real, EXPECTED_TOTALS * sizeof(double));
-        expected.histogram = r->real + EXPECTED_TOTALS;
-        expected.lengths = whole ? expected.histogram + x.histogram_length : NULL;
-        expected.whole = whole ? expected.lengths + x.lengths_length : NULL;
+        memcpy(&expected, r->real, DSC_EXPECTED_TOTALS * sizeof(double));
+        expected.histogram = r->real + DSC_EXPECTED_TOTALS;
+        expected.lengths = n[WHOLE] ? expected.histogram + n[HISTOGRAM] : NULL;
+        expected.whole = n[WHOLE] ? expected.lengths + n[LENGTHS] : NULL;
         x.expected = &expected;
     }
-    while (x.parallel_length * x.parallel_length < overlaps)
+    while (x.parallel_length * x.parallel_length < n[OVERLAP])
         x.parallel_length++;
-    if (x.parallel_length * x.parallel_length != overlaps)
+    if (x.parallel_length * x.parallel_length != n[OVERLAP])
         return dsc_fail(err, DSC_EINPUT,
                         "%s:%" PRId64 ": overlap_histogram has %" PRId64
                         " elements, which is not a square",
-                        r->path, r->line, overlaps);
+                        r->path, r->line, n[OVERLAP]);
     if (x.requests != cell->request_end - cell->request)
         return dsc_fail(err, DSC_EINPUT,
                         "%s:%" PRId64 ": counts of %" PRId64 " requests, the block has %" PRId64,

@@ -122,22 +122,20 @@ dsc_cell_range dsc_split_cell(const dsc_split *s, int64_t cell)
 int dsc_split_deal(const dsc_split *s, int32_t **owner, dsc_error *err)
 {
     int64_t cells = dsc_split_cells(s), down = blocks(s->configurations, s->configuration_block);
-    void *deck = NULL, *to = NULL;
-    int rc = dsc_alloc(&deck, (size_t)cells, sizeof(card), err);
+    card *deck;
+    *owner = NULL;
+    int rc = dsc_new(&deck, (size_t)cells, err);
     if (!rc)
-        rc = dsc_alloc(&to, (size_t)cells, sizeof **owner, err);
-    *owner = to;
-    if (!rc) {
-        card *c = deck;
-        for (int64_t i = 0; i < cells; i++) {
-            uint32_t word[4];
-            dsc_rng_words(0, (uint64_t)(i / down), (uint32_t)(i % down), DSC_RNG_SPLIT, word);
-            c[i] = (card){(uint64_t)word[0] << 32 | word[1], i};
-        }
-        qsort(c, (size_t)cells, sizeof *c, by_hash);
-        for (int64_t i = 0; i < cells; i++)
-            (*owner)[c[i].cell] = (int32_t)(i % s->shards) + 1;
+        rc = dsc_new(owner, (size_t)cells, err);
+    for (int64_t i = 0; i < cells && !rc; i++) {
+        uint32_t word[4];
+        dsc_rng_words(0, (uint64_t)(i / down), (uint32_t)(i % down), DSC_RNG_SPLIT, word);
+        deck[i] = (card){(uint64_t)word[0] << 32 | word[1], i};
     }
+    if (!rc)
+        qsort(deck, (size_t)cells, sizeof *deck, by_hash);
+    for (int64_t i = 0; i < cells && !rc; i++)
+        (*owner)[deck[i].cell] = (int32_t)(i % s->shards) + 1;
     free(deck);
     return rc;
 }

@@ -25,10 +25,9 @@ int dsc_sweep_choose(const dsc_trace *trace, const dsc_grid *grid, const dsc_swe
 
 static int columns(dsc_table *t, const dsc_grids *grids, int parts, dsc_error *err)
 {
-    void *mem;
+    const dsc_drafter_type **drafter;
     size_t count = 0;
-    int rc = dsc_alloc(&mem, grids->count, sizeof(const dsc_drafter_type *), err);
-    const dsc_drafter_type **drafter = mem;
+    int rc = dsc_new(&drafter, grids->count, err);
     for (size_t i = 0; i < grids->count && !rc; i++) {
         size_t known = 0; // already there with another rule
         while (known < count && drafter[known] != grids->grid[i].drafter)
@@ -91,9 +90,8 @@ int dsc_sweep_rows(const dsc_grids *grids, size_t first, size_t count, const dsc
 int dsc_sweep_run(const dsc_trace *trace, const dsc_grids *grids, size_t first, size_t count,
                   const dsc_run_options *options, dsc_sweep_sink *sink, void *user, dsc_error *err)
 {
-    void *mem;
-    int rc = dsc_alloc(&mem, count, sizeof(dsc_config), err);
-    dsc_config *config = mem;
+    dsc_config *config;
+    int rc = dsc_new(&config, count, err);
     for (size_t end = first + count; first < end && !rc;) {
         size_t base, n;
         const dsc_grid *grid = dsc_grids_find(grids, first, &base);
@@ -128,8 +126,7 @@ typedef struct sweep {
     int64_t output_tokens;
 } sweep;
 
-// Returns whether the rows belong to this sweep: all comments but the command are the same.
-static bool same_sweep(const dsc_table *a, const dsc_table *b)
+bool dsc_sweep_same(const dsc_table *a, const dsc_table *b)
 {
     bool same = a->columns == b->columns && a->comments == b->comments;
     for (size_t c = 0; same && c < a->columns; c++)
@@ -145,12 +142,13 @@ static int take_up(sweep *s, const dsc_table *head, dsc_error *err)
 {
     long length;
     dsc_table old;
-    int rc = dsc_part_file_cut_line(&s->file, &length, err);
+    int rc = dsc_part_file_cut_lines(&s->file, 0, &length, err);
     if (rc || length == 0)
         return rc;
     rc = dsc_table_read(&old, s->file.part, err);
     size_t each = s->options->batches ? s->options->batches : 1, over = 0;
-    bool same = !rc && old.rows <= each * s->grids->total && (!old.rows || same_sweep(&old, head));
+    bool same =
+        !rc && old.rows <= each * s->grids->total && (!old.rows || dsc_sweep_same(&old, head));
     if (same)
         s->done = old.rows / each;
     if (!rc) {
@@ -165,7 +163,7 @@ static int take_up(sweep *s, const dsc_table *head, dsc_error *err)
     if (s->done == 0) // no row: the head is written again
         return dsc_part_file_cut(&s->file, 0, err);
     if (over) // some batch sizes of a configuration
-        rc = dsc_part_file_cut_lines(&s->file, over, err);
+        rc = dsc_part_file_cut_lines(&s->file, over, &length, err);
     if (rc)
         return rc;
     if (s->options->resumed)

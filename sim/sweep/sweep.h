@@ -57,6 +57,9 @@ typedef int dsc_sweep_sink(void *user, size_t first, size_t count, const dsc_cou
 int dsc_sweep_run(const dsc_trace *trace, const dsc_grids *grids, size_t first, size_t count,
                   const dsc_run_options *options, dsc_sweep_sink *sink, void *user, dsc_error *err);
 
+// Returns whether the heads of two tables are of one sweep: all but the command is the same.
+bool dsc_sweep_same(const dsc_table *a, const dsc_table *b);
+
 // Comments and columns of the result table, and the rows of configurations [first, first + count),
 // which are written to `f` in their order. `parts`: DSC_RESULT_EXPECTED or 0.
 int dsc_sweep_head(dsc_table *head, const dsc_grids *grids, const dsc_table *comments, int parts,

@@ -50,12 +50,7 @@ static bool same_head(const shard *s, const dsc_table *comments, const dsc_shard
     char ours[DSC_SPLIT_TEXT], theirs[DSC_SPLIT_TEXT];
     dsc_split_text(&s->split, ours);
     dsc_split_text(&r->split, theirs);
-    bool same = strcmp(ours, theirs) == 0 && comments->comments == r->head.comments;
-    for (size_t i = 0; same && i < comments->comments; i++)
-        same = strcmp(comments->key[i], r->head.key[i]) == 0 &&
-               (strcmp(comments->key[i], "command") == 0 ||
-                strcmp(comments->value[i], r->head.value[i]) == 0);
-    return same;
+    return strcmp(ours, theirs) == 0 && dsc_sweep_same(comments, &r->head);
 }
 
 // Skips the cells that are complete; *length: where the last one ends.
@@ -85,7 +80,7 @@ static int take_up(shard *s, const dsc_table *comments, bool *fresh, dsc_error *
     dsc_shard_reader r = {0};
     int64_t cells = 0;
     long length;
-    int rc = dsc_part_file_cut_line(&s->file, &length, err);
+    int rc = dsc_part_file_cut_lines(&s->file, 0, &length, err);
     *fresh = length == 0;
     if (rc || *fresh)
         return rc;

@@ -6,18 +6,10 @@
 
 #include "base/rng.h"
 #include "base/statistics.h"
+#include "base/threads.h"
 
 #include <math.h>
 #include <stdlib.h>
-
-#ifdef _OPENMP
-#include <omp.h>
-#else
-static int omp_get_thread_num(void)
-{
-    return 0;
-}
-#endif
 
 enum { TILE = 64, BLOCK = 16 }; // rows of a tile; requests whose weights are in memory at a time
 
@@ -127,18 +119,17 @@ static void compare_rows(const dsc_resampling *how, const dsc_ratio *row, size_t
 int dsc_bootstrap_ratios(const dsc_resampling *how, const dsc_ratio *row, size_t rows,
                          const dsc_ratio *reference, dsc_ratio_interval *out, dsc_error *err)
 {
-    void *memory = NULL, *compared = NULL;
+    double *memory = NULL, *ratio;
     size_t tiles = (rows + TILE - 1) / TILE;
     int threads = tiles < (size_t)how->threads ? (int)tiles : how->threads;
     for (size_t i = 0; i < rows; i++)
         out[i] = (dsc_ratio_interval){NAN, NAN, NAN, NAN};
     if (how->requests < 2 || !rows)
         return DSC_OK;
-    int rc = dsc_alloc(&compared, (size_t)how->resamples, sizeof(double), err);
+    int rc = dsc_new(&ratio, (size_t)how->resamples, err);
     if (!rc)
-        rc = dsc_alloc(&memory, (size_t)threads * tile_doubles(how), sizeof(double), err);
+        rc = dsc_new(&memory, (size_t)threads * tile_doubles(how), err);
     if (!rc) {
-        double *ratio = compared;
         tile t = tile_at(how, memory);
         sum_rows(how, reference, 1, &t);
         for (int r = 0; r < how->resamples; r++)
@@ -146,16 +137,18 @@ int dsc_bootstrap_ratios(const dsc_resampling *how, const dsc_ratio *row, size_t
         compare_rows(how, row, rows, ratio, memory, threads, out);
     }
     free(memory);
-    free(compared);
+    free(ratio);
     return rc;
 }
 
-double dsc_ratio_value(const dsc_ratio *row, const int64_t *request, size_t requests)
+double dsc_ratio_value(const dsc_ratio *row, const int64_t *request, size_t requests,
+                       const double *weight)
 {
     double top = 0, bottom = 0;
     for (size_t i = 0; i < requests; i++) {
-        top += row->top[request[i]];
-        bottom += row->bottom[request[i]];
+        const double w = weight ? weight[i] : 1;
+        top += w * row->top[request[i]];
+        bottom += w * row->bottom[request[i]];
     }
     return quotient(top, bottom);
 }

@@ -32,7 +32,8 @@ typedef struct dsc_resampling {
 int dsc_bootstrap_ratios(const dsc_resampling *how, const dsc_ratio *row, size_t rows,
                          const dsc_ratio *reference, dsc_ratio_interval *out, dsc_error *err);
 
-// The ratio itself; NaN without a denominator.
-double dsc_ratio_value(const dsc_ratio *row, const int64_t *request, size_t requests);
+// The ratio itself, of requests that count weight[i] times (NULL: once); NaN without a denominator.
+double dsc_ratio_value(const dsc_ratio *row, const int64_t *request, size_t requests,
+                       const double *weight);
 
 #endif

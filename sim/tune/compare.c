@@ -15,11 +15,6 @@ bool dsc_compare_equal(double predicted, double measured)
     return fabs(predicted - measured) <= DSC_COMPARE_EQUAL * scale;
 }
 
-static double quotient(double a, double b)
-{
-    return b > 0 ? a / b : (double)NAN;
-}
-
 // Weights of all requests in resamples r .. r + 3: [4][requests].
 static void draw_weights(const dsc_resampling *how, int r, double *weight)
 {
@@ -29,16 +24,6 @@ static void draw_weights(const dsc_resampling *how, int r, double *weight)
         for (size_t j = 0; j < 4; j++)
             weight[j * how->requests + i] = dsc_poisson_weight(bits[j]);
     }
-}
-
-static double weighted_ratio(const dsc_resampling *how, const dsc_ratio *row, const double *weight)
-{
-    double top = 0, bottom = 0;
-    for (size_t i = 0; i < how->requests; i++) {
-        top += weight[i] * row->top[how->request[i]];
-        bottom += weight[i] * row->bottom[how->request[i]];
-    }
-    return quotient(top, bottom);
 }
 
 static void judge(dsc_comparison *c, double variance)
@@ -56,22 +41,24 @@ static void judge(dsc_comparison *c, double variance)
 int dsc_compare_ratios(const dsc_resampling *how, const dsc_ratio *predicted,
                        const dsc_ratio *measured, dsc_comparison *out, dsc_error *err)
 {
-    double sum = 0, squares = 0, n = 0;
-    void *mem = NULL;
-    *out = (dsc_comparison){dsc_ratio_value(predicted, how->request, how->requests),
-                            dsc_ratio_value(measured, how->request, how->requests), 0, NAN, NAN};
+    double sum = 0, squares = 0, n = 0, *weight;
+    *out =
+        (dsc_comparison){.predicted = dsc_ratio_value(predicted, how->request, how->requests, NULL),
+                         .measured = dsc_ratio_value(measured, how->request, how->requests, NULL),
+                         .se = NAN,
+                         .z = NAN};
     out->error = out->predicted - out->measured;
     if (how->requests < 2 || isnan(out->error))
         return DSC_OK;
-    int rc = dsc_alloc(&mem, 4 * how->requests, sizeof(double), err);
+    int rc = dsc_new(&weight, 4 * how->requests, err);
     if (rc)
         return rc;
-    double *weight = mem;
     for (int r = 0; r < how->resamples; r += 4) {
         draw_weights(how, r, weight);
         for (size_t j = 0; j < 4; j++) {
             const double *w = weight + j * how->requests;
-            double x = weighted_ratio(how, predicted, w) - weighted_ratio(how, measured, w);
+            double x = dsc_ratio_value(predicted, how->request, how->requests, w) -
+                       dsc_ratio_value(measured, how->request, how->requests, w);
             if (isnan(x)) // a resample of few requests may be empty
                 continue;
             x -= out->error; // small numbers, so the sums below do not cancel
@@ -80,7 +67,7 @@ int dsc_compare_ratios(const dsc_resampling *how, const dsc_ratio *predicted,
             n++;
         }
     }
-    free(mem);
+    free(weight);
     judge(out, n > 1 ? (squares - sum * sum / n) / (n - 1) : (double)NAN);
     return DSC_OK;
 }
@@ -122,14 +109,12 @@ static double largest(const double *x, const double *center, size_t length)
 int dsc_compare_dists(const dsc_resampling *how, const double *predicted, const double *measured,
                       size_t length, dsc_comparison *out, dsc_error *err)
 {
-    double squares = 0, n = 0;
-    void *mem = NULL;
+    double squares = 0, n = 0, *weight;
     *out = (dsc_comparison){NAN, 0, NAN, NAN, NAN};
-    int rc = dsc_alloc(&mem, 4 * how->requests + 4 * length, sizeof(double), err);
+    int rc = dsc_new(&weight, 4 * how->requests + 4 * length, err);
     if (rc)
         return rc;
-    double *weight = mem, *room = weight + 4 * how->requests, *all = room + 2 * length,
-           *one = all + length;
+    double *room = weight + 4 * how->requests, *all = room + 2 * length, *one = all + length;
     if (differences(how, predicted, measured, length, NULL, room, all))
         out->predicted = out->error = largest(all, NULL, length);
     for (int r = 0; r < how->resamples && how->requests > 1 && !isnan(out->error); r += 4) {
@@ -143,23 +128,11 @@ int dsc_compare_dists(const dsc_resampling *how, const double *predicted, const 
             n++;
         }
     }
-    free(mem);
+    free(weight);
     if (n > 1) {
         out->measured = 1; // the scale of a share, for the bound on relative errors
         judge(out, squares / n);
         out->measured = 0;
     }
     return DSC_OK;
-}
-
-static int ascending(const void *pa, const void *pb)
-{
-    const double a = *(const double *)pa, b = *(const double *)pb;
-    return (a > b) - (a < b);
-}
-
-double dsc_median(double *x, size_t n)
-{
-    qsort(x, n, sizeof *x, ascending);
-    return n ? (x[(n - 1) / 2] + x[n / 2]) / 2 : (double)NAN;
 }

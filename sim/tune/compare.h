@@ -37,8 +37,4 @@ int dsc_compare_ratios(const dsc_resampling *how, const dsc_ratio *predicted,
 int dsc_compare_dists(const dsc_resampling *how, const double *predicted, const double *measured,
                       size_t length, dsc_comparison *out, dsc_error *err);
 
-// The median of x[0, n), which is sorted in place; for an even n the mean of the middle two, for
-// n = 0 NaN.
-double dsc_median(double *x, size_t n);
-
 #endif

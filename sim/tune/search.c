@@ -152,14 +152,9 @@ static int golden(const section *c, dsc_search_result *out, dsc_error *err)
 
 static int one_axis(const dsc_search *s, double *value, dsc_search_result *out, dsc_error *err)
 {
-    void *asked;
+    bool *asked;
     size_t n = grid_points(s);
-    if (s->axes > 1)
-        return dsc_fail(err, DSC_EUSAGE,
-                        "golden section takes one parameter with several values, "
-                        "here are %zu: use coordinate search",
-                        s->axes);
-    int rc = dsc_alloc(&asked, n, sizeof(bool), err);
+    int rc = dsc_new(&asked, n, err);
     if (rc)
         return rc;
     const section c = {s, value, asked, n};
@@ -170,14 +165,15 @@ static int one_axis(const dsc_search *s, double *value, dsc_search_result *out, 
 
 int dsc_search_run(const dsc_search *s, dsc_search_result *out, dsc_error *err)
 {
-    void *point = NULL, *value = NULL;
+    size_t *point;
+    double *value = NULL;
     *out = (dsc_search_result){.value = NAN};
     size_t room = s->kind == DSC_SEARCH_COORDINATE ? 1 : grid_points(s);
     for (size_t a = 0; a < s->axes; a++)
         room = room > s->count[a] ? room : s->count[a];
-    int rc = dsc_alloc(&point, room, sizeof(size_t), err);
+    int rc = dsc_new(&point, room, err);
     if (!rc)
-        rc = dsc_alloc(&value, room, sizeof(double), err);
+        rc = dsc_new(&value, room, err);
     if (!rc)
         rc = s->kind == DSC_SEARCH_GRID         ? grid(s, point, value, out, err)
              : s->kind == DSC_SEARCH_COORDINATE ? coordinate(s, point, value, out, err)

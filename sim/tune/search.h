@@ -39,7 +39,7 @@ typedef struct dsc_search_result {
     size_t at;       // index on the axis where it dips or stays level
 } dsc_search_result;
 
-// DSC_EUSAGE: GOLDEN with several axes.
+// Errors are those of `evaluate`, and DSC_ENOMEM.
 int dsc_search_run(const dsc_search *s, dsc_search_result *out, dsc_error *err);
 
 #endif

@@ -74,14 +74,12 @@ int dsc_space_check_start(const char *text, const dsc_drafter_type *const *metho
 
 static int read_text(dsc_space *s, size_t o, const char *text, dsc_error *err)
 {
-    void *all = s->text[o];
     size_t n = s->count[o], capacity = n;
     for (size_t i = 0; i < n; i++)
         if (strcmp(s->text[o][i], text) == 0)
             return dsc_fail(err, DSC_EUSAGE, "--%s %.60s is given twice",
                             s->drafter->option[o].name, text);
-    int rc = dsc_grow(&all, &capacity, n + 1, sizeof(char *), err);
-    s->text[o] = all;
+    int rc = dsc_resize(&s->text[o], &capacity, n + 1, err);
     if (!rc)
         s->text[o][s->count[o]++] = text;
     return rc;
@@ -131,26 +129,23 @@ static void note_stated(dsc_space *s, const dsc_option_uses *given)
     }
 }
 
-static size_t position(const dsc_space *s, size_t o, const char *text, dsc_error *err)
+// The index of a value of option o, or the number of its values.
+static size_t position(const dsc_space *s, size_t o, const char *text)
 {
     const dsc_option *option = &s->drafter->option[o];
-    int64_t *integer = NULL;
-    double *real = NULL;
-    size_t n = 1, i = s->count[o];
-    if (option->kind == DSC_OPTION_REAL) {
-        if (dsc_option_reals(option, text, &real, &n, err) == DSC_OK && n == 1)
-            for (i = 0; i < s->count[o] && s->real[o][i] != real[0];)
-                i++;
-    } else if (option->kind == DSC_OPTION_TEXT) {
-        for (i = 0; i < s->count[o] && strcmp(s->text[o][i], text);)
-            i++;
-    } else if (dsc_option_list(option, text, &integer, &n, err) == DSC_OK && n == 1) {
-        for (i = 0; i < s->count[o] && s->value[o][i] != integer[0];)
-            i++;
-    }
-    free(integer);
-    free(real);
-    return i;
+    const bool is_text = option->kind == DSC_OPTION_TEXT, is_real = option->kind == DSC_OPTION_REAL;
+    int64_t integer;
+    double real;
+    size_t i = 0;
+    int rc = is_text   ? DSC_OK
+             : is_real ? dsc_option_real(option, text, &real, NULL)
+                       : dsc_option_single(option, text, &integer, NULL);
+    while (!rc && i < s->count[o] &&
+           (is_text   ? strcmp(s->text[o][i], text) != 0
+            : is_real ? s->real[o][i] != real
+                      : s->value[o][i] != integer))
+        i++;
+    return rc ? s->count[o] : i;
 }
 
 static int read_start(dsc_space *s, const char *text, dsc_error *err)
@@ -159,8 +154,7 @@ static int read_start(dsc_space *s, const char *text, dsc_error *err)
     int o = split(text, &x) ? find(&x, s->drafter) : -1;
     if (o < 0)
         return DSC_OK;
-    dsc_error why;
-    size_t at = position(s, (size_t)o, x.value, &why);
+    size_t at = position(s, (size_t)o, x.value);
     if (at == s->count[o])
         return dsc_fail(err, DSC_EUSAGE, "--start: '%.60s' is not a value of --%s", text,
                         s->drafter->option[o].name);
@@ -182,8 +176,7 @@ static int make_axes(dsc_space *s, dsc_error *err)
         if (n < 2)
             continue;
         const char *initial = s->drafter->option[o].initial;
-        dsc_error why;
-        size_t at = initial ? position(s, o, initial, &why) : n;
+        size_t at = initial ? position(s, o, initial) : n;
         s->axis_start[s->axes] = at < n ? at : (n - 1) / 2;
         s->axis_count[s->axes] = n;
         s->axis[s->axes++] = o;

@@ -35,12 +35,11 @@ static int by_number(const void *a, const void *b)
 // The selection set consists of the requests with the smallest hashes of (seed, request).
 static int split_requests(dsc_tune *t, dsc_error *err)
 {
-    void *mem;
+    place *p;
     size_t n = (size_t)t->options.requests;
-    int rc = dsc_alloc(&mem, n, sizeof(place), err);
+    int rc = dsc_new(&p, n, err);
     if (rc)
         return rc;
-    place *p = mem;
     for (size_t i = 0; i < n; i++)
         p[i] = (place){dsc_rng_uniform(t->options.seed, i, 0, DSC_RNG_CHOOSE), (int64_t)i};
     if (t->options.split > 0) {
@@ -64,14 +63,12 @@ static int split_requests(dsc_tune *t, dsc_error *err)
 
 int dsc_tune_init(dsc_tune *t, const dsc_tune_options *options, dsc_error *err)
 {
-    void *mem;
     *t = (dsc_tune){.options = *options};
     if (options->split > 0 && options->requests < 2)
         return dsc_fail(err, DSC_EUSAGE,
                         "a split takes at least 2 requests: select and report on all of them "
                         "(--split 0)");
-    int rc = dsc_alloc(&mem, (size_t)options->requests, sizeof *t->request, err);
-    t->request = mem;
+    int rc = dsc_new(&t->request, (size_t)options->requests, err);
     if (!rc)
         rc = split_requests(t, err);
     if (rc)
@@ -107,18 +104,17 @@ static int check_memory(const dsc_tune *t, size_t trials, dsc_error *err)
 
 int dsc_tune_add(dsc_tune *t, const dsc_space *space, size_t point, dsc_trial **out, dsc_error *err)
 {
-    void *all = t->trial, *sums;
+    double *sums;
     size_t n = t->options.prices * (size_t)t->options.requests;
     int rc = check_memory(t, t->trials + 1, err);
     if (!rc)
-        rc = dsc_grow(&all, &t->trial_capacity, t->trials + 1, sizeof *t->trial, err);
-    t->trial = all;
+        rc = dsc_resize(&t->trial, &t->trial_capacity, t->trials + 1, err);
     if (!rc)
-        rc = dsc_alloc(&sums, 2 * n, sizeof(double), err);
+        rc = dsc_new(&sums, 2 * n, err);
     if (rc)
         return rc;
     *out = &t->trial[t->trials++];
-    **out = (dsc_trial){.space = space, .point = point, .top = sums, .bottom = (double *)sums + n};
+    **out = (dsc_trial){.space = space, .point = point, .top = sums, .bottom = sums + n};
     return DSC_OK;
 }
 
@@ -152,7 +148,7 @@ static double objective(const dsc_tune *t, const dsc_trial *x, size_t price, con
                         size_t requests)
 {
     size_t at = price * (size_t)t->options.requests;
-    return dsc_ratio_value(&(dsc_ratio){x->top + at, x->bottom + at}, request, requests);
+    return dsc_ratio_value(&(dsc_ratio){x->top + at, x->bottom + at}, request, requests, NULL);
 }
 
 // --- running them ------------------------------------------------------------------------------
@@ -255,9 +251,8 @@ static int try_point(search *s, size_t point, dsc_config *config, size_t *n, dsc
 // Runs the points that have not been tried yet.
 static int try_points(search *s, const size_t *point, size_t n, dsc_error *err)
 {
-    void *mem;
-    int rc = dsc_alloc(&mem, n < BLOCK ? n : BLOCK, sizeof(dsc_config), err);
-    dsc_config *config = mem;
+    dsc_config *config;
+    int rc = dsc_new(&config, n < BLOCK ? n : BLOCK, err);
     for (size_t i = 0; i < n && !rc;) {
         size_t count = 0;
         for (; i < n && count < BLOCK && !rc; i++)
@@ -268,7 +263,7 @@ static int try_points(search *s, const size_t *point, size_t n, dsc_error *err)
         for (size_t c = 0; c < count; c++)
             dsc_config_fini(&config[c]);
     }
-    free(mem);
+    free(config);
     return rc;
 }
 
@@ -327,7 +322,6 @@ int dsc_tune_check(dsc_search_kind kind, const dsc_space *space, dsc_error *err)
 int dsc_tune_run(dsc_tune *t, const dsc_trace *trace, const dsc_space *space,
                  const dsc_run_options *run, dsc_error *err)
 {
-    void *mem;
     search s = {.t = t, .trace = trace, .space = space, .run = run};
     const dsc_search how = {.kind = t->options.search,
                             .axes = space->axes,
@@ -339,17 +333,16 @@ int dsc_tune_run(dsc_tune *t, const dsc_trace *trace, const dsc_space *space,
     if (!rc && how.kind == DSC_SEARCH_GRID)
         rc = check_memory(t, t->trials + space->total, err);
     if (!rc)
-        rc = dsc_alloc(&mem, space->total, sizeof *s.trial, err);
+        rc = dsc_new(&s.trial, space->total, err);
     if (rc)
         return rc;
-    s.trial = mem;
     for (s.price = 0; s.price < t->options.prices && !rc; s.price++) {
         dsc_search_result result;
         rc = dsc_search_run(&how, &result, err);
         if (!rc)
             rc = add_report(&s, &result, err);
     }
-    free(mem);
+    free(s.trial);
     return rc;
 }
 
@@ -394,16 +387,17 @@ static void stand(const dsc_tune *t, size_t price, const order *by, const dsc_ra
 
 int dsc_tune_rank(const dsc_tune *t, size_t price, int threads, dsc_standing **out, dsc_error *err)
 {
-    void *by = NULL, *row = NULL, *ci = NULL, *standing = NULL;
-    int rc = dsc_alloc(&by, t->trials, sizeof(order), err);
+    order *o;
+    dsc_ratio *sums = NULL;
+    dsc_ratio_interval *ci = NULL;
+    *out = NULL;
+    int rc = dsc_new(&o, t->trials, err);
     if (!rc)
-        rc = dsc_alloc(&row, t->trials, sizeof(dsc_ratio), err);
+        rc = dsc_new(&sums, t->trials, err);
     if (!rc)
-        rc = dsc_alloc(&ci, t->trials, sizeof(dsc_ratio_interval), err);
+        rc = dsc_new(&ci, t->trials, err);
     if (!rc)
-        rc = dsc_alloc(&standing, t->trials, sizeof(dsc_standing), err);
-    order *o = by;
-    dsc_ratio *sums = row;
+        rc = dsc_new(out, t->trials, err);
     for (size_t i = 0; i < t->trials && !rc; i++)
         o[i] = (order){objective(t, &t->trial[i], price, t->request, t->selection),
                        dsc_trial_drafted(&t->trial[i]), i};
@@ -419,12 +413,13 @@ int dsc_tune_rank(const dsc_tune *t, size_t price, int threads, dsc_standing **o
     if (!rc && t->trials)
         rc = dsc_bootstrap_ratios(&how, sums, t->trials, &sums[0], ci, err);
     if (!rc)
-        stand(t, price, o, ci, standing);
-    free(by);
-    free(row);
+        stand(t, price, o, ci, *out);
+    free(o);
+    free(sums);
     free(ci);
-    *out = rc ? NULL : standing;
-    if (rc)
-        free(standing);
+    if (rc) {
+        free(*out);
+        *out = NULL;
+    }
     return rc;
 }

@@ -131,11 +131,6 @@ static int verify(const dsc_verify_input *in, dsc_verdict *out, dsc_error *err)
 
 // --- replay of a recorded output -----------------------------------------------------------------
 
-static bool recorded(const dsc_trace_info *info)
-{
-    return info->has_kseq;
-}
-
 static void from_statistics(const dsc_sufficient *s, int64_t position, int most,
                             const double y[DSC_SIDES], int drafts, double *dist)
 {
@@ -163,7 +158,8 @@ static int from_rows(dsc_position_room *room, size_t vocab, const double y[DSC_S
     return rc;
 }
 
-static const dsc_replay_dist replay = {"kseq", recorded, from_statistics, from_rows};
+static const dsc_replay_dist replay = {"kseq", offsetof(dsc_trace_info, has_kseq), from_statistics,
+                                       from_rows};
 
 const dsc_verifier_type dsc_verifier_kseq = {
     .name = "kseq",

@@ -31,10 +31,10 @@ static int draw_written_out(const dsc_verify_input *in, int32_t node, const dist
     dsc_verify_room *r = in->room;
     size_t vocab;
     double sum = 0;
-    int rc = dsc_tree_verify_dist(in->models->target, node, &r->target, &r->target_capacity, &vocab,
-                                  err);
+    int rc = dsc_tree_verify_dist(in, in->models->target, node, &r->target, &r->target_capacity,
+                                  &vocab, err);
     if (!rc)
-        rc = dsc_resize(&r->residual, &r->residual_capacity, vocab, err);
+        rc = dsc_arena_resize(r->arena, &r->residual, &r->residual_capacity, vocab, err);
     if (rc)
         return rc;
     for (size_t x = 0; x < vocab; x++) {

@@ -106,7 +106,8 @@ static int accepted(remains *r, dsc_position *at)
 static int choose(dsc_position *at, int *chosen, int32_t *token, dsc_error *err)
 {
     dsc_verify_room *room = at->in->room;
-    int rc = dsc_resize(&room->residual_of, &room->residual_of_capacity, (size_t)at->count, err);
+    int rc = dsc_arena_resize(room->arena, &room->residual_of, &room->residual_of_capacity,
+                              (size_t)at->count, err);
     if (rc)
         return rc;
     const remains whole = {.sum = 1, .untried = 1, .token = at->token, .own = room->residual_of};
@@ -132,11 +133,6 @@ static int verify(const dsc_verify_input *in, dsc_verdict *out, dsc_error *err)
 }
 
 // --- replay of a recorded output -----------------------------------------------------------------
-
-static bool recorded(const dsc_trace_info *info)
-{
-    return info->has_specinfer;
-}
 
 // The curve is recorded as c, and W(c_i) = c_{i+1} - c_i. What the last round leaves does not
 // affect the rounds before it.
@@ -177,7 +173,8 @@ static int from_rows(dsc_position_room *room, size_t vocab, const double y[DSC_S
     return rc;
 }
 
-static const dsc_replay_dist replay = {"specinfer", recorded, from_statistics, from_rows};
+static const dsc_replay_dist replay = {"specinfer", offsetof(dsc_trace_info, has_specinfer),
+                                       from_statistics, from_rows};
 
 const dsc_verifier_type dsc_verifier_specinfer = {
     .name = "specinfer",

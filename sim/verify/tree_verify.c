@@ -50,19 +50,15 @@ static size_t find_candidates(dsc_tree_verify *w)
 int dsc_tree_verify_begin(dsc_tree_verify *w, const dsc_verify_input *in, dsc_error *err)
 {
     dsc_verify_room *r = in->room;
-    size_t n = in->draft->proposed + 1;
+    int32_t **const list[DSC_VERIFY_LISTS] = {&r->live, &r->candidate, &r->token, &r->first,
+                                              &r->sibling};
+    const size_t n = in->draft->proposed + 1;
     *w = (dsc_tree_verify){.draft = in->draft, .room = r, .live = 1};
-    int rc = dsc_resize(&r->first, &r->first_capacity, n, err);
-    if (!rc)
-        rc = dsc_resize(&r->sibling, &r->sibling_capacity, n, err);
-    if (!rc)
-        rc = dsc_resize(&r->live, &r->live_capacity, n, err);
-    if (!rc)
-        rc = dsc_resize(&r->candidate, &r->candidate_capacity, n, err);
-    if (!rc)
-        rc = dsc_resize(&r->token, &r->token_capacity, n, err);
+    int rc = dsc_arena_resize(r->arena, &r->lists, &r->lists_capacity, DSC_VERIFY_LISTS * n, err);
     if (rc)
         return rc;
+    for (size_t i = 0; i < DSC_VERIFY_LISTS; i++)
+        *list[i] = r->lists + i * n;
     link_children(r, in->draft);
     r->live[0] = -1;
     find_candidates(w);
@@ -117,13 +113,13 @@ int dsc_verify_dist(dsc_model *m, int32_t node, dsc_dist *dist, dsc_error *err)
     return rc;
 }
 
-int dsc_tree_verify_dist(dsc_model *m, int32_t node, double **row, size_t *capacity, size_t *vocab,
-                         dsc_error *err)
+int dsc_tree_verify_dist(const dsc_verify_input *in, dsc_model *m, int32_t node, double **row,
+                         size_t *capacity, size_t *vocab, dsc_error *err)
 {
     dsc_dist dist;
     int rc = dsc_verify_dist(m, node, &dist, err);
     if (!rc)
-        rc = dsc_resize(row, capacity, (size_t)dist.vocab_size, err);
+        rc = dsc_arena_resize(in->room->arena, row, capacity, (size_t)dist.vocab_size, err);
     if (rc)
         return rc;
     *vocab = (size_t)dist.vocab_size;
@@ -136,12 +132,12 @@ static int write_dists(dsc_position *at, dsc_model *draft, int32_t node, dsc_err
 {
     dsc_verify_room *r = at->in->room;
     size_t vocab;
-    int rc = dsc_tree_verify_dist(at->in->models->target, node, &r->target, &r->target_capacity,
-                                  &vocab, err);
+    int rc = dsc_tree_verify_dist(at->in, at->in->models->target, node, &r->target,
+                                  &r->target_capacity, &vocab, err);
     if (!rc && draft)
-        rc = dsc_tree_verify_dist(draft, node, &r->draft, &r->draft_capacity, &vocab, err);
+        rc = dsc_tree_verify_dist(at->in, draft, node, &r->draft, &r->draft_capacity, &vocab, err);
     if (!rc)
-        rc = dsc_resize(&r->residual, &r->residual_capacity, vocab, err);
+        rc = dsc_arena_resize(r->arena, &r->residual, &r->residual_capacity, vocab, err);
     if (!rc && draft)
         rc = dsc_rows_order_reserve(&r->order, vocab, err);
     if (rc)
@@ -163,9 +159,9 @@ int dsc_position_overlap(dsc_position *at, int32_t node, dsc_error *err)
     dsc_model *target = in->models->target;
     dsc_model *draft = at->drawn ? dsc_models_drafter(in->models, in->draft) : NULL;
     const size_t count = (size_t)at->count;
-    int rc = dsc_resize(&r->draft_of, &r->draft_of_capacity, count, err);
+    int rc = dsc_arena_resize(r->arena, &r->draft_of, &r->draft_of_capacity, count, err);
     if (!rc)
-        rc = dsc_resize(&r->target_of, &r->target_of_capacity, count, err);
+        rc = dsc_arena_resize(r->arena, &r->target_of, &r->target_of_capacity, count, err);
     at->dists = NULL;
     at->draft_of = r->draft_of;
     at->target_of = r->target_of;
@@ -202,7 +198,7 @@ int dsc_verify_draw(const dsc_verify_input *in, int32_t node, double u, int32_t 
         return DSC_OK;
     }
     if (!rc)
-        rc = dsc_tree_verify_dist(m, node, &r->target, &r->target_capacity, &vocab, err);
+        rc = dsc_tree_verify_dist(in, m, node, &r->target, &r->target_capacity, &vocab, err);
     if (!rc)
         *token = dsc_draw(r->target, vocab, u);
     return rc;

@@ -72,9 +72,9 @@ int dsc_verify_draw(const dsc_verify_input *in, int32_t node, double u, int32_t 
 // The token at u in [0, 1) of the distribution proportional to weight[count] >= 0, whose sum is
 // positive.
 int32_t dsc_draw(const double *weight, size_t count, double u);
-// Writes a model's distribution after `node` to *row, which grows to *vocab elements. DSC_EABSENT
-// when it is not known token by token.
-int dsc_tree_verify_dist(dsc_model *m, int32_t node, double **row, size_t *capacity, size_t *vocab,
-                         dsc_error *err);
+// Writes a model's distribution after `node` to *row of the room, which grows to *vocab elements.
+// DSC_EABSENT when it is not known token by token.
+int dsc_tree_verify_dist(const dsc_verify_input *in, dsc_model *m, int32_t node, double **row,
+                         size_t *capacity, size_t *vocab, dsc_error *err);
 
 #endif

@@ -38,7 +38,7 @@ static int score_paths(const dsc_verify_input *in, dsc_error *err)
             if (d->parent[j] != node || isnan(sum[node + 1]))
                 continue;
             if (isnan(passes)) {
-                int rc = dsc_tree_verify_dist(in->models->target, node, &r->target,
+                int rc = dsc_tree_verify_dist(in, in->models->target, node, &r->target,
                                               &r->target_capacity, &vocab, err);
                 if (rc)
                     return rc;
@@ -75,7 +75,7 @@ static int verify(const dsc_verify_input *in, dsc_verdict *out, dsc_error *err)
     dsc_verdict_clear(out);
     int rc = dsc_tree_verify_begin(&w, in, err); // room for the nodes
     if (!rc)
-        rc = dsc_resize(&r->residual, &r->residual_capacity, d->proposed + 1, err);
+        rc = dsc_arena_resize(r->arena, &r->residual, &r->residual_capacity, d->proposed + 1, err);
     if (!rc)
         rc = score_paths(in, err);
     if (rc)

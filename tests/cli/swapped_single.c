@@ -18,9 +18,9 @@ static int verify(const dsc_verify_input *in, dsc_verdict *out, dsc_error *err)
         const double u = dsc_verify_uniform(in, depth, 0);
         bool accepted = false;
         int rc =
-            dsc_tree_verify_dist(m->target, node, &r->target, &r->target_capacity, &vocab, err);
+            dsc_tree_verify_dist(in, m->target, node, &r->target, &r->target_capacity, &vocab, err);
         if (!rc && proposed)
-            rc = dsc_tree_verify_dist(dsc_models_drafter(m, d), node, &r->residual,
+            rc = dsc_tree_verify_dist(in, dsc_models_drafter(m, d), node, &r->residual,
                                       &r->residual_capacity, &vocab, err);
         if (rc)
             return rc;

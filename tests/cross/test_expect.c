@@ -21,12 +21,12 @@ typedef struct bench {
 static void write_trace(const bench *b, const char *path, int rows, double temperature)
 {
     dsc_error err = {0};
-    const dsc_synth o = {.target = b->target,
-                         .draft = b->draft,
-                         .requests = requests,
-                         .prompt_tokens = 8,
-                         .max_tokens = TOKENS,
-                         .temperature = temperature,
+    const dsc_synth o = {.load.target = b->target,
+                         .load.draft = b->draft,
+                         .load.requests = requests,
+                         .load.prompt_tokens = 8,
+                         .load.max_tokens = TOKENS,
+                         .load.temperature = temperature,
                          .rows = rows,
                          .seed = 9};
     assert_ok(dsc_synthesize(&o, path, &err), err);

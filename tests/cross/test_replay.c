@@ -346,14 +346,14 @@ static void long_drafts_do_not_overflow(void **state)
     dsc_config config = llma(1, 1000000, 5, 0, 0, 0);
     dsc_plan plan;
     dsc_arena arena = {0};
-    int64_t histogram[1];
-    dsc_counts c = dsc_counts_zero(histogram, 0);
+    static int64_t lists[2 + 1 + DSC_LONGEST_LENGTH];
+    dsc_counts c = dsc_counts_in(lists, &(dsc_counts_room){.limit = 1000000});
     assert_ok(dsc_plan_init(&plan, &config, 1, &e), e);
     assert_ok(dsc_expect_run(&plan, &q, 0, &arena, &c, &e), e);
     assert_int_equal(c.num_drafts, OUTPUT - 1);
     assert_int_equal(c.num_draft_tokens, (int64_t)(OUTPUT - 1) * (REFERENCE - 1));
     assert_int_equal(c.target_calls, OUTPUT);
-    assert_int_equal(histogram[0], OUTPUT);
+    assert_int_equal(c.histogram[0], OUTPUT);
     dsc_plan_fini(&plan);
     dsc_arena_fini(&arena);
     free(output);
@@ -457,13 +457,15 @@ static void greedy_rule_verifies_trees(void **state)
     assert_ok(dsc_draft_append_chain(&d, 2, x, 2, &e), e);  // nodes 4 5: under 4, 5 6
     assert_ok(m.base.type->score(&m.base, &d, &e), e);
     const dsc_models models = {.target = &m.base};
-    dsc_verify_room room = {0};
+    dsc_arena arena = {0};
+    dsc_verify_room room = {.arena = &arena};
     const dsc_verify_input in = {&models, &d, 0, 0, &room};
     assert_ok(dsc_verifier_greedy.verify(&in, &v, &e), e);
     assert_int_equal(v.accepted, 3);
     static const int32_t path[] = {2, 4, 5};
     assert_memory_equal(v.node, path, sizeof path);
     dsc_verify_room_fini(&room);
+    dsc_arena_fini(&arena);
     assert_memory_equal(v.token, output, sizeof output);
     dsc_draft_fini(&d);
     dsc_verdict_fini(&v);

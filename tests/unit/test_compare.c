@@ -3,6 +3,7 @@
 // difference, z is close to a standard normal variate where both are sampled from one distribution,
 // equal counts have no error, and a difference is found.
 #include "base/rng.h"
+#include "base/statistics.h"
 #include "sim/tune/compare.h"
 #include "tests/close.h"
 
@@ -194,9 +195,9 @@ static void test_median(void **state)
 {
     double odd[] = {5, 1, 3}, even[] = {4, 1, 2, 10};
     (void)state;
-    assert_close(dsc_median(odd, 3), 3, 0);
-    assert_close(dsc_median(even, 4), 3, 0);
-    assert_true(isnan(dsc_median(odd, 0)));
+    assert_close(dsc_summarize(odd, 3).median, 3, 0);
+    assert_close(dsc_summarize(even, 4).median, 3, 0);
+    assert_true(isnan(dsc_summarize(odd, 0).median));
 }
 
 int main(void)

@@ -91,7 +91,7 @@ static void rig_begin(rig *r, const dsc_drafter_type *d, char *settings, dsc_dra
                                 .models = &r->models,
                                 .kind = kind};
     assert_ok(dsc_arena_alloc(&r->arena, &r->state, d->state_size, 1, &err), err);
-    assert_ok(d->begin(r->state, &r->in, &err), err);
+    assert_ok(dsc_loop_begin(r->state, &r->in, &err), err);
 }
 
 static void rig_end(rig *r)

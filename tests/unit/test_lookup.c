@@ -3,7 +3,7 @@
 // is always something to find: drafts must be equal token by token.
 #include "tests/close.h"
 
-#include "sim/drafter.h"
+#include "sim/loop.h"
 
 #include <string.h>
 
@@ -48,7 +48,7 @@ static void bench_begin(bench *b, const dsc_config *config, const int32_t *text,
                             .arena = &b->arena,
                             .models = &models};
     assert_ok(dsc_arena_alloc(&b->arena, &b->state, config->drafter->state_size, 1, &e), e);
-    assert_ok(config->drafter->begin(b->state, &in, &e), e);
+    assert_ok(dsc_loop_begin(b->state, &in, &e), e);
 }
 
 static void bench_propose(bench *b, const dsc_config *config, const int32_t *output, int length)

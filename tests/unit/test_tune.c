@@ -93,10 +93,6 @@ static void golden_says_what_it_saw(void **state)
     g = search(DSC_SEARCH_GOLDEN, 1, &n, &start, &f);
     assert_int_equal(g.shape, DSC_SHAPE_FLAT);
     assert_true(g.value == 4);
-    dsc_error err;
-    const size_t two_axes[] = {2, 2}, starts[] = {0, 0};
-    dsc_search s = {DSC_SEARCH_GOLDEN, 2, two_axes, starts, read_planted, &f};
-    assert_int_equal(dsc_search_run(&s, &g, &err), DSC_EUSAGE);
 }
 
 // With axes that do not interact, coordinate search finds the grid's result from every start, with
