@@ -321,8 +321,3 @@ uint64_t dsc_safetensors_bytes(const dsc_safetensors *s)
 {
     return s->bytes;
 }
-
-void dsc_safetensors_release(const dsc_safetensors *s)
-{
-    madvise(s->map, s->bytes, MADV_DONTNEED);
-}

@@ -3,7 +3,6 @@
 // padded with spaces, and padding tensors fill the gaps (safetensors_internal.h).
 #include "base/file.h"
 #include "base/memory.h"
-#include "base/sha256.h"
 #include "traces/files/safetensors.h"
 #include "traces/files/safetensors_internal.h"
 
@@ -159,17 +158,7 @@ static int cut_pieces(struct iovec **out, const dsc_buffer *header, const dsc_te
     return rc;
 }
 
-static void hash_pieces(const struct iovec *piece, size_t count, char sha256[DSC_SHA256_HEX])
-{
-    dsc_sha256 state;
-    dsc_sha256_init(&state);
-    for (size_t i = 0; i < count; i++)
-        dsc_sha256_update(&state, piece[i].iov_base, piece[i].iov_len);
-    dsc_sha256_final(&state, sha256);
-}
-
-int dsc_safetensors_write(const char *path, const dsc_tensor *tensors, size_t count, char *sha256,
-                          dsc_error *err)
+int dsc_safetensors_write(const char *path, const dsc_tensor *tensors, size_t count, dsc_error *err)
 {
     dsc_buffer header = {0};
     dsc_outfile f = {0};
@@ -179,8 +168,6 @@ int dsc_safetensors_write(const char *path, const dsc_tensor *tensors, size_t co
         rc = cut_pieces(&piece, &header, tensors, count, err);
     if (!rc)
         rc = dsc_outfile_open(&f, path, false, err);
-    if (!rc && sha256)
-        hash_pieces(piece, 1 + 2 * count, sha256);
     if (!rc)
         rc = write_pieces(&f, piece, 1 + 2 * count, err);
     if (rc)
