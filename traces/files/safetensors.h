@@ -55,8 +55,9 @@ const dsc_tensor *dsc_safetensors_find(const dsc_safetensors *s, const char *nam
 uint64_t dsc_safetensors_bytes(const dsc_safetensors *s); // size of the file
 
 // Writes `count` tensors (name, dtype, rank, shape and data are used; names must not begin with
-// "__") to `path` through a temporary file, synced and renamed. Each tensor starts on a 64-byte boundary of the file, in the given
-// order, by means of padding tensors. Refuses an existing file (DSC_EUSAGE).
+// "__") to `path` through a temporary file, synced and renamed. Each tensor starts on a 64-byte
+// boundary of the file, in the given order, by means of padding tensors. Refuses an existing file
+// (DSC_EUSAGE).
 int dsc_safetensors_write(const char *path, const dsc_tensor *tensors, size_t count,
                           dsc_error *err);
 

@@ -83,7 +83,8 @@ int dsc_trace_export(const dsc_trace *t, const char *format, FILE *out, dsc_erro
 // shards (offsets are adjusted), where NAME is the tensor's name. BF16 becomes F32, because NumPy
 // has no BF16. One shard is mapped at a time. The folder is written as PATH.tmp, synced and
 // renamed. With `force` it replaces a folder that contains only .npy files. DSC_EUSAGE: `path`
-// exists and cannot be replaced. DSC_EIO: writing failed; nothing is left.
+// exists and cannot be replaced. DSC_EIO: writing failed; nothing is left, unless only the rename
+// failed.
 int dsc_trace_export_npy(const dsc_trace *t, const char *path, bool force, dsc_error *err);
 
 #endif
