@@ -79,7 +79,7 @@ static void put_values(const dsc_trace_info *info, const dsc_request *q, int col
                        FILE *out)
 {
     const dsc_column_type *type = &dsc_columns[column];
-    const void *data = dsc_column_get(q, type->view);
+    const void *data = dsc_column_get(q, column, type->view);
     int64_t width = dsc_column_width(info, column);
     for (int64_t i = place * width; i < (place + 1) * width; i++) {
         if (type->dtype == DSC_F32)

@@ -216,7 +216,7 @@ void dsc_import_record_view(const dsc_import_record *r, const dsc_trace_info *fi
     q->steps.count = (int64_t)r->column[COL_STEP_ACCEPTED].count;
     for (int c = 0; c < COL_ACCEPT; c++)
         if (dsc_columns[c].input && dsc_column_recorded(&r->recorded, c))
-            dsc_column_set(q, dsc_columns[c].input, r->column[c].data);
+            dsc_column_set(q, c, dsc_columns[c].input, r->column[c].data);
     for (int i = 0; i < first->drafters; i++)
         q->accept[i] =
             r->column[COL_ACCEPT + dsc_drafter_number(&r->recorded, first->drafter[i].name)].data;

@@ -31,6 +31,7 @@ struct dsc_trace_writer {
     dsc_shard_columns columns[2], *now; // one is being filled, the other may be being written
     dsc_id_set ids;
     dsc_token_marks marks;
+    dsc_error adding; // the current request does not fit in memory
     dsc_error failed; // final: a shard could not be written
 };
 
@@ -153,20 +154,9 @@ int dsc_trace_writer_open(dsc_trace_writer **out, const char *path, const dsc_tr
 
 // --- appending ---------------------------------------------------------------------------------
 
-static int load_ids(dsc_trace_writer *w, const dsc_trace *t, dsc_error *err)
+static int add_id(void *ids, const dsc_request *q, dsc_error *err)
 {
-    int rc = DSC_OK;
-    for (size_t s = 0; s < t->shards && !rc; s++) {
-        dsc_shard *shard;
-        rc = dsc_shard_open(&shard, t, (int64_t)s, err);
-        for (int64_t i = 0; !rc && i < dsc_shard_requests(shard); i++) {
-            dsc_request q;
-            dsc_shard_request(shard, i, &q);
-            rc = dsc_id_set_add(&w->ids, q.id, err);
-        }
-        dsc_shard_close(shard);
-    }
-    return rc;
+    return dsc_id_set_add(ids, q->id, err);
 }
 
 // Continues where the trace ends: copies its description, counts, shards and ids.
@@ -189,7 +179,7 @@ static int continue_trace(dsc_trace_writer *w, const dsc_trace *t, dsc_error *er
     w->info.references = i->references;
     w->info.max_prompt_tokens = i->max_prompt_tokens;
     w->info.max_output_tokens = i->max_output_tokens;
-    return load_ids(w, t, err);
+    return dsc_trace_each(t, add_id, &w->ids, err);
 }
 
 // Checks that *info agrees with the trace, drafters in the same order.
@@ -267,71 +257,23 @@ static size_t element_bytes(const dsc_trace_writer *w, int c)
     return dsc_dtype_bytes(dsc_shard_dtype(w->now, c));
 }
 
-// Counts the elements that the distributions of one side need.
-static void count_rows(const dsc_trace_writer *w, const dsc_request_input *q, dsc_model_side side,
-                       uint64_t need[DSC_COLUMNS])
-{
-    const dsc_rows *rows = &q->rows[side];
-    uint64_t n = (uint64_t)q->output.count, listed = 0;
-    if (w->info.rows[side] == DSC_ROWS_LISTED && n)
-        listed = (uint64_t)(rows->offset[n] - rows->offset[0]);
-    need[dsc_row_column(side, COL_DRAFT_ROW_TOKEN)] = listed;
-    need[dsc_row_column(side, COL_DRAFT_ROW_LOGP)] = listed;
-    need[dsc_row_column(side, COL_DRAFT_ROW_TAIL)] = n;
-    need[dsc_row_column(side, COL_DRAFT_ROW_DENSE)] = n * (uint64_t)w->info.vocab_size;
-}
-
 // The number of elements that a request has in a column with dsc_column_type.input.
 static int64_t elements(int c, const dsc_request_input *q)
 {
     return dsc_columns[c].counted_by == COL_STEP_OFFSET ? q->steps.count : q->output.count;
 }
 
-// Makes room for one request in every column, so that appending cannot fail halfway.
-static int reserve(dsc_trace_writer *w, const dsc_request_input *q, dsc_error *err)
-{
-    uint64_t tokens = 0, text = 0; // each view fits in memory: the sums cannot wrap
-    for (int64_t r = 0; r < q->references; r++) {
-        tokens += (uint64_t)q->reference[r].count;
-        text += w->info.has_text ? (uint64_t)q->reference_text[r].length : 0;
-    }
-    uint64_t need[DSC_COLUMNS] = {
-        [COL_REQUEST_ID] = (uint64_t)q->id.length,
-        [COL_PROMPT_TOK] = (uint64_t)q->prompt.count,
-        [COL_OUTPUT_TOK] = (uint64_t)q->output.count,
-        [COL_REFERENCE_TOK] = tokens,
-        [COL_REFERENCE_KIND] = (uint64_t)q->references,
-        [COL_PROMPT_TEXT] = (uint64_t)q->prompt_text.length,
-        [COL_OUTPUT_TEXT] = (uint64_t)q->output_text.length,
-        [COL_REFERENCE_TEXT] = text,
-        [COL_METADATA] = (uint64_t)q->metadata.length,
-    };
-    for (dsc_model_side side = 0; side < DSC_SIDES; side++)
-        count_rows(w, q, side, need);
-    int rc = DSC_OK;
-    for (int c = 0; c < DSC_COLUMNS && !rc; c++) {
-        if (!w->recorded[c])
-            continue;
-        dsc_column *col = &w->now->column[c];
-        uint64_t n = need[c];
-        if (dsc_columns[c].input)
-            n = (uint64_t)elements(c, q) * (uint64_t)dsc_column_width(&w->info, c);
-        if (dsc_columns[c].dtype == DSC_I64) // one per request, output token or reference
-            n = dsc_columns[c].counted_by < 0                    ? 1
-                : dsc_columns[c].counted_by == COL_OUTPUT_OFFSET ? (uint64_t)q->output.count
-                                                                 : (uint64_t)q->references;
-        rc = dsc_grow(&col->data, &col->capacity, col->count + n, element_bytes(w, c), err);
-    }
-    return rc;
-}
-
+// After the first failure nothing more is appended.
 static void append(dsc_trace_writer *w, int c, const void *data, int64_t count)
 {
     dsc_column *col = &w->now->column[c];
-    size_t size = element_bytes(w, c);
-    if (count)
-        memcpy((char *)col->data + col->count * size, data, (size_t)count * size);
-    col->count += (size_t)count;
+    size_t size = element_bytes(w, c), n = col->count + (size_t)count;
+    if (!w->adding.status && n > col->capacity)
+        dsc_grow(&col->data, &col->capacity, n, size, &w->adding);
+    if (w->adding.status || !count)
+        return;
+    memcpy((char *)col->data + col->count * size, data, (size_t)count * size);
+    col->count = n;
 }
 
 // Appends a piece and its end to the column's offsets.
@@ -377,7 +319,7 @@ static void append_request(dsc_trace_writer *w, const dsc_request_input *q)
     }
     for (int c = 0; c < DSC_COLUMNS; c++)
         if (dsc_columns[c].input && w->recorded[c])
-            append(w, c, dsc_column_get(q, dsc_columns[c].input),
+            append(w, c, dsc_column_get(q, c, dsc_columns[c].input),
                    elements(c, q) * dsc_column_width(&w->info, c));
     if (w->info.steps)
         append_piece(w, COL_STEP_ACCEPTED, NULL, 0); // ends the request's steps
@@ -468,16 +410,22 @@ int dsc_trace_writer_add(dsc_trace_writer *w, const dsc_request_input *q, dsc_er
 {
     if (w->failed.status)
         return dsc_fail(err, w->failed.status, "%s", w->failed.message);
-    int rc = dsc_check_request(&w->info, q, &w->marks, err);
+    int rc = dsc_check_request(&w->info, q, w->info.requests, &w->marks, err);
     if (!rc)
         rc = settle_dense(w, q, err);
-    if (!rc)
-        rc = reserve(w, q, err);
-    if (!rc)
-        rc = dsc_id_set_add(&w->ids, q->id, err);
     if (rc)
         return rc;
+    size_t before[DSC_COLUMNS];
+    for (int c = 0; c < DSC_COLUMNS; c++)
+        before[c] = w->now->column[c].count;
+    w->adding.status = DSC_OK;
     append_request(w, q);
+    rc = w->adding.status ? dsc_fail(err, w->adding.status, "%s", w->adding.message)
+                          : dsc_id_set_add(&w->ids, q->id, err);
+    for (int c = 0; c < DSC_COLUMNS && rc; c++)
+        w->now->column[c].count = before[c];
+    if (rc)
+        return rc;
     count_request(w, q);
     return is_full(w) ? cut_shard(w, err) : DSC_OK;
 }
