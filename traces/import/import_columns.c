@@ -335,19 +335,14 @@ static int read_column(dsc_import_record *r, int column, const json_t *array, ds
     return rc ? rc : read_numbers(&w, array, 0);
 }
 
-// Reads an integer in [1, largest].
 static int read_parameter(const json_t *object, const char *name, const char *member,
                           int32_t largest, int32_t *out, dsc_error *err)
 {
-    const json_t *value = json_object_get(object, member);
-    if (!json_is_integer(value))
-        return dsc_import_wrong_type(value, "an integer", err, "%s.%s", name, member);
-    json_int_t n = json_integer_value(value);
-    if (n < 1 || n > largest)
-        return dsc_fail(err, DSC_EINPUT, "field '%s.%s' is %lld; it must be 1 to %d", name, member,
-                        (long long)n, (int)largest);
+    int64_t n = 0;
+    int rc = dsc_import_integer(&n, json_object_get(object, member), 1, largest, err, "%s.%s", name,
+                                member);
     *out = (int32_t)n;
-    return DSC_OK;
+    return rc;
 }
 
 static int read_steps(dsc_import_record *r, const json_t *object, dsc_error *err)

@@ -151,7 +151,7 @@ int dsc_import_prompt_read(const json_t *line, int32_t vocab_size, dsc_import_re
 static int read_line(const json_t *line, const dsc_import_options *options, dsc_import_record *out,
                      dsc_error *err)
 {
-    const json_t *metadata = json_object_get(line, "metadata");
+    json_t *metadata = json_object_get(line, "metadata");
     int32_t vocab = options->vocab_size;
     int rc = dsc_import_prompt_read(line, vocab, out, err);
     if (!rc)
@@ -168,8 +168,7 @@ static int read_line(const json_t *line, const dsc_import_options *options, dsc_
         rc = read_finish(json_object_get(line, "finish_reason"), out, err);
     if (!rc && metadata && !json_is_object(metadata))
         rc = dsc_import_wrong_type(metadata, "an object", err, "metadata");
-    if (!rc && metadata)
-        rc = dsc_import_metadata(out, metadata, err);
+    out->kept = json_incref(metadata);
     return rc;
 }
 

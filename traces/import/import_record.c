@@ -39,6 +39,8 @@ void dsc_import_record_reset(dsc_import_record *r)
         dsc_import_rows_reset(&r->row_list[side]);
     dsc_import_columns_reset(r);
     r->eos = DSC_IMPORT_EOS_NEVER;
+    json_decref(r->kept);
+    r->kept = NULL;
     free(r->metadata);
     r->metadata = NULL;
 }
@@ -55,6 +57,7 @@ void dsc_import_record_fini(dsc_import_record *r)
     for (dsc_model_side side = 0; side < DSC_SIDES; side++)
         dsc_import_rows_fini(&r->row_list[side]);
     dsc_import_columns_fini(r);
+    json_decref(r->kept);
     free(r->metadata);
     dsc_buffer_fini(&r->id);
     *r = (dsc_import_record){0};
@@ -145,11 +148,26 @@ int dsc_import_add_reference(dsc_import_record *r, dsc_import_text **out, dsc_er
     return DSC_OK;
 }
 
-int dsc_import_metadata(dsc_import_record *r, const json_t *object, dsc_error *err)
+int dsc_import_put(dsc_import_text *t, const char *before, dsc_text_view text, dsc_error *err)
 {
-    free(r->metadata);
-    r->metadata = json_dumps(object, JSON_COMPACT);
-    return r->metadata ? DSC_OK : dsc_fail(err, DSC_ENOMEM, "out of memory");
+    int rc = dsc_buffer_puts(&t->built, before, err);
+    if (!rc)
+        rc = dsc_buffer_append(&t->built, text.bytes, (size_t)text.length, err);
+    t->text = (dsc_text_view){t->built.data, (int64_t)t->built.length};
+    return rc;
+}
+
+int dsc_import_keep(dsc_import_record *r, const json_t *from, const char *const *names,
+                    dsc_error *err)
+{
+    if (!r->kept)
+        r->kept = json_object();
+    bool failed = !r->kept;
+    for (; *names && !failed; names++) {
+        json_t *value = json_object_get(from, *names);
+        failed = value && json_object_set(r->kept, *names, value);
+    }
+    return failed ? dsc_fail(err, DSC_ENOMEM, "out of memory") : DSC_OK;
 }
 
 // Replaces every byte that is not UTF-8 (a token may end inside a character) by U+FFFD, so that the
@@ -251,5 +269,10 @@ int dsc_import_record_finish(dsc_import_record *r, const dsc_tokenizer *tokenize
         rc = dsc_import_columns_finish(r, err);
     for (dsc_model_side side = 0; side < DSC_SIDES && !rc; side++)
         rc = check_rows(r, side, err);
-    return rc;
+    if (rc || !r->kept)
+        return rc;
+    r->metadata = json_dumps(r->kept, JSON_COMPACT);
+    json_decref(r->kept);
+    r->kept = NULL;
+    return r->metadata ? DSC_OK : dsc_fail(err, DSC_ENOMEM, "out of memory");
 }

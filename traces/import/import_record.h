@@ -67,7 +67,8 @@ struct dsc_import_record {
     // rest of `recorded` is not used.
     dsc_trace_info recorded;
     dsc_import_column column[DSC_COLUMNS];
-    char *metadata; // a JSON object or NULL; owned
+    json_t *kept;   // the metadata as an object, or NULL; owned
+    char *metadata; // the same as text, set by dsc_import_record_finish; owned
     // Counts of the source, which are compared with the tokenizer's.
     dsc_import_turn *turn; // [turns]; none: the output is one text
     size_t turns, turn_capacity;
@@ -93,6 +94,13 @@ int dsc_import_wrong_type(const json_t *value, const char *expected, dsc_error *
 int dsc_import_string(dsc_text_view *out, const json_t *value, dsc_error *err, const char *field,
                       ...) DSC_PRINTF(4, 5);
 
+// Reads an integer in [low, high].
+int dsc_import_integer(int64_t *out, const json_t *value, int64_t low, int64_t high, dsc_error *err,
+                       const char *field, ...) DSC_PRINTF(6, 7);
+// Reads element i of accept lengths that include the bonus token: *out is one less, in [0, 65535].
+int dsc_import_accepted(int64_t *out, const json_t *lengths, size_t i, const char *field,
+                        dsc_error *err);
+
 // Sets the id from a string or an integer of 1 to DSC_IMPORT_ID_MAX bytes without control
 // characters.
 int dsc_import_id(dsc_import_record *r, const json_t *value, dsc_error *err);
@@ -110,8 +118,13 @@ int dsc_import_token_ids(const json_t *array, int32_t vocab_size, const char *fi
 int dsc_import_add_turn(dsc_import_record *r, size_t begin, size_t length, int64_t recorded,
                         bool may_end, dsc_error *err);
 
-// Sets the metadata to a copy of `object` as JSON text.
-int dsc_import_metadata(dsc_import_record *r, const json_t *object, dsc_error *err);
+// Appends `before` and a view to a text.
+int dsc_import_put(dsc_import_text *t, const char *before, dsc_text_view text, dsc_error *err);
+
+// Copies the members of `from` with these names (NULL-terminated), as far as they are present, to
+// the metadata.
+int dsc_import_keep(dsc_import_record *r, const json_t *from, const char *const *names,
+                    dsc_error *err);
 
 // Makes room for `count` numbers of a column with dsc_column_type.input (one or, with a shape, more
 // for each output token or step) and marks its field as recorded. The driver fills *out[count];
@@ -173,6 +186,11 @@ int dsc_import_turns_finish(dsc_import_record *r, dsc_encoder *encoder, int32_t 
 
 // Returns whether the input is a regular file, which can be read twice.
 bool dsc_import_rereadable(const char *path);
+
+// Calls `visit` for each line of a file that is JSON. Lines that cannot be read are skipped,
+// because the import itself reports them.
+int dsc_import_scan(const char *path, void (*visit)(void *state, const json_t *line), void *state,
+                    dsc_error *err);
 
 // Parses a line as JSON without duplicate names or trailing characters, and with at most 4 Mi
 // values. DSC_EINPUT "NAME:LINE:COLUMN: ...". *out is a new reference.

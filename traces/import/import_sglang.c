@@ -182,7 +182,9 @@ static int read_file(dsc_totals_list *out, const char *path, const dsc_totals_op
         if (!rc)
             rc = read_value(out, &line, dsc_input_name(source.in), err);
         if (rc == DSC_EINPUT && options->skip_errors && !dsc_import_source_broken(&source)) {
-            options->skipped(options->user, err->message);
+            if (options->skipped)
+                options->skipped(options->user, err->message);
+            out->left_out++;
             rc = DSC_OK;
         }
     }

@@ -22,7 +22,8 @@ typedef struct dsc_totals {
 typedef struct dsc_totals_list {
     dsc_totals *item; // [count]
     size_t count, capacity;
-} dsc_totals_list; // zero-initialize
+    int64_t left_out; // responses that were skipped
+} dsc_totals_list;    // zero-initialize
 
 typedef struct dsc_totals_options {
     bool skip_errors;                                 // skip bad responses
