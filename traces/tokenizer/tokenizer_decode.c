@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Decodes tokens to text. As in the HF library, each decoder maps a list of strings to another
 // list; the first list has one string per token, and the last one is joined.
+#include "base/utf8.h"
 #include "traces/tokenizer/tokenizer_internal.h"
 
 #include <stdlib.h>
@@ -43,15 +44,16 @@ static const char replacement[] = "\xEF\xBF\xBD"; // U+FFFD
 static int append_lossy(dsc_buffer *out, const char *s, size_t length, dsc_error *err)
 {
     int rc = DSC_OK;
-    for (size_t i = 0, n; !rc && i < length; i += n) {
-        n = dsc_tok_utf8_valid(s + i, length - i);
-        rc = dsc_buffer_append(out, s + i, n, err);
-        if (rc || i + n == length)
-            break;
-        rc = dsc_buffer_append(out, replacement, 3, err);
-        n += dsc_tok_utf8_bad(s + i + n, length - i - n);
+    int64_t bad;
+    while (!rc && (bad = dsc_bad_utf8(s, (int64_t)length)) >= 0) {
+        size_t n = (size_t)bad + dsc_tok_utf8_bad(s + bad, length - (size_t)bad);
+        rc = dsc_buffer_append(out, s, (size_t)bad, err);
+        if (!rc)
+            rc = dsc_buffer_append(out, replacement, 3, err);
+        s += n;
+        length -= n;
     }
-    return rc;
+    return rc ? rc : dsc_buffer_append(out, s, length, err);
 }
 
 // A string in the byte-level alphabet becomes its bytes; any other string stays.
@@ -102,7 +104,7 @@ static int flush_bytes(tok_list *out, dsc_buffer *run, dsc_error *err)
     int rc = DSC_OK;
     if (run->length == 0)
         return DSC_OK;
-    if (dsc_tok_utf8_valid(run->data, run->length) == run->length)
+    if (dsc_bad_utf8(run->data, (int64_t)run->length) < 0)
         rc = add_string(out, run->data, run->length, err);
     else
         for (size_t i = 0; !rc && i < run->length; i++)
@@ -151,14 +153,14 @@ static int strip(const tok_step *step, const tok_list *in, tok_list *out, dsc_er
     int rc = DSC_OK;
     for (size_t i = 0; !rc && i < in->count; i++) {
         tok_text s = get_string(in, i);
-        size_t n = step->content_length;
+        size_t n = step->content.length;
         for (size_t k = 0; k < step->start && s.length >= n; k++) {
-            if (memcmp(s.data, step->content, n) != 0)
+            if (memcmp(s.data, step->content.data, n) != 0)
                 break;
             s = (tok_text){s.data + n, s.length - n};
         }
         for (size_t k = 0; k < step->stop && s.length >= n; k++) {
-            if (memcmp(s.data + s.length - n, step->content, n) != 0)
+            if (memcmp(s.data + s.length - n, step->content.data, n) != 0)
                 break;
             s.length -= n;
         }
@@ -175,8 +177,7 @@ static int metaspace(const tok_step *step, const tok_list *in, tok_list *out, ds
         tok_text s = get_string(in, i);
         bool drop = i == 0 && step->scheme != TOK_NEVER;
         tok_step as_replace = *step;
-        as_replace.content = drop ? "" : " ";
-        as_replace.content_length = drop ? 0 : 1;
+        as_replace.content = (tok_text){" ", !drop};
         rc = dsc_tok_replace(&as_replace, NULL, s, &out->bytes, err);
         if (!rc)
             rc = close_string(out, err);

@@ -31,11 +31,12 @@ static int find_next(tok_scan *s, dsc_error *err)
         }
         return 0;
     }
-    p = step->pattern ? memmem(p, (size_t)(end - p), step->pattern, step->pattern_length) : NULL;
+    p = step->pattern.data ? memmem(p, (size_t)(end - p), step->pattern.data, step->pattern.length)
+                           : NULL;
     if (!p)
         return 0;
     s->match_start = (size_t)(p - text);
-    s->match_end = s->match_start + step->pattern_length;
+    s->match_end = s->match_start + step->pattern.length;
     return 1;
 }
 
@@ -222,18 +223,18 @@ static int byte_level(dsc_encoder *e, size_t step, tok_piece piece, dsc_error *e
 static int metaspace(dsc_encoder *e, size_t step, tok_piece piece, dsc_error *err)
 {
     const tok_step *s = &e->t->pre_tokenizers.at[step];
-    size_t n = s->pattern_length, spaces = 0, used = 0;
+    size_t n = s->pattern.length, spaces = 0, used = 0;
     for (size_t i = 0; i < piece.text.length; i++)
         spaces += piece.text.data[i] == ' ';
     bool marked = piece.text.data[0] == ' ' ||
-                  (piece.text.length >= n && memcmp(piece.text.data, s->pattern, n) == 0);
+                  (piece.text.length >= n && memcmp(piece.text.data, s->pattern.data, n) == 0);
     bool add = !marked && (s->scheme == TOK_ALWAYS || (s->scheme == TOK_FIRST && piece.first));
     char *out;
     int rc = dsc_arena_new(&e->arena, &out, piece.text.length + (spaces + 1) * n, err);
     if (rc)
         return rc;
     if (add) {
-        memcpy(out, s->pattern, n);
+        memcpy(out, s->pattern.data, n);
         used = n;
     }
     for (size_t i = 0; i < piece.text.length; i++) {
@@ -241,7 +242,7 @@ static int metaspace(dsc_encoder *e, size_t step, tok_piece piece, dsc_error *er
             out[used++] = piece.text.data[i];
             continue;
         }
-        memcpy(out + used, s->pattern, n);
+        memcpy(out + used, s->pattern.data, n);
         used += n;
     }
     piece.text = (tok_text){out, used};
