@@ -190,8 +190,10 @@ static void put_rows(const dsc_request *q, dsc_model_side side, FILE *out)
     putc(']', out);
 }
 
-static int put_jsonl(const dsc_trace_info *info, const dsc_request *q, FILE *out, dsc_error *err)
+static int put_jsonl(const dsc_export_format *f, const dsc_trace_info *info, const dsc_request *q,
+                     FILE *out, dsc_error *err)
 {
+    (void)f;
     bool has_text = info->has_text;
     fputs("{\"id\":", out);
     int rc = put_json(json_stringn(q->id.bytes, (size_t)q->id.length), out, q->index, "id", err);
@@ -220,13 +222,7 @@ static int put_jsonl(const dsc_trace_info *info, const dsc_request *q, FILE *out
     return rc;
 }
 
-static int begin_jsonl(const dsc_trace_info *info, FILE *out, dsc_error *err)
-{
-    (void)info, (void)out, (void)err;
-    return DSC_OK;
-}
-
-static const dsc_export_format jsonl = {"jsonl", begin_jsonl, put_jsonl};
+static const dsc_export_format jsonl = {"jsonl", NULL, DSC_COLUMNS, put_jsonl};
 
 static const dsc_export_format *find_format(const char *name)
 {
@@ -247,7 +243,7 @@ typedef struct exporter {
 static int export_request(void *context, const dsc_request *q, dsc_error *err)
 {
     const exporter *e = context;
-    int rc = e->format->put(e->info, q, e->out, err);
+    int rc = e->format->put(e->format, e->info, q, e->out, err);
     if (rc || !ferror(e->out))
         return rc;
     errno = 0; // the original value is lost; another try sets it again
@@ -264,7 +260,7 @@ int dsc_trace_export(const dsc_trace *t, const char *format, FILE *out, dsc_erro
                         "unknown export format '%s' (jsonl, csv, csv-steps or csv-positions)",
                         format);
     exporter e = {dsc_trace_get_info(t), f, out};
-    int rc = f->begin(e.info, out, err);
+    int rc = f->head ? dsc_csv_begin(f, e.info, out, err) : DSC_OK;
     if (!rc)
         rc = dsc_trace_each(t, export_request, &e, err);
     if (!rc && (fflush(out) || ferror(out)))

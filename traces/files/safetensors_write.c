@@ -41,14 +41,10 @@ static int extent_of(const dsc_tensor *t, uint64_t *bytes, dsc_error *err)
 static int add_entry(json_t *header, const char *name, dsc_dtype dtype, json_t *shape,
                      uint64_t begin, uint64_t end, dsc_error *err)
 {
-    json_t *entry = json_object(), *offsets = json_array();
+    json_t *entry = json_pack("{s:s, s:o, s:[I, I]}", "dtype", dsc_dtype_name(dtype), "shape",
+                              shape, "data_offsets", (json_int_t)begin, (json_int_t)end);
     bool twice = json_object_get(header, name);
-    int failed = json_array_append_new(offsets, json_integer((json_int_t)begin)) |
-                 json_array_append_new(offsets, json_integer((json_int_t)end)) |
-                 json_object_set_new(entry, "dtype", json_string(dsc_dtype_name(dtype))) |
-                 json_object_set_new(entry, "shape", shape) |
-                 json_object_set_new(entry, "data_offsets", offsets);
-    if (failed || twice) {
+    if (!entry || twice) {
         json_decref(entry);
         return twice ? dsc_fail(err, DSC_EUSAGE, "two tensors are named '%.100s'", name)
                      : dsc_fail(err, DSC_ENOMEM, "out of memory");

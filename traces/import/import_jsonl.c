@@ -159,10 +159,9 @@ static int read_line(const json_t *line, const dsc_import_options *options, dsc_
     if (!rc)
         rc = dsc_import_columns_read(out, line, err);
     for (dsc_model_side side = 0; side < DSC_SIDES && !rc; side++) {
-        const char *field = dsc_rows_name(side, DSC_ROWS_LISTED);
-        const json_t *rows = json_object_get(line, field);
+        const json_t *rows = json_object_get(line, dsc_rows_name(side, DSC_ROWS_LISTED));
         if (rows)
-            rc = dsc_import_rows_read(&out->row_list[side], rows, vocab, field, err);
+            rc = dsc_import_rows_read(out, side, rows, vocab, err);
     }
     if (!rc)
         rc = read_finish(json_object_get(line, "finish_reason"), out, err);

@@ -35,8 +35,6 @@ void dsc_import_record_reset(dsc_import_record *r)
     r->recorded_tokens = -1;
     r->recorded_s = 0;
     r->reference_limit = SIZE_MAX;
-    for (dsc_model_side side = 0; side < DSC_SIDES; side++)
-        dsc_import_rows_reset(&r->row_list[side]);
     dsc_import_columns_reset(r);
     r->eos = DSC_IMPORT_EOS_NEVER;
     json_decref(r->kept);
@@ -54,8 +52,6 @@ void dsc_import_record_fini(dsc_import_record *r)
     free(r->reference);
     free(r->kind);
     free(r->turn);
-    for (dsc_model_side side = 0; side < DSC_SIDES; side++)
-        dsc_import_rows_fini(&r->row_list[side]);
     dsc_import_columns_fini(r);
     json_decref(r->kept);
     free(r->metadata);
@@ -76,13 +72,6 @@ size_t dsc_import_record_bytes(const dsc_import_record *r)
                    r->kind_capacity * sizeof *r->kind + r->turn_capacity * sizeof *r->turn;
     for (size_t i = 0; i < r->reference_capacity; i++)
         bytes += text_bytes(&r->reference[i]);
-    for (dsc_model_side side = 0; side < DSC_SIDES; side++) {
-        const dsc_import_rows *rows = &r->row_list[side];
-        bytes += rows->offset_capacity * sizeof *rows->offset +
-                 rows->token_capacity * sizeof *rows->token +
-                 rows->logp_capacity * sizeof *rows->logp +
-                 rows->tail_capacity * sizeof *rows->tail;
-    }
     for (int c = 0; c < DSC_COLUMNS; c++)
         bytes += r->column[c].capacity * dsc_dtype_bytes(dsc_columns[c].dtype);
     return bytes;
@@ -234,13 +223,15 @@ static int append_eos(dsc_import_record *r, int32_t eos, dsc_error *err)
 
 static int check_rows(const dsc_import_record *r, dsc_model_side side, dsc_error *err)
 {
-    const dsc_import_rows *rows = &r->row_list[side];
+    const size_t rows = r->column[dsc_row_column(side, COL_DRAFT_ROW_TAIL)].count;
     const char *field = dsc_rows_name(side, DSC_ROWS_LISTED);
-    if (rows->given && !r->output.has_tokens)
+    if (!r->recorded.rows[side])
+        return DSC_OK;
+    if (!r->output.has_tokens)
         return dsc_fail(err, DSC_EINPUT, "field '%s' requires the output as token ids", field);
-    if (rows->given && rows->rows != r->output.tokens.count)
+    if (rows != r->output.tokens.count)
         return dsc_fail(err, DSC_EINPUT, "field '%s' has %zu rows, but the output has %zu tokens",
-                        field, rows->rows, r->output.tokens.count);
+                        field, rows, r->output.tokens.count);
     return DSC_OK;
 }
 

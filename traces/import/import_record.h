@@ -29,17 +29,6 @@ typedef enum dsc_import_eos {
     DSC_IMPORT_EOS_REQUIRED, // it is appended to a text; a tokenizer without one is an error
 } dsc_import_eos;
 
-// One model's listed distributions. Zero-initialize; dsc_import_rows_fini frees.
-typedef struct dsc_import_rows {
-    bool given;
-    size_t rows, count;
-    int64_t *offset; // [rows + 1] into token and logp
-    int32_t *token;  // [count] of all rows
-    float *logp;     // [count]
-    float *tail;     // [rows]
-    size_t offset_capacity, token_capacity, logp_capacity, tail_capacity;
-} dsc_import_rows;
-
 // One column, with the element type of dsc_columns.
 typedef struct dsc_import_column {
     void *data;
@@ -62,9 +51,8 @@ struct dsc_import_record {
     dsc_reference_kind *kind;   // [references]
     size_t references, reference_capacity, kind_capacity;
     size_t reference_limit; // references are cut to this number of tokens
-    dsc_import_rows row_list[DSC_SIDES];
-    // The other recorded fields, their parameters and drafters, set by dsc_import_column_start. The
-    // rest of `recorded` is not used.
+    // The recorded fields but the text, their parameters and drafters, set by
+    // dsc_import_column_start. The rest of `recorded` is not used.
     dsc_trace_info recorded;
     dsc_import_column column[DSC_COLUMNS];
     json_t *kept;   // the metadata as an object, or NULL; owned
@@ -157,14 +145,10 @@ extern const dsc_json_column dsc_json_columns[];
 
 // Reads distributions in the form described in import_rows.c. The writer checks duplicates and
 // sums.
-int dsc_import_rows_read(dsc_import_rows *out, const json_t *array, int32_t vocab_size,
-                         const char *field, dsc_error *err);
+int dsc_import_rows_read(dsc_import_record *r, dsc_model_side side, const json_t *array,
+                         int32_t vocab_size, dsc_error *err);
 
 // --- for the importer ------------------------------------------------------------------------
-
-void dsc_import_rows_reset(dsc_import_rows *r);
-void dsc_import_rows_fini(dsc_import_rows *r);
-dsc_rows dsc_import_rows_view(const dsc_import_rows *r); // of kind DSC_ROWS_NONE when not given
 
 void dsc_import_columns_reset(dsc_import_record *r);
 void dsc_import_columns_fini(dsc_import_record *r);
