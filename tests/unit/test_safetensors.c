@@ -4,7 +4,6 @@
 #include "tests/unit/trace_fixture.h"
 
 #include "traces/files/safetensors.h"
-#include "traces/files/safetensors_internal.h"
 
 static void put_le64(char *bytes, uint64_t n)
 {

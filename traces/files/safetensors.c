@@ -6,7 +6,6 @@
 #include "base/file.h"
 #include "base/json_quick.h"
 #include "base/memory.h"
-#include "traces/files/safetensors_internal.h"
 
 #include <errno.h>
 #include <inttypes.h>

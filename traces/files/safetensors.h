@@ -27,6 +27,14 @@ typedef enum dsc_dtype {
 } dsc_dtype;
 
 enum { DSC_MAX_RANK = 8 };
+enum {
+    DSC_SAFETENSORS_HEADER_MAX = 100 * 1000 * 1000, // bytes, the limit of the reference library
+    DSC_SAFETENSORS_ALIGN = 64,                     // alignment of every tensor that is written
+};
+
+// The format forbids holes, so the bytes that align the next tensor are a U8 tensor with this
+// prefix and a number. Other readers list it as one more tensor; this reader does not.
+#define DSC_SAFETENSORS_PAD "__pad."
 
 typedef struct dsc_tensor {
     const char *name; // owned by the file record

@@ -1,10 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 // Writes safetensors files. Every tensor starts on a 64-byte boundary of the file: the header is
-// padded with spaces, and padding tensors fill the gaps (safetensors_internal.h).
+// padded with spaces, and padding tensors fill the gaps (safetensors.h).
 #include "base/file.h"
 #include "base/memory.h"
 #include "traces/files/safetensors.h"
-#include "traces/files/safetensors_internal.h"
 
 #include <errno.h>
 #include <jansson.h>

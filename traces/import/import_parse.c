@@ -6,6 +6,7 @@
 #include "traces/import/import_source.h"
 
 #include <string.h>
+#include <sys/stat.h>
 
 // A value takes up to 120 bytes of memory, but "[],[],[]," only three bytes in the file.
 enum { VALUES_MAX = 4 << 20 };
@@ -74,4 +75,10 @@ int dsc_import_scan(const char *path, void (*visit)(void *state, const json_t *l
     dsc_import_source_fini(&source);
     dsc_input_close(source.in);
     return rc == DSC_EINPUT ? DSC_OK : rc;
+}
+
+bool dsc_import_rereadable(const char *path)
+{
+    struct stat st;
+    return strcmp(path, "-") != 0 && stat(path, &st) == 0 && S_ISREG(st.st_mode);
 }

@@ -164,10 +164,6 @@ int dsc_import_record_agrees(const dsc_import_record *r, const dsc_trace_info *f
 void dsc_import_record_view(const dsc_import_record *r, const dsc_trace_info *first,
                             dsc_request_input *q);
 
-// Tokenizes the output turn by turn (import_turns.c). DSC_EUSAGE without an encoder.
-int dsc_import_turns_finish(dsc_import_record *r, dsc_encoder *encoder, int32_t eos,
-                            dsc_error *err);
-
 // Returns whether the input is a regular file, which can be read twice.
 bool dsc_import_rereadable(const char *path);
 

@@ -13,7 +13,7 @@
 // Source: sglang/srt/managers/tokenizer_manager.py.
 #include "traces/import/import_record.h"
 #include "traces/import/import_source.h"
-#include "traces/import/totals_internal.h"
+#include "traces/import/totals.h"
 
 #include <math.h>
 #include <string.h>

@@ -57,6 +57,8 @@ int dsc_totals_import(dsc_table *out, const dsc_totals_driver *driver, const cha
 
 // --- for drivers -----------------------------------------------------------------------------
 
+extern const dsc_totals_driver dsc_totals_sglang, dsc_totals_prometheus;
+
 void dsc_totals_fini(dsc_totals_list *list);
 // Adds an item whose counts are unknown, with a histogram of `length` zeros. id is copied. *out is
 // valid until the next call.

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // The list of drivers for totals, and the choice of the one that recognizes a file.
 #include "traces/import/import_source.h"
-#include "traces/import/totals_internal.h"
+#include "traces/import/totals.h"
 
 #include <string.h>
 #include <sys/stat.h>
