@@ -135,53 +135,46 @@ static int byte_fallback(const tok_list *in, tok_list *out, dsc_error *err)
     return rc;
 }
 
-static int replace(const tok_step *step, const tok_list *in, tok_list *out, dsc_error *err)
+static int strip(const tok_step *step, tok_text s, dsc_buffer *out, dsc_error *err)
+{
+    size_t n = step->content.length;
+    for (size_t k = 0; k < step->start && s.length >= n; k++) {
+        if (memcmp(s.data, step->content.data, n) != 0)
+            break;
+        s = (tok_text){s.data + n, s.length - n};
+    }
+    for (size_t k = 0; k < step->stop && s.length >= n; k++) {
+        if (memcmp(s.data + s.length - n, step->content.data, n) != 0)
+            break;
+        s.length -= n;
+    }
+    return dsc_buffer_append(out, s.data, s.length, err);
+}
+
+// All marks of the first string are removed, as in the HF library; other marks become spaces.
+static int metaspace(const tok_step *step, tok_text s, bool first, dsc_buffer *out, dsc_error *err)
+{
+    tok_step as_replace = *step;
+    as_replace.content = (tok_text){" ", !first || step->scheme == TOK_NEVER};
+    return dsc_tok_replace(&as_replace, NULL, s, out, err);
+}
+
+// The steps that map each string by itself.
+static int map_strings(const tok_step *step, const tok_list *in, tok_list *out, dsc_error *err)
 {
     tok_matcher *m = NULL;
     int rc = step->regex ? dsc_tok_matcher_new(&m, err) : DSC_OK;
     for (size_t i = 0; !rc && i < in->count; i++) {
-        rc = dsc_tok_replace(step, m, get_string(in, i), &out->bytes, err);
+        tok_text s = get_string(in, i);
+        switch (step->kind) {
+        case TOK_REPLACE: rc = dsc_tok_replace(step, m, s, &out->bytes, err); break;
+        case TOK_STRIP: rc = strip(step, s, &out->bytes, err); break;
+        default: rc = metaspace(step, s, i == 0, &out->bytes, err);
+        }
         if (!rc)
             rc = close_string(out, err);
     }
     dsc_tok_matcher_free(m);
-    return rc;
-}
-
-static int strip(const tok_step *step, const tok_list *in, tok_list *out, dsc_error *err)
-{
-    int rc = DSC_OK;
-    for (size_t i = 0; !rc && i < in->count; i++) {
-        tok_text s = get_string(in, i);
-        size_t n = step->content.length;
-        for (size_t k = 0; k < step->start && s.length >= n; k++) {
-            if (memcmp(s.data, step->content.data, n) != 0)
-                break;
-            s = (tok_text){s.data + n, s.length - n};
-        }
-        for (size_t k = 0; k < step->stop && s.length >= n; k++) {
-            if (memcmp(s.data + s.length - n, step->content.data, n) != 0)
-                break;
-            s.length -= n;
-        }
-        rc = add_string(out, s.data, s.length, err);
-    }
-    return rc;
-}
-
-// All marks of the first string are removed, as in the HF library; other marks become spaces.
-static int metaspace(const tok_step *step, const tok_list *in, tok_list *out, dsc_error *err)
-{
-    int rc = DSC_OK;
-    for (size_t i = 0; !rc && i < in->count; i++) {
-        tok_text s = get_string(in, i);
-        bool drop = i == 0 && step->scheme != TOK_NEVER;
-        tok_step as_replace = *step;
-        as_replace.content = (tok_text){" ", !drop};
-        rc = dsc_tok_replace(&as_replace, NULL, s, &out->bytes, err);
-        if (!rc)
-            rc = close_string(out, err);
-    }
     return rc;
 }
 
@@ -193,10 +186,8 @@ static int run_step(const tok_step *step, const tok_list *in, tok_list *out, dsc
     switch (step->kind) {
     case TOK_BYTE_LEVEL: return byte_level(in, out, err);
     case TOK_BYTE_FALLBACK: return byte_fallback(in, out, err);
-    case TOK_REPLACE: return replace(step, in, out, err);
-    case TOK_STRIP: return strip(step, in, out, err);
-    case TOK_METASPACE: return metaspace(step, in, out, err);
-    default: return add_string(out, in->bytes.data, in->bytes.length, err); // Fuse
+    case TOK_FUSE: return add_string(out, in->bytes.data, in->bytes.length, err);
+    default: return map_strings(step, in, out, err);
     }
 }
 
