@@ -73,8 +73,9 @@ static int add_turns(log_file *log, int task, const json_t *metadata, double pro
     return rc;
 }
 
-static int add_request(log_file *log, const dsc_request *q, dsc_error *err)
+static int add_request(void *context, const dsc_request *q, dsc_error *err)
 {
+    log_file *log = context;
     json_t *metadata = json_loadb(q->metadata.bytes, (size_t)q->metadata.length, 0, NULL);
     int task = task_of(metadata), of[2] = {task, ALL};
     int rc = add_turns(log, task, metadata, (double)q->prompt.count, err);
@@ -85,24 +86,6 @@ static int add_request(log_file *log, const dsc_request *q, dsc_error *err)
                                       q->steps.drafted ? q->steps.drafted[i] : -1, err);
     }
     json_decref(metadata);
-    return rc;
-}
-
-static int read_trace(log_file *log, const dsc_trace *trace, dsc_error *err)
-{
-    int rc = DSC_OK;
-    for (int64_t s = 0; s < dsc_trace_shards(trace) && !rc; s++) {
-        dsc_shard *shard;
-        rc = dsc_shard_open(&shard, trace, s, err);
-        if (rc)
-            break;
-        for (int64_t i = 0; i < dsc_shard_requests(shard) && !rc; i++) {
-            dsc_request q;
-            dsc_shard_request(shard, i, &q);
-            rc = add_request(log, &q, err);
-        }
-        dsc_shard_close(shard);
-    }
     return rc;
 }
 
@@ -120,7 +103,7 @@ static int read_log(log_file *log, const char *name, const validate_row *row, ds
     if (!rc)
         rc = validate_import_trace(row, scratch, &answers, &trace, err);
     if (!rc)
-        rc = read_trace(log, trace, err);
+        rc = dsc_trace_each(trace, add_request, log, err);
     dsc_trace_close(trace);
     validate_scratch_close(scratch);
     return rc;

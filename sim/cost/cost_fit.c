@@ -67,21 +67,11 @@ static int add_step(sample *s, const dsc_steps *t, int64_t i, dsc_error *err)
     return rc;
 }
 
-static int read_steps(sample *s, const dsc_trace *trace, dsc_error *err)
+static int add_steps(void *context, const dsc_request *q, dsc_error *err)
 {
     int rc = DSC_OK;
-    for (int64_t k = 0; k < dsc_trace_shards(trace) && !rc; k++) {
-        dsc_shard *shard;
-        rc = dsc_shard_open(&shard, trace, k, err);
-        for (int64_t r = 0; !rc && r < dsc_shard_requests(shard); r++) {
-            dsc_request q;
-            dsc_shard_request(shard, r, &q);
-            for (int64_t i = 0; i < q.steps.count && !rc; i++)
-                rc = add_step(s, &q.steps, i, err);
-        }
-        if (shard)
-            dsc_shard_close(shard);
-    }
+    for (int64_t i = 0; i < q->steps.count && !rc; i++)
+        rc = add_step(context, &q->steps, i, err);
     return rc;
 }
 
@@ -138,7 +128,7 @@ static int open_fit(dsc_cost *cost, const char *path, dsc_error *err)
     if (!dsc_trace_get_info(trace)->has_step_verify_s)
         rc = dsc_fail(err, DSC_EINPUT, "%s: the trace lacks step times (verify_s)", path);
     if (!rc)
-        rc = read_steps(&s, trace, err);
+        rc = dsc_trace_each(trace, add_steps, &s, err);
     if (!rc && !s.verify.count)
         rc = dsc_fail(err, DSC_EINPUT, "%s: the trace has no steps", path);
     if (!rc)

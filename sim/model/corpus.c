@@ -46,22 +46,16 @@ static int copy_text(char **out, const char *s, dsc_error *err)
 
 // --- a trace -----------------------------------------------------------------------------------
 
-static int read_shard(dsc_corpus *c, const dsc_trace *t, int64_t s, dsc_error *err)
+static int add_request(void *context, const dsc_request *q, dsc_error *err)
 {
-    dsc_shard *shard;
-    int rc = dsc_shard_open(&shard, t, s, err);
-    for (int64_t i = 0; !rc && i < dsc_shard_requests(shard); i++) {
-        dsc_request q;
-        dsc_shard_request(shard, i, &q);
-        rc = begin_sequence(c, err);
-        if (!rc)
-            rc = append(c, q.prompt.id, q.prompt.count, err);
-        if (!rc)
-            rc = append(c, q.output.id, q.output.count, err);
-        if (!rc)
-            end_sequence(c);
-    }
-    dsc_shard_close(shard);
+    dsc_corpus *c = context;
+    int rc = begin_sequence(c, err);
+    if (!rc)
+        rc = append(c, q->prompt.id, q->prompt.count, err);
+    if (!rc)
+        rc = append(c, q->output.id, q->output.count, err);
+    if (!rc)
+        end_sequence(c);
     return rc;
 }
 
@@ -77,8 +71,8 @@ static int read_trace(dsc_corpus *c, const char *path, dsc_error *err)
     rc = copy_text(&c->tokenizer_name, info->tokenizer_name, err);
     if (!rc)
         rc = copy_text(&c->tokenizer_sha256, info->tokenizer_sha256, err);
-    for (int64_t s = 0; s < dsc_trace_shards(t) && !rc; s++)
-        rc = read_shard(c, t, s, err);
+    if (!rc)
+        rc = dsc_trace_each(t, add_request, c, err);
     dsc_trace_close(t);
     return rc;
 }

@@ -144,7 +144,7 @@ static inline void write_some(const fixture *f, const char *name, const tensor_l
     dsc_error err = {0};
     snprintf(path, sizeof path, "%s/%s", f->folder, name);
     remove(path);
-    assert_ok(dsc_safetensors_write(path, l->t + first, end - first, NULL, &err), err);
+    assert_ok(dsc_safetensors_write(path, l->t + first, end - first, &err), err);
 }
 
 static inline void write_model(const fixture *f, const tensor_list *l)

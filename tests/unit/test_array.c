@@ -317,7 +317,7 @@ static const char *make_safetensors(const dsc_tensor *list, size_t count)
     dsc_error err = {0};
     const char *path = in_scratch("a.safetensors");
     unlink(path);
-    expect_ok(dsc_safetensors_write(path, list, count, NULL, &err), &err);
+    expect_ok(dsc_safetensors_write(path, list, count, &err), &err);
     return path;
 }
 

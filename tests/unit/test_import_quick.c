@@ -309,10 +309,8 @@ static void test_replace(void **state)
             text[k] = alphabet[random_below(&at, 7)];
         const char *content = contents[i % 4];
         tok_step step = {.kind = TOK_REPLACE,
-                         .pattern = x,
-                         .pattern_length = 1,
-                         .content = (char *)content,
-                         .content_length = strlen(content)};
+                         .pattern = {x, 1},
+                         .content = {content, strlen(content)}};
         by_hand.length = by_regex.length = 0;
         assert_int_equal(dsc_buffer_append(&by_hand, "<", (size_t)i % 3 == 0, NULL), 0);
         assert_int_equal(dsc_buffer_append(&by_regex, "<", (size_t)i % 3 == 0, NULL), 0);

@@ -4,7 +4,6 @@
 #include "tests/unit/trace_fixture.h"
 
 #include "traces/files/safetensors.h"
-#include "traces/files/safetensors_internal.h"
 
 #include <signal.h>
 #include <sys/resource.h>
@@ -61,12 +60,9 @@ static void every_type_round_trips(void **state)
                              .data = data[t]};
     }
     const char *path = in_scratch("types.safetensors");
-    char hash[DSC_SHA256_HEX], again[DSC_SHA256_HEX];
     dsc_error err = {0};
     dsc_safetensors *s;
-    expect_ok(dsc_safetensors_write(path, in, TYPES, hash, &err), &err);
-    expect_ok(dsc_sha256_file(path, again, &err), &err);
-    assert_string_equal(hash, again);
+    expect_ok(dsc_safetensors_write(path, in, TYPES, &err), &err);
     expect_ok(dsc_safetensors_open(&s, path, &err), &err);
     assert_int_equal(dsc_safetensors_count(s), TYPES); // the padding does not show
     for (size_t i = 0; i < TYPES; i++) {
@@ -83,8 +79,6 @@ static void every_type_round_trips(void **state)
         assert_int_equal((uintptr_t)t->data % DSC_SAFETENSORS_ALIGN, 0);
         assert_memory_equal(t->data, data[i], t->end - t->begin);
     }
-    dsc_safetensors_release(s);
-    assert_memory_equal(dsc_safetensors_at(s, 3)->data, data[3], 6);
     assert_null(dsc_safetensors_find(s, "absent"));
     assert_null(dsc_safetensors_at(s, TYPES));
     dsc_safetensors_close(s);
@@ -104,7 +98,7 @@ static void shapes_round_trip(void **state)
     const char *path = in_scratch("shapes.safetensors");
     dsc_error err = {0};
     dsc_safetensors *s;
-    expect_ok(dsc_safetensors_write(path, in, 5, NULL, &err), &err);
+    expect_ok(dsc_safetensors_write(path, in, 5, &err), &err);
     expect_ok(dsc_safetensors_open(&s, path, &err), &err);
     assert_int_equal(dsc_safetensors_count(s), 5);
     for (int i = 0; i < 5; i++) {
@@ -143,7 +137,7 @@ static void golden_bytes(void **state)
     dsc_error err = {0};
     size_t n;
     const char *path = in_scratch("golden.safetensors");
-    expect_ok(dsc_safetensors_write(path, in, 2, NULL, &err), &err);
+    expect_ok(dsc_safetensors_write(path, in, 2, &err), &err);
     char *have = get_file(path, &n);
     assert_int_equal(n, sizeof want);
     assert_memory_equal(have, want, n);
@@ -156,7 +150,7 @@ static void no_tensors(void **state)
     dsc_error err = {0};
     dsc_safetensors *s;
     const char *path = in_scratch("none.safetensors");
-    expect_ok(dsc_safetensors_write(path, NULL, 0, NULL, &err), &err);
+    expect_ok(dsc_safetensors_write(path, NULL, 0, &err), &err);
     expect_ok(dsc_safetensors_open(&s, path, &err), &err);
     assert_int_equal(dsc_safetensors_count(s), 0);
     assert_null(dsc_safetensors_find(s, "x"));
@@ -317,7 +311,7 @@ static const char *write_small(void)
     };
     dsc_error err = {0};
     const char *path = in_scratch("small.safetensors");
-    expect_ok(dsc_safetensors_write(path, in, 3, NULL, &err), &err);
+    expect_ok(dsc_safetensors_write(path, in, 3, &err), &err);
     return path;
 }
 
@@ -399,7 +393,7 @@ static void writer_refuses(void **state)
     for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++) {
         const dsc_tensor in[2] = {{.name = "one", .dtype = DSC_F32, .data = x}, cases[i].tensor};
         dsc_error err = {0};
-        int rc = dsc_safetensors_write(in_scratch("no"), in, 2, NULL, &err);
+        int rc = dsc_safetensors_write(in_scratch("no"), in, 2, &err);
         expect_failure(rc, DSC_EUSAGE, &err, cases[i].word);
         assert_false(exists("no") || exists("no.tmp"));
     }
@@ -412,18 +406,18 @@ static void writer_cannot_write(void **state)
     const dsc_tensor in = {.name = "x", .dtype = DSC_F32, .rank = 1, .shape = {1}, .data = x};
     dsc_error err = {0};
     put_file(in_scratch("there"), "x", 1);
-    int rc = dsc_safetensors_write(in_scratch("there"), &in, 1, NULL, &err);
+    int rc = dsc_safetensors_write(in_scratch("there"), &in, 1, &err);
     expect_failure(rc, DSC_EUSAGE, &err, "exists already");
-    rc = dsc_safetensors_write(in_scratch("absent/x"), &in, 1, NULL, &err);
+    rc = dsc_safetensors_write(in_scratch("absent/x"), &in, 1, &err);
     expect_failure(rc, DSC_EIO, &err, "absent/x");
-    rc = dsc_safetensors_write(in_scratch("there/x"), &in, 1, NULL, &err);
+    rc = dsc_safetensors_write(in_scratch("there/x"), &in, 1, &err);
     expect_failure(rc, DSC_EIO, &err, "there/x");
     const struct rlimit small = {16, RLIM_INFINITY};
     struct rlimit before;
     signal(SIGXFSZ, SIG_IGN);
     assert_int_equal(getrlimit(RLIMIT_FSIZE, &before), 0);
     assert_int_equal(setrlimit(RLIMIT_FSIZE, &small), 0);
-    rc = dsc_safetensors_write(in_scratch("full"), &in, 1, NULL, &err);
+    rc = dsc_safetensors_write(in_scratch("full"), &in, 1, &err);
     setrlimit(RLIMIT_FSIZE, &before);
     expect_failure(rc, DSC_EIO, &err, "File too large");
     assert_false(exists("full"));

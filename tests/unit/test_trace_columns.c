@@ -415,16 +415,20 @@ static void aligned_steps_add_up(void **state)
     };
     dsc_trace_info info = sample_info(false, false);
     for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++) {
-        const dsc_steps s = {.count = cases[i].count, .accepted = cases[i].accepted};
+        static const int32_t id[65538]; // the most tokens of a case
+        const dsc_request_input q = {
+            .output = {id, cases[i].tokens},
+            .steps = {.count = cases[i].count, .accepted = cases[i].accepted},
+        };
         dsc_error err = {0};
         info.steps = DSC_STEPS_ALIGNED;
-        int rc = dsc_check_steps(&info, &s, cases[i].tokens, 3, &err);
+        int rc = dsc_check_request(&info, &q, 3, NULL, &err);
         if (cases[i].good)
             expect_ok(rc, &err);
         else
             expect_failure(rc, DSC_EINPUT, &err, "request 3: the output has ");
         info.steps = DSC_STEPS_LOGGED;
-        assert_int_equal(dsc_check_steps(&info, &s, cases[i].tokens, 3, &err), DSC_OK);
+        assert_int_equal(dsc_check_request(&info, &q, 3, NULL, &err), DSC_OK);
     }
 }
 

@@ -136,20 +136,19 @@ static void names_of_shards_are_known_exactly(void **state)
     for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++) {
         char path[100];
         dsc_error err = {0};
-        bool there;
-        assert_int_equal(mkdir(in_scratch("f"), 0777), 0);
-        snprintf(path, sizeof path, "f/%s", cases[i].name);
+        dsc_trace_writer *w;
+        assert_int_equal(mkdir(in_scratch("f.tmp"), 0777), 0);
+        snprintf(path, sizeof path, "f.tmp/%s", cases[i].name);
         put_file(in_scratch(path), "", 0);
-        int rc = dsc_trace_folder_check(in_scratch("f"), false, &there, &err);
-        assert_true(there);
+        int rc = open_writer(&w, in_scratch("f"), false, &err); // removes what is ours
         if (cases[i].ours)
             expect_ok(rc, &err);
         else
             expect_failure(rc, DSC_EUSAGE, &err, cases[i].name);
-        assert_int_equal(dsc_trace_folder_remove(in_scratch("f"), NULL), rc);
         assert_int_equal(exists(path), !cases[i].ours);
+        dsc_trace_writer_abort(w);
         unlink(in_scratch(path));
-        rmdir(in_scratch("f"));
+        rmdir(in_scratch("f.tmp"));
     }
 }
 

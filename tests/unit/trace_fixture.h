@@ -296,7 +296,7 @@ static inline void replace(dsc_tensor change)
     if (!done)
         list[count++] = change;
     assert_int_equal(rename(in_scratch(FIRST_SHARD), in_scratch("former")), 0);
-    expect_ok(dsc_safetensors_write(in_scratch(FIRST_SHARD), list, count, NULL, &err), &err);
+    expect_ok(dsc_safetensors_write(in_scratch(FIRST_SHARD), list, count, &err), &err);
     dsc_safetensors_close(s);
     reseal(NULL, 0);
 }

@@ -127,7 +127,7 @@ static void put_column(const dsc_trace_info *info, const dsc_request *q, int col
     int64_t shape[3], at = 0;
     int dimensions = 1 + dsc_column_shape(info, column, shape + 1);
     shape[0] = type->counted_by == COL_STEP_OFFSET ? q->steps.count : q->output.count;
-    put_numbers(type, dsc_column_get(q, type->view), &at, dimensions, shape, out);
+    put_numbers(type, dsc_column_get(q, column, type->view), &at, dimensions, shape, out);
 }
 
 // The columns of one of dsc_json_objects, in braces and with their parameter unless it is the line.
@@ -190,8 +190,10 @@ static void put_rows(const dsc_request *q, dsc_model_side side, FILE *out)
     putc(']', out);
 }
 
-static int put_jsonl(const dsc_trace_info *info, const dsc_request *q, FILE *out, dsc_error *err)
+static int put_jsonl(const dsc_export_format *f, const dsc_trace_info *info, const dsc_request *q,
+                     FILE *out, dsc_error *err)
 {
+    (void)f;
     bool has_text = info->has_text;
     fputs("{\"id\":", out);
     int rc = put_json(json_stringn(q->id.bytes, (size_t)q->id.length), out, q->index, "id", err);
@@ -220,13 +222,7 @@ static int put_jsonl(const dsc_trace_info *info, const dsc_request *q, FILE *out
     return rc;
 }
 
-static int begin_jsonl(const dsc_trace_info *info, FILE *out, dsc_error *err)
-{
-    (void)info, (void)out, (void)err;
-    return DSC_OK;
-}
-
-static const dsc_export_format jsonl = {"jsonl", begin_jsonl, put_jsonl};
+static const dsc_export_format jsonl = {"jsonl", NULL, DSC_COLUMNS, put_jsonl};
 
 static const dsc_export_format *find_format(const char *name)
 {
@@ -238,27 +234,22 @@ static const dsc_export_format *find_format(const char *name)
     return NULL;
 }
 
-static int export_shard(const dsc_trace *t, int64_t s, const dsc_export_format *f, FILE *out,
-                        dsc_error *err)
+typedef struct exporter {
+    const dsc_trace_info *info;
+    const dsc_export_format *format;
+    FILE *out;
+} exporter;
+
+static int export_request(void *context, const dsc_request *q, dsc_error *err)
 {
-    dsc_shard *shard;
-    int rc = dsc_shard_open(&shard, t, s, err);
-    if (rc)
+    const exporter *e = context;
+    int rc = e->format->put(e->format, e->info, q, e->out, err);
+    if (rc || !ferror(e->out))
         return rc;
-    const dsc_trace_info *info = dsc_trace_get_info(t);
-    for (int64_t i = 0; !rc && i < dsc_shard_requests(shard); i++) {
-        dsc_request q;
-        dsc_shard_request(shard, i, &q);
-        rc = f->put(info, &q, out, err);
-        if (!rc && ferror(out)) {
-            errno = 0; // the original value is lost; another try sets it again
-            fflush(out);
-            rc = dsc_fail_errno(err, DSC_EIO, errno ? errno : EIO,
-                                "cannot write the export (request %lld)", (long long)q.index);
-        }
-    }
-    dsc_shard_close(shard);
-    return rc;
+    errno = 0; // the original value is lost; another try sets it again
+    fflush(e->out);
+    return dsc_fail_errno(err, DSC_EIO, errno ? errno : EIO,
+                          "cannot write the export (request %lld)", (long long)q->index);
 }
 
 int dsc_trace_export(const dsc_trace *t, const char *format, FILE *out, dsc_error *err)
@@ -268,9 +259,10 @@ int dsc_trace_export(const dsc_trace *t, const char *format, FILE *out, dsc_erro
         return dsc_fail(err, DSC_EUSAGE,
                         "unknown export format '%s' (jsonl, csv, csv-steps or csv-positions)",
                         format);
-    int rc = f->begin(dsc_trace_get_info(t), out, err);
-    for (int64_t s = 0; !rc && s < dsc_trace_shards(t); s++)
-        rc = export_shard(t, s, f, out, err);
+    exporter e = {dsc_trace_get_info(t), f, out};
+    int rc = f->head ? dsc_csv_begin(f, e.info, out, err) : DSC_OK;
+    if (!rc)
+        rc = dsc_trace_each(t, export_request, &e, err);
     if (!rc && (fflush(out) || ferror(out)))
         rc = dsc_fail_errno(err, DSC_EIO, errno, "cannot write the export");
     return rc;

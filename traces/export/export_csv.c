@@ -24,16 +24,10 @@ static void put_id(const dsc_request *q, FILE *out)
 
 // --- requests ----------------------------------------------------------------------------------
 
-static int begin_requests(const dsc_trace_info *info, FILE *out, dsc_error *err)
+static int put_request(const dsc_export_format *f, const dsc_trace_info *info, const dsc_request *q,
+                       FILE *out, dsc_error *err)
 {
-    (void)info, (void)err;
-    fputs("request,id,prompt_tokens,output_tokens,references,reference_tokens\r\n", out);
-    return DSC_OK;
-}
-
-static int put_request(const dsc_trace_info *info, const dsc_request *q, FILE *out, dsc_error *err)
-{
-    (void)info, (void)err;
+    (void)f, (void)info, (void)err;
     put_id(q, out);
     fprintf(out, ",%" PRId64 ",%" PRId64 ",%" PRId64 ",%" PRId64 "\r\n", q->prompt.count,
             q->output.count, q->references,
@@ -79,7 +73,7 @@ static void put_values(const dsc_trace_info *info, const dsc_request *q, int col
                        FILE *out)
 {
     const dsc_column_type *type = &dsc_columns[column];
-    const void *data = dsc_column_get(q, type->view);
+    const void *data = dsc_column_get(q, column, type->view);
     int64_t width = dsc_column_width(info, column);
     for (int64_t i = place * width; i < (place + 1) * width; i++) {
         if (type->dtype == DSC_F32)
@@ -93,64 +87,41 @@ static void put_values(const dsc_trace_info *info, const dsc_request *q, int col
     }
 }
 
-static void put_head(const dsc_trace_info *info, const char *first, int counted_by, FILE *out)
+int dsc_csv_begin(const dsc_export_format *f, const dsc_trace_info *info, FILE *out, dsc_error *err)
 {
-    fputs(first, out);
+    if (f->counted_by == COL_STEP_OFFSET && !info->steps)
+        return dsc_fail(err, DSC_EUSAGE, "the trace has no steps; use csv or csv-positions");
+    fputs(f->head, out);
     for (int c = 0; c < DSC_COLUMNS; c++)
-        if (is_listed(info, c, counted_by))
+        if (is_listed(info, c, f->counted_by))
             put_names(info, c, out);
     fputs("\r\n", out);
-}
-
-static void put_rest(const dsc_trace_info *info, const dsc_request *q, int counted_by,
-                     int64_t place, FILE *out)
-{
-    for (int c = 0; c < DSC_COLUMNS; c++)
-        if (is_listed(info, c, counted_by))
-            put_values(info, q, c, place, out);
-    fputs("\r\n", out);
-}
-
-static int begin_steps(const dsc_trace_info *info, FILE *out, dsc_error *err)
-{
-    if (!info->steps)
-        return dsc_fail(err, DSC_EUSAGE, "the trace has no steps; use csv or csv-positions");
-    put_head(info, "request,id,step", COL_STEP_OFFSET, out);
     return DSC_OK;
 }
 
-static int put_steps(const dsc_trace_info *info, const dsc_request *q, FILE *out, dsc_error *err)
+// A row for each step or output token.
+static int put_places(const dsc_export_format *f, const dsc_trace_info *info, const dsc_request *q,
+                      FILE *out, dsc_error *err)
 {
     (void)err;
-    for (int64_t i = 0; i < q->steps.count && !ferror(out); i++) {
+    const bool steps = f->counted_by == COL_STEP_OFFSET;
+    const int64_t count = steps ? q->steps.count : q->output.count;
+    for (int64_t i = 0; i < count && !ferror(out); i++) {
         put_id(q, out);
         fprintf(out, ",%" PRId64, i);
-        put_rest(info, q, COL_STEP_OFFSET, i, out);
-    }
-    return DSC_OK;
-}
-
-static int begin_positions(const dsc_trace_info *info, FILE *out, dsc_error *err)
-{
-    (void)err;
-    put_head(info, "request,id,position,token", COL_OUTPUT_OFFSET, out);
-    return DSC_OK;
-}
-
-static int put_positions(const dsc_trace_info *info, const dsc_request *q, FILE *out,
-                         dsc_error *err)
-{
-    (void)err;
-    for (int64_t j = 0; j < q->output.count && !ferror(out); j++) {
-        put_id(q, out);
-        fprintf(out, ",%" PRId64 ",%" PRId32, j, q->output.id[j]);
-        put_rest(info, q, COL_OUTPUT_OFFSET, j, out);
+        if (!steps)
+            fprintf(out, ",%" PRId32, q->output.id[i]);
+        for (int c = 0; c < DSC_COLUMNS; c++)
+            if (is_listed(info, c, f->counted_by))
+                put_values(info, q, c, i, out);
+        fputs("\r\n", out);
     }
     return DSC_OK;
 }
 
 const dsc_export_format dsc_csv_formats[DSC_CSV_FORMATS] = {
-    {"csv", begin_requests, put_request},
-    {"csv-steps", begin_steps, put_steps},
-    {"csv-positions", begin_positions, put_positions},
+    {"csv", "request,id,prompt_tokens,output_tokens,references,reference_tokens", DSC_COLUMNS,
+     put_request},
+    {"csv-steps", "request,id,step", COL_STEP_OFFSET, put_places},
+    {"csv-positions", "request,id,position,token", COL_OUTPUT_OFFSET, put_places},
 };

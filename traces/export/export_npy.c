@@ -4,14 +4,12 @@
 // column may be larger than memory, and every shard is read once.
 #include "base/outfile.h"
 #include "traces/import/import.h"
+#include "traces/trace/trace_folder.h"
 #include "traces/trace/trace_manifest.h"
 
-#include <dirent.h>
 #include <errno.h>
-#include <fcntl.h>
 #include <inttypes.h>
 #include <stdlib.h>
-#include <sys/stat.h>
 #include <unistd.h>
 
 enum { HEADER_BYTES = 128 }; // a multiple of 64; the longest header of three dimensions fits
@@ -24,73 +22,18 @@ typedef struct npy_column {
 
 typedef struct npy_export {
     const dsc_trace_info *info;
-    char *path, *temporary; // folders
-    bool made;              // this export made the temporary folder
+    dsc_outfolder folder;
     npy_column column[DSC_COLUMNS];
 } npy_export;
 
-// --- folders -----------------------------------------------------------------------------------
-
-// *exists: whether anything has that name. It must be a folder with .npy files only; with
-// `removing` the files and the folder are removed.
-static int scan_folder(const char *path, bool removing, bool *exists, dsc_error *err)
+static bool is_npy(const char *name)
 {
-    struct stat st;
-    *exists = lstat(path, &st) == 0;
-    if (!*exists)
-        return errno == ENOENT ? DSC_OK
-                               : dsc_fail_errno(err, DSC_EIO, errno, "cannot stat %s", path);
-    DIR *folder = S_ISDIR(st.st_mode) ? opendir(path) : NULL;
-    if (!folder)
-        return dsc_fail(err, DSC_EUSAGE, "%s exists and is not a folder of .npy files", path);
-    int rc = DSC_OK;
-    struct dirent *entry;
-    while (!rc && (entry = readdir(folder))) {
-        const char *name = entry->d_name;
-        size_t n = strlen(name);
-        if (!strcmp(name, ".") || !strcmp(name, ".."))
-            continue;
-        if (n < 5 || strcmp(name + n - 4, ".npy") != 0)
-            rc = dsc_fail(err, DSC_EUSAGE,
-                          "%s contains '%.255s', which is not a .npy file; nothing was changed",
-                          path, name);
-        else if (removing && unlinkat(dirfd(folder), name, 0))
-            rc = dsc_fail_errno(err, DSC_EIO, errno, "cannot remove %s/%.255s", path, name);
-    }
-    closedir(folder);
-    if (!rc && removing && rmdir(path))
-        rc = dsc_fail_errno(err, DSC_EIO, errno, "cannot remove %s", path);
-    return rc;
+    size_t n = strlen(name);
+    return n > 4 && strcmp(name + n - 4, ".npy") == 0;
 }
 
-static int check_target(const char *path, bool force, bool *exists, dsc_error *err)
-{
-    int rc = scan_folder(path, false, exists, err);
-    if (!rc && *exists && !force)
-        rc = dsc_fail(err, DSC_EUSAGE, "%s exists already (--force replaces it)", path);
-    return rc;
-}
-
-// Checks first and then removes, so that a folder with other files does not change.
-static int remove_folder(const char *path, dsc_error *err)
-{
-    bool exists;
-    int rc = scan_folder(path, false, &exists, err);
-    return rc || !exists ? rc : scan_folder(path, true, &exists, err);
-}
-
-static int make_paths(npy_export *e, const char *path, dsc_error *err)
-{
-    size_t n = strlen(path);
-    dsc_buffer temporary = {0};
-    while (n > 1 && path[n - 1] == '/')
-        n--;
-    int rc = dsc_strndup(&e->path, path, n, err);
-    if (!rc)
-        rc = dsc_buffer_printf(&temporary, err, "%s.tmp", e->path);
-    e->temporary = temporary.data;
-    return rc;
-}
+static const dsc_folder_kind npy_folder = {is_npy,        "folder", "a folder of .npy files",
+                                           "a .npy file", "FOLDER", NULL};
 
 // --- files -------------------------------------------------------------------------------------
 
@@ -127,7 +70,7 @@ static void put_header(const npy_export *e, int c)
 static int fail_write(const npy_export *e, int c, dsc_error *err)
 {
     char name[DSC_COLUMN_NAME_BYTES];
-    return dsc_fail_errno(err, DSC_EIO, errno, "cannot write %s/%s.npy", e->temporary,
+    return dsc_fail_errno(err, DSC_EIO, errno, "cannot write %s/%s.npy", e->folder.temporary,
                           dsc_column_name(e->info, c, name));
 }
 
@@ -136,8 +79,8 @@ static int open_column(npy_export *e, int c, dsc_error *err)
     char name[DSC_COLUMN_NAME_BYTES];
     dsc_buffer path = {0};
     npy_column *column = &e->column[c];
-    int rc =
-        dsc_buffer_printf(&path, err, "%s/%s.npy", e->temporary, dsc_column_name(e->info, c, name));
+    int rc = dsc_buffer_printf(&path, err, "%s/%s.npy", e->folder.temporary,
+                               dsc_column_name(e->info, c, name));
     if (rc)
         return rc;
     column->file = fopen(path.data, "wbx");
@@ -171,26 +114,21 @@ static int close_column(npy_export *e, int c, dsc_error *err)
 
 // --- data --------------------------------------------------------------------------------------
 
-enum { BLOCK = 4096 }; // numbers converted at a time
-
 // Offsets of a shard continue those of the shards before it.
 static void append_offsets(npy_column *column, const int64_t *offset, int64_t count)
 {
-    int64_t block[BLOCK], base = column->last;
-    for (int64_t i = 1; i < count;) {
-        int64_t n = count - i < BLOCK ? count - i : BLOCK;
-        for (int64_t j = 0; j < n; j++)
-            block[j] = base + offset[i + j];
-        fwrite(block, sizeof *block, (size_t)n, column->file);
-        i += n;
+    int64_t base = column->last;
+    for (int64_t i = 1; i < count; i++) {
+        column->last = base + offset[i];
+        fwrite(&column->last, sizeof column->last, 1, column->file);
     }
-    column->last = base + offset[count - 1];
     column->count += count - 1;
 }
 
 // bfloat16 is the upper half of a float.
 static void append_bf16(npy_column *column, const uint16_t *x, int64_t count)
 {
+    enum { BLOCK = 4096 }; // numbers converted at a time
     uint32_t block[BLOCK];
     for (int64_t i = 0; i < count;) {
         int64_t n = count - i < BLOCK ? count - i : BLOCK;
@@ -241,48 +179,30 @@ static int write_columns(npy_export *e, const dsc_trace *t, dsc_error *err)
     return rc;
 }
 
-static int publish(npy_export *e, bool force, dsc_error *err)
+// Makes the files durable before the folder gets its final name.
+static int publish(npy_export *e, dsc_error *err)
 {
-    bool exists;
     char name[DSC_COLUMN_NAME_BYTES];
     dsc_buffer inside = {0};
-    int rc = check_target(e->path, force, &exists, err);
-    if (!rc)
-        rc = dsc_buffer_printf(&inside, err, "%s/%s.npy", e->temporary,
+    int rc = dsc_buffer_printf(&inside, err, "%s/%s.npy", e->folder.temporary,
                                dsc_column_name(e->info, COL_REQUEST_ID, name));
     if (!rc)
         rc = dsc_sync_folder(inside.data, err);
     dsc_buffer_fini(&inside);
-    if (!rc && exists)
-        rc = remove_folder(e->path, err);
-    if (!rc && rename(e->temporary, e->path))
-        rc = dsc_fail_errno(err, DSC_EIO, errno, "cannot rename %s to %s", e->temporary, e->path);
-    e->made = e->made && rc;
-    return rc ? rc : dsc_sync_folder(e->path, err);
+    return rc ? rc : dsc_outfolder_commit(&e->folder, err);
 }
 
 int dsc_trace_export_npy(const dsc_trace *t, const char *path, bool force, dsc_error *err)
 {
     npy_export e = {.info = dsc_trace_get_info(t)};
-    bool exists;
-    int rc = make_paths(&e, path, err);
-    if (!rc)
-        rc = check_target(e.path, force, &exists, err);
-    if (!rc)
-        rc = remove_folder(e.temporary, err); // left by a killed run
-    if (!rc && mkdir(e.temporary, 0777))
-        rc = dsc_fail_errno(err, DSC_EIO, errno, "cannot make the folder %s", e.temporary);
-    e.made = !rc;
+    int rc = dsc_outfolder_open(&e.folder, &npy_folder, path, force, err);
     if (!rc)
         rc = write_columns(&e, t, err);
     if (!rc)
-        rc = publish(&e, force, err);
+        rc = publish(&e, err);
     for (int c = 0; c < DSC_COLUMNS; c++)
         if (e.column[c].file)
             fclose(e.column[c].file);
-    if (e.made)
-        remove_folder(e.temporary, NULL);
-    free(e.path);
-    free(e.temporary);
+    dsc_outfolder_abort(&e.folder);
     return rc;
 }

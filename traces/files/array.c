@@ -22,38 +22,33 @@ static bool is_float(const dsc_tensor *t)
            t->dtype == DSC_F64;
 }
 
-// Lists the names of the floating-point tensors, "weight, bias, ...", as far as they fit.
-static void list_names(const dsc_safetensors *file, char *out, size_t size)
+// The number of floating-point tensors; *last is the last one. Lists their names, "weight, bias,
+// ...", as far as they fit.
+static size_t list_floats(const dsc_safetensors *file, const dsc_tensor **last, char *out,
+                          size_t size)
 {
-    size_t n = 0;
-    out[0] = '\0';
+    size_t n = 0, floats = 0;
+    snprintf(out, size, "none");
     for (size_t i = 0; i < dsc_safetensors_count(file); i++) {
         const dsc_tensor *t = dsc_safetensors_at(file, i);
         if (!is_float(t))
             continue;
-        if (n + strlen(t->name) + 8 > size) {
-            snprintf(out + n, size - n, ", ...");
-            return;
-        }
-        n += (size_t)snprintf(out + n, size - n, "%s%s", n ? ", " : "", t->name);
+        *last = t;
+        if (floats++ && n == size)
+            continue; // the list is full
+        bool fits = n + strlen(t->name) + 8 <= size;
+        snprintf(out + n, size - n, "%s%s", n ? ", " : "", fits ? t->name : "...");
+        n = fits ? strlen(out) : size;
     }
-    if (!n)
-        snprintf(out, size, "none");
+    return floats;
 }
 
 static int choose_tensor(const dsc_array *a, const char *name, const dsc_tensor **out,
                          dsc_error *err)
 {
     char names[400];
-    size_t floats = 0;
     const dsc_tensor *t = NULL;
-    list_names(a->file, names, sizeof names);
-    for (size_t i = 0; i < dsc_safetensors_count(a->file); i++) {
-        const dsc_tensor *candidate = dsc_safetensors_at(a->file, i);
-        floats += is_float(candidate);
-        if (is_float(candidate))
-            t = candidate;
-    }
+    size_t floats = list_floats(a->file, &t, names, sizeof names);
     if (!name && floats != 1)
         return dsc_fail(err, DSC_EINPUT,
                         "%s: %zu floating-point tensors; select one by FILE.safetensors:NAME (%s)",

@@ -9,7 +9,6 @@
 #include <fcntl.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/stat.h>
 #include <unistd.h>
 #include <zlib.h>
 #include <zstd.h>
@@ -20,8 +19,8 @@ enum { RAW_BYTES = 1 << 17, TEXT_BYTES = 1 << 18 };
 struct dsc_input {
     char *name;
     int fd;
-    int64_t size, line; // bytes as stored or -1; number of the last line
-    uint8_t *raw;       // [RAW_BYTES] as stored; raw[raw_next, raw_stop) is not decoded yet
+    int64_t line; // number of the last line
+    uint8_t *raw; // [RAW_BYTES] as stored; raw[raw_next, raw_stop) is not decoded yet
     size_t raw_next, raw_stop;
     int64_t raw_total; // bytes read into raw so far
     bool raw_end;      // read(2) has returned 0
@@ -39,20 +38,27 @@ struct dsc_input {
     dsc_error broken;     // the final error
 };
 
-// Fills the empty raw buffer; leaves it empty at the end of the file.
+// Reads bytes after those in the raw buffer.
+static int read_more(dsc_input *in, dsc_error *err)
+{
+    uint8_t *end = in->raw + in->raw_stop;
+    ssize_t n = read(in->fd, end, RAW_BYTES - in->raw_stop);
+    if (n < 0)
+        return dsc_fail_errno(err, DSC_EINPUT, errno, "%s", in->name);
+    in->raw_end = n == 0;
+    in->raw_stop += (size_t)n;
+    in->raw_total += n;
+    dsc_sha256_update(&in->sha256, end, (size_t)n);
+    return DSC_OK;
+}
+
+// Fills the raw buffer when it is empty; leaves it empty at the end of the file.
 static int refill(dsc_input *in, dsc_error *err)
 {
     if (in->raw_next < in->raw_stop || in->raw_end)
         return DSC_OK;
-    ssize_t n = read(in->fd, in->raw, RAW_BYTES);
-    if (n < 0)
-        return dsc_fail_errno(err, DSC_EINPUT, errno, "%s", in->name);
-    in->raw_end = n == 0;
-    in->raw_next = 0;
-    in->raw_stop = (size_t)n;
-    in->raw_total += n;
-    dsc_sha256_update(&in->sha256, in->raw, (size_t)n);
-    return DSC_OK;
+    in->raw_next = in->raw_stop = 0;
+    return read_more(in, err);
 }
 
 static int truncated(const dsc_input *in, const char *what, dsc_error *err)
@@ -181,16 +187,11 @@ static int decode_zstd(dsc_input *in, dsc_error *err)
 static int choose_decoder(dsc_input *in, dsc_error *err)
 {
     // A pipe may return one byte at a time; the magic number needs four, or the end of the file.
-    while (in->raw_stop < 4 && !in->raw_end) {
-        ssize_t n = read(in->fd, in->raw + in->raw_stop, RAW_BYTES - in->raw_stop);
-        if (n < 0)
-            return dsc_fail_errno(err, DSC_EINPUT, errno, "%s", in->name);
-        in->raw_end = n == 0;
-        in->raw_stop += (size_t)n;
-    }
-    in->raw_total = (int64_t)in->raw_stop;
-    dsc_sha256_update(&in->sha256, in->raw, in->raw_stop);
-
+    int rc = DSC_OK;
+    while (!rc && in->raw_stop < 4 && !in->raw_end)
+        rc = read_more(in, err);
+    if (rc)
+        return rc;
     const uint8_t *m = in->raw;
     bool four = in->raw_stop >= 4;
     if (in->raw_stop >= 2 && m[0] == 0x1f && m[1] == 0x8b) {
@@ -233,7 +234,6 @@ int dsc_input_open(dsc_input **out, const char *path, dsc_error *err)
     if (rc)
         return rc;
     in->fd = strcmp(path, "-") == 0 ? STDIN_FILENO : open(path, O_RDONLY | O_CLOEXEC);
-    in->size = -1;
     dsc_sha256_init(&in->sha256);
     int why = errno;
     rc = set_name(in, path, err);
@@ -243,9 +243,6 @@ int dsc_input_open(dsc_input **out, const char *path, dsc_error *err)
         rc = dsc_new(&in->raw, RAW_BYTES, err);
     if (!rc)
         rc = dsc_new(&in->text, TEXT_BYTES, err);
-    struct stat st;
-    if (!rc && fstat(in->fd, &st) == 0 && S_ISREG(st.st_mode))
-        in->size = st.st_size;
     if (!rc)
         rc = choose_decoder(in, err);
     if (rc) {
@@ -349,11 +346,6 @@ bool dsc_input_broken(const dsc_input *in)
 const char *dsc_input_name(const dsc_input *in)
 {
     return in->name;
-}
-
-int64_t dsc_input_size(const dsc_input *in)
-{
-    return in->size;
 }
 
 int64_t dsc_input_position(const dsc_input *in)

@@ -46,7 +46,6 @@ int dsc_input_line(dsc_input *in, dsc_line *out, dsc_error *err);
 bool dsc_input_broken(const dsc_input *in);
 
 const char *dsc_input_name(const dsc_input *in); // for messages: the path, or "stdin"
-int64_t dsc_input_size(const dsc_input *in);     // bytes as stored, -1 when unknown (a pipe)
 int64_t dsc_input_position(const dsc_input *in); // bytes as stored, decoded so far
 
 // SHA-256 of the bytes as stored; of the whole file once dsc_input_line has reported its end.

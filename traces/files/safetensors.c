@@ -6,7 +6,6 @@
 #include "base/file.h"
 #include "base/json_quick.h"
 #include "base/memory.h"
-#include "traces/files/safetensors_internal.h"
 
 #include <errno.h>
 #include <inttypes.h>
@@ -320,9 +319,4 @@ const dsc_tensor *dsc_safetensors_find(const dsc_safetensors *s, const char *nam
 uint64_t dsc_safetensors_bytes(const dsc_safetensors *s)
 {
     return s->bytes;
-}
-
-void dsc_safetensors_release(const dsc_safetensors *s)
-{
-    madvise(s->map, s->bytes, MADV_DONTNEED);
 }

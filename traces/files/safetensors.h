@@ -27,6 +27,14 @@ typedef enum dsc_dtype {
 } dsc_dtype;
 
 enum { DSC_MAX_RANK = 8 };
+enum {
+    DSC_SAFETENSORS_HEADER_MAX = 100 * 1000 * 1000, // bytes, the limit of the reference library
+    DSC_SAFETENSORS_ALIGN = 64,                     // alignment of every tensor that is written
+};
+
+// The format forbids holes, so the bytes that align the next tensor are a U8 tensor with this
+// prefix and a number. Other readers list it as one more tensor; this reader does not.
+#define DSC_SAFETENSORS_PAD "__pad."
 
 typedef struct dsc_tensor {
     const char *name; // owned by the file record
@@ -54,14 +62,11 @@ const dsc_tensor *dsc_safetensors_at(const dsc_safetensors *s, size_t i); // in 
 const dsc_tensor *dsc_safetensors_find(const dsc_safetensors *s, const char *name);
 uint64_t dsc_safetensors_bytes(const dsc_safetensors *s); // size of the file
 
-// Releases the mapped pages to the kernel, which reads them again on use.
-void dsc_safetensors_release(const dsc_safetensors *s);
-
 // Writes `count` tensors (name, dtype, rank, shape and data are used; names must not begin with
-// "__") to `path` through a temporary file, synced and renamed. sha256[DSC_SHA256_HEX] receives the
-// hash of the file, or is NULL. Each tensor starts on a 64-byte boundary of the file, in the given
-// order, by means of padding tensors. Refuses an existing file (DSC_EUSAGE).
-int dsc_safetensors_write(const char *path, const dsc_tensor *tensors, size_t count, char *sha256,
+// "__") to `path` through a temporary file, synced and renamed. Each tensor starts on a 64-byte
+// boundary of the file, in the given order, by means of padding tensors. Refuses an existing file
+// (DSC_EUSAGE).
+int dsc_safetensors_write(const char *path, const dsc_tensor *tensors, size_t count,
                           dsc_error *err);
 
 size_t dsc_dtype_bytes(dsc_dtype t);

@@ -1,11 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 // Writes safetensors files. Every tensor starts on a 64-byte boundary of the file: the header is
-// padded with spaces, and padding tensors fill the gaps (safetensors_internal.h).
+// padded with spaces, and padding tensors fill the gaps (safetensors.h).
 #include "base/outfile.h"
 #include "base/memory.h"
-#include "base/sha256.h"
 #include "traces/files/safetensors.h"
-#include "traces/files/safetensors_internal.h"
 
 #include <errno.h>
 #include <jansson.h>
@@ -42,14 +40,10 @@ static int extent_of(const dsc_tensor *t, uint64_t *bytes, dsc_error *err)
 static int add_entry(json_t *header, const char *name, dsc_dtype dtype, json_t *shape,
                      uint64_t begin, uint64_t end, dsc_error *err)
 {
-    json_t *entry = json_object(), *offsets = json_array();
+    json_t *entry = json_pack("{s:s, s:o, s:[I, I]}", "dtype", dsc_dtype_name(dtype), "shape",
+                              shape, "data_offsets", (json_int_t)begin, (json_int_t)end);
     bool twice = json_object_get(header, name);
-    int failed = json_array_append_new(offsets, json_integer((json_int_t)begin)) |
-                 json_array_append_new(offsets, json_integer((json_int_t)end)) |
-                 json_object_set_new(entry, "dtype", json_string(dsc_dtype_name(dtype))) |
-                 json_object_set_new(entry, "shape", shape) |
-                 json_object_set_new(entry, "data_offsets", offsets);
-    if (failed || twice) {
+    if (!entry || twice) {
         json_decref(entry);
         return twice ? dsc_fail(err, DSC_EUSAGE, "two tensors are named '%.100s'", name)
                      : dsc_fail(err, DSC_ENOMEM, "out of memory");
@@ -159,17 +153,7 @@ static int cut_pieces(struct iovec **out, const dsc_buffer *header, const dsc_te
     return rc;
 }
 
-static void hash_pieces(const struct iovec *piece, size_t count, char sha256[DSC_SHA256_HEX])
-{
-    dsc_sha256 state;
-    dsc_sha256_init(&state);
-    for (size_t i = 0; i < count; i++)
-        dsc_sha256_update(&state, piece[i].iov_base, piece[i].iov_len);
-    dsc_sha256_final(&state, sha256);
-}
-
-int dsc_safetensors_write(const char *path, const dsc_tensor *tensors, size_t count, char *sha256,
-                          dsc_error *err)
+int dsc_safetensors_write(const char *path, const dsc_tensor *tensors, size_t count, dsc_error *err)
 {
     dsc_buffer header = {0};
     dsc_outfile f = {0};
@@ -179,8 +163,6 @@ int dsc_safetensors_write(const char *path, const dsc_tensor *tensors, size_t co
         rc = cut_pieces(&piece, &header, tensors, count, err);
     if (!rc)
         rc = dsc_outfile_open(&f, path, false, err);
-    if (!rc && sha256)
-        hash_pieces(piece, 1 + 2 * count, sha256);
     if (!rc)
         rc = write_pieces(&f, piece, 1 + 2 * count, err);
     if (rc)

@@ -8,6 +8,7 @@
 #include "base/json_text.h"
 #include "base/option.h"
 #include "traces/files/input.h"
+#include "traces/import/import_answers.h"
 #include "traces/import/import_lines.h"
 #include "traces/import/import_record.h"
 #include "traces/import/import_source.h"
@@ -75,7 +76,9 @@ typedef struct importer {
     int64_t counted, recorded_tokens, other_count, trace_tokens;
     double recorded_s;
 
+    json_t *questions;             // or NULL
     json_t *sources, *notes;       // provenance: one object per input; sentences
+    json_t *last_sources;          // after those of the inputs
     int64_t done, total, reported; // bytes as stored: finished inputs; all inputs, or -1; reported
     char first_bad[512];           // message of the first skipped line
 } importer;
@@ -208,6 +211,32 @@ static int leave_out(importer *im, int rc, dsc_error *err)
     return DSC_OK;
 }
 
+static int add_source(json_t *sources, const dsc_input *in, dsc_error *err)
+{
+    char hex[DSC_SHA256_HEX];
+    const char *name = dsc_input_name(in), *slash = strrchr(name, '/');
+    dsc_input_sha256(in, hex);
+    json_t *source = json_pack("{s:o, s:I, s:s}", "file", dsc_json_text(slash ? slash + 1 : name),
+                               "bytes", (json_int_t)dsc_input_position(in), "sha256", hex);
+    if (!source || json_array_append_new(sources, source))
+        return dsc_fail(err, DSC_ENOMEM, "out of memory");
+    return DSC_OK;
+}
+
+// The file of questions is a source of the trace, the last one.
+static int load_questions(importer *im, dsc_error *err)
+{
+    dsc_input *in;
+    int rc = dsc_input_open(&in, im->job.options.questions, err);
+    if (!rc)
+        rc = dsc_questions_load(&im->questions, in, err);
+    if (!rc)
+        rc = add_source(im->last_sources, in, err);
+    im->job.options.asked = im->questions;
+    dsc_input_close(in);
+    return rc;
+}
+
 // Chooses the driver by the first line that can be parsed, and lets it prepare.
 static int prepare_driver(importer *im, const json_t *json, int64_t number, dsc_error *err)
 {
@@ -223,9 +252,10 @@ static int prepare_driver(importer *im, const json_t *json, int64_t number, dsc_
                         "the format %s has no questions; --questions is for specbench, mtbench and "
                         "eagle",
                         job->driver->name);
-    if (!job->driver->prepare)
-        return DSC_OK;
-    rc = job->driver->prepare(&im->prepared, im->paths, im->count, &job->options, note, err);
+    if (job->options.questions)
+        rc = load_questions(im, err);
+    if (!rc && job->driver->prepare)
+        rc = job->driver->prepare(&im->prepared, im->paths, im->count, note, err);
     job->options.prepared = im->prepared;
     return rc ? rc : add_note(im, note, err);
 }
@@ -251,32 +281,6 @@ static int report_progress(importer *im, int64_t done, bool now, dsc_error *err)
         return dsc_fail(err, DSC_EINTERRUPT, "interrupted after %lld requests; nothing was written",
                         (long long)im->requests);
     return DSC_OK;
-}
-
-static int add_source(importer *im, const dsc_input *in, dsc_error *err)
-{
-    char hex[DSC_SHA256_HEX];
-    const char *name = dsc_input_name(in), *slash = strrchr(name, '/');
-    dsc_input_sha256(in, hex);
-    json_t *source = json_pack("{s:o, s:I, s:s}", "file", dsc_json_text(slash ? slash + 1 : name),
-                               "bytes", (json_int_t)dsc_input_position(in), "sha256", hex);
-    if (!source || json_array_append_new(im->sources, source))
-        return dsc_fail(err, DSC_ENOMEM, "out of memory");
-    return DSC_OK;
-}
-
-// The file of questions is a source of the trace.
-static int add_questions(importer *im, dsc_error *err)
-{
-    dsc_input *in;
-    dsc_line line = {.bytes = ""};
-    int rc = dsc_input_open(&in, im->job.options.questions, err);
-    while (!rc && line.bytes)
-        rc = dsc_input_line(in, &line, err);
-    if (!rc)
-        rc = add_source(im, in, err);
-    dsc_input_close(in);
-    return rc;
 }
 
 // Any thread may call this; some chunks may still be processed after the stop.
@@ -414,7 +418,7 @@ static int import_file(importer *im, const char *path, dsc_error *err)
         rc = import_lines(im, err);
     if (!rc) {
         im->done += dsc_input_position(im->source.in);
-        rc = add_source(im, im->source.in, err);
+        rc = add_source(im->sources, im->source.in, err);
     }
     dsc_import_source_fini(&im->source);
     dsc_input_close(im->source.in);
@@ -431,8 +435,8 @@ static int commit(importer *im, dsc_error *err)
         return dsc_fail(err, DSC_EINPUT, "no requests: the input is empty");
     const dsc_import_options *o = &im->job.options;
     int rc = note_recorded(im, err);
-    if (!rc && o->questions)
-        rc = add_questions(im, err);
+    if (!rc && json_array_extend(im->sources, im->last_sources))
+        rc = dsc_fail(err, DSC_ENOMEM, "out of memory");
     if (rc)
         return rc;
     json_t *j =
@@ -523,7 +527,10 @@ static int allocate(importer *im, dsc_error *err)
         rc = dsc_encoder_new(&im->encoder[i], im->job.tokenizer, err);
     if (!rc)
         rc = dsc_new(&im->chunk, im->chunks, err);
-    if (!rc && (!(im->sources = json_array()) || !(im->notes = json_array())))
+    im->sources = json_array();
+    im->last_sources = json_array();
+    im->notes = json_array();
+    if (!rc && !(im->sources && im->last_sources && im->notes))
         rc = dsc_fail(err, DSC_ENOMEM, "out of memory");
     return rc;
 }
@@ -537,9 +544,10 @@ static void importer_fini(importer *im)
         dsc_encoder_free(im->encoder[i]);
     free(im->chunk);
     free(im->encoder);
-    if (im->job.driver && im->job.driver->finish)
-        im->job.driver->finish(im->prepared);
+    free(im->prepared);
+    json_decref(im->questions);
     json_decref(im->sources);
+    json_decref(im->last_sources);
     json_decref(im->notes);
     free(im->tokens);
     free(im->texts);

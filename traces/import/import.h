@@ -17,6 +17,7 @@ typedef struct dsc_import_options {
     const char *eos;       // content of the token that ends an output; NULL: dsc_tokenizer_eos
     int32_t vocab_size;    // required without a tokenizer; with one, 0 or the tokenizer's size
     const char *questions; // file of the questions that the answers belong to (specbench, mtbench)
+    const json_t *asked;   // those questions; callers leave it NULL
     const void *prepared;  // state of the driver; callers leave it NULL
     bool skip_errors;      // false: stop at the first bad line; true: skip bad lines and count them
     bool force;            // replace an existing output
@@ -40,20 +41,17 @@ typedef struct dsc_import_record dsc_import_record; // traces/import/import_reco
 typedef struct dsc_import_driver {
     const char *name, *summary;
     bool documents;       // an input may be a JSON document instead of lines (import_source.h)
-    bool wants_questions; // the driver uses options.questions
+    bool wants_questions; // the driver uses options.asked
     // Returns how well a first line matches the format: 0: not at all; larger is better.
     int (*probe)(const json_t *line);
-    // Fills the record from one line, a JSON value of any type that the driver must check. Messages
-    // name the field. The function is pure, because several threads read lines.
-    // options->vocab_size is always set here.
+    // Fills the record from one line, a JSON object. Messages name the field. The function is pure,
+    // because several threads read lines. options->vocab_size is always set here.
     int (*read)(const json_t *line, const dsc_import_options *options, dsc_import_record *out,
                 dsc_error *err);
-    // Reads all inputs, or a file of the driver, before the first line is read. *state, which may
-    // be NULL, becomes options->prepared and is released by finish. `note` may stay empty. NULL:
-    // the driver prepares nothing.
-    int (*prepare)(void **state, const char *const *paths, size_t count,
-                   const dsc_import_options *options, char note[DSC_IMPORT_NOTE], dsc_error *err);
-    void (*finish)(void *state);
+    // Reads all inputs before the first line is read. *state, which is allocated, becomes
+    // options->prepared. `note` may stay empty. NULL: the driver prepares nothing.
+    int (*prepare)(void **state, const char *const *paths, size_t count, char note[DSC_IMPORT_NOTE],
+                   dsc_error *err);
 } dsc_import_driver;
 
 // The NULL-terminated list of all drivers.
@@ -83,7 +81,8 @@ int dsc_trace_export(const dsc_trace *t, const char *format, FILE *out, dsc_erro
 // shards (offsets are adjusted), where NAME is the tensor's name. BF16 becomes F32, because NumPy
 // has no BF16. One shard is mapped at a time. The folder is written as PATH.tmp, synced and
 // renamed. With `force` it replaces a folder that contains only .npy files. DSC_EUSAGE: `path`
-// exists and cannot be replaced. DSC_EIO: writing failed; nothing is left.
+// exists and cannot be replaced. DSC_EIO: writing failed; nothing is left, unless only the rename
+// failed.
 int dsc_trace_export_npy(const dsc_trace *t, const char *path, bool force, dsc_error *err);
 
 #endif

@@ -8,13 +8,10 @@
 // therefore read twice.
 #include "traces/import/import_record.h"
 
-#include "traces/import/import_source.h"
-
-#include <stdlib.h>
 #include <string.h>
 
 static const char prefix[] = "acc_";
-enum { PREFIX = sizeof prefix - 1, LENGTH_MAX = UINT16_MAX };
+enum { PREFIX = sizeof prefix - 1, FIELD = 80 };
 
 // The drafters of the input and their caps.
 typedef struct caps {
@@ -35,22 +32,6 @@ static const char *drafter_name(const char *key, const json_t *value, const json
     return strncmp(key, prefix, PREFIX) == 0 && *lengths ? key + PREFIX : NULL;
 }
 
-static int read_length(const json_t *lengths, const char *name, size_t j, int64_t *accepted,
-                       dsc_error *err)
-{
-    const json_t *v = json_array_get(lengths, j);
-    if (!json_is_integer(v))
-        return dsc_import_wrong_type(v, "an integer", err, "acc_%.64s.acc_len[%zu]", name, j);
-    *accepted = json_integer_value(v);
-    if (*accepted < 1 || *accepted > LENGTH_MAX + 1)
-        return dsc_fail(err, DSC_EINPUT,
-                        "field 'acc_%.64s.acc_len[%zu]' is %lld; with the bonus token it must be 1 "
-                        "to %d",
-                        name, j, (long long)*accepted, LENGTH_MAX + 1);
-    --*accepted;
-    return DSC_OK;
-}
-
 // --- caps --------------------------------------------------------------------------------------
 
 // The cap of `name`, which is added if there is room. NULL: no room, or an invalid name; the import
@@ -68,7 +49,7 @@ static int32_t *find_cap(caps *c, const char *name)
     return &d->cap;
 }
 
-static void raise_caps(caps *c, const json_t *line)
+static void raise_caps(void *state, const json_t *line)
 {
     const char *key;
     json_t *value;
@@ -76,62 +57,32 @@ static void raise_caps(caps *c, const json_t *line)
     {
         const json_t *lengths;
         const char *name = drafter_name(key, value, &lengths);
-        int32_t *cap = name ? find_cap(c, name) : NULL;
+        int32_t *cap = name ? find_cap(state, name) : NULL;
         for (size_t j = 0; cap && j < json_array_size(lengths); j++) {
             int64_t accepted;
-            if (read_length(lengths, name, j, &accepted, NULL) == DSC_OK && accepted > *cap)
+            if (dsc_import_accepted(&accepted, lengths, j, key, NULL) == DSC_OK && accepted > *cap)
                 *cap = (int32_t)accepted;
         }
     }
 }
 
-// Skips lines that cannot be read; the import itself reports them.
-static int raise_file(caps *c, const char *path, dsc_error *err)
+static int prepare(void **state, const char *const *paths, size_t count, char note[DSC_IMPORT_NOTE],
+                   dsc_error *err)
 {
-    dsc_import_source source = {0};
-    int rc = dsc_input_open(&source.in, path, err);
-    while (!rc) {
-        dsc_line line;
-        json_t *json;
-        rc = dsc_import_source_next(&source, false, &line, err);
-        if (rc == DSC_EINPUT && !dsc_import_source_broken(&source)) {
-            rc = DSC_OK;
-            continue;
-        }
-        if (rc || !line.bytes)
-            break;
-        if (dsc_import_parse(&json, &line, "", NULL) == DSC_OK) {
-            raise_caps(c, json);
-            json_decref(json);
-        }
-    }
-    dsc_import_source_fini(&source);
-    dsc_input_close(source.in);
-    return rc == DSC_EINPUT ? DSC_OK : rc;
-}
-
-static int prepare(void **state, const char *const *paths, size_t count,
-                   const dsc_import_options *options, char note[DSC_IMPORT_NOTE], dsc_error *err)
-{
-    (void)options;
-    caps *c = calloc(1, sizeof *c);
-    int rc = c ? DSC_OK : dsc_fail(err, DSC_ENOMEM, "out of memory");
+    caps *c;
+    int rc = dsc_new(&c, 1, err);
+    *state = c;
     for (size_t i = 0; i < count && !rc; i++)
         rc = dsc_import_rereadable(paths[i])
-                 ? raise_file(c, paths[i], err)
+                 ? dsc_import_scan(paths[i], raise_caps, c, err)
                  : dsc_fail(err, DSC_EUSAGE,
                             "%s: the format acclen reads its input twice, so it must be a file",
                             paths[i]);
-    if (rc) {
-        free(c);
-        return rc;
-    }
     snprintf(
         note, DSC_IMPORT_NOTE,
         "the source does not store draft lengths; the cap of a drafter is its largest accepted "
         "count");
-    *state = c;
-    return DSC_OK;
+    return rc;
 }
 
 // --- a line ------------------------------------------------------------------------------------
@@ -143,21 +94,23 @@ static int read_drafter(const json_t *lengths, const char *name, const caps *c,
     int column;
     size_t n = json_array_size(lengths);
     void *data;
+    char field[FIELD];
+    snprintf(field, sizeof field, "acc_%.64s.acc_len", name);
     for (int32_t i = 0; i < c->drafters; i++)
         if (strcmp(c->drafter[i].name, name) == 0)
             cap = c->drafter[i].cap;
     if (!json_is_array(lengths))
-        return dsc_import_wrong_type(lengths, "an array", err, "acc_%.64s.acc_len", name);
+        return dsc_import_wrong_type(lengths, "an array", err, "%s", field);
     if (n != out->output.tokens.count)
         return dsc_fail(err, DSC_EINPUT,
-                        "field 'acc_%.64s.acc_len' has %zu numbers, but the output has %zu tokens",
-                        name, n, out->output.tokens.count);
+                        "field '%s' has %zu numbers, but the output has %zu tokens", field, n,
+                        out->output.tokens.count);
     int rc = dsc_import_add_drafter(out, name, cap, &column, err);
     if (!rc)
         rc = dsc_import_column_start(out, column, n, &data, err);
     for (size_t j = 0; j < n && !rc; j++) {
         int64_t accepted = 0;
-        rc = read_length(lengths, name, j, &accepted, err);
+        rc = dsc_import_accepted(&accepted, lengths, j, field, err);
         if (!rc)
             ((uint16_t *)data)[j] = (uint16_t)accepted;
     }
@@ -171,8 +124,6 @@ static int read_line(const json_t *line, const dsc_import_options *options, dsc_
     const char *key;
     json_t *value;
     size_t drafters = 0;
-    if (!json_is_object(line))
-        return dsc_import_not_object(line, err);
     int rc = id ? dsc_import_id(out, id, err) : DSC_OK;
     if (!rc)
         rc = dsc_import_token_ids(json_object_get(line, "prompt_token_ids"), options->vocab_size,
@@ -202,5 +153,4 @@ const dsc_import_driver dsc_import_acclen = {
     .probe = probe,
     .read = read_line,
     .prepare = prepare,
-    .finish = free,
 };

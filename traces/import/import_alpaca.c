@@ -23,43 +23,20 @@ static int build_prompt(const json_t *line, dsc_import_text *prompt, dsc_error *
     rc = dsc_import_string(&input, further, err, "input");
     if (rc || input.length == 0)
         return rc;
-    dsc_buffer *b = &prompt->built;
-    rc = dsc_buffer_append(b, instruction.bytes, (size_t)instruction.length, err);
-    if (!rc)
-        rc = dsc_buffer_puts(b, "\n", err);
-    if (!rc)
-        rc = dsc_buffer_append(b, input.bytes, (size_t)input.length, err);
-    prompt->text = (dsc_text_view){b->data, (int64_t)b->length};
-    return rc;
-}
-
-static int fill_metadata(const json_t *line, dsc_import_record *out, dsc_error *err)
-{
-    static const char *const fields[] = {"generator", "dataset"};
-    json_t *metadata = json_object();
-    int rc = metadata ? DSC_OK : dsc_fail(err, DSC_ENOMEM, "out of memory");
-    for (size_t i = 0; i < sizeof fields / sizeof *fields && !rc; i++) {
-        json_t *value = json_object_get(line, fields[i]);
-        if (value && json_object_set(metadata, fields[i], value))
-            rc = dsc_fail(err, DSC_ENOMEM, "out of memory");
-    }
-    if (!rc)
-        rc = dsc_import_metadata(out, metadata, err);
-    json_decref(metadata);
-    return rc;
+    rc = dsc_import_put(prompt, "", instruction, err);
+    return rc ? rc : dsc_import_put(prompt, "\n", input, err);
 }
 
 static int read_line(const json_t *line, const dsc_import_options *options, dsc_import_record *out,
                      dsc_error *err)
 {
+    static const char *const kept[] = {"generator", "dataset", NULL};
     (void)options;
-    if (!json_is_object(line))
-        return dsc_import_not_object(line, err);
     int rc = build_prompt(line, &out->prompt, err);
     if (!rc)
         rc = dsc_import_string(&out->output.text, json_object_get(line, "output"), err, "output");
     if (!rc)
-        rc = fill_metadata(line, out, err);
+        rc = dsc_import_keep(out, line, kept, err);
     out->eos = DSC_IMPORT_EOS_IF_KNOWN;
     return rc;
 }

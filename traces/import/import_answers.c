@@ -23,14 +23,8 @@ int dsc_answer_check_field(const dsc_answer *a, const char *field, dsc_error *er
 int dsc_answer_count(const dsc_answer *a, const char *field, size_t turn, int64_t *out,
                      dsc_error *err)
 {
-    const json_t *v = json_array_get(json_object_get(a->choice, field), turn);
-    if (!json_is_integer(v))
-        return dsc_import_wrong_type(v, "an integer", err, "choices[0].%s[%zu]", field, turn);
-    *out = json_integer_value(v);
-    if (*out < 0 || *out > INT32_MAX)
-        return dsc_fail(err, DSC_EINPUT, "field 'choices[0].%s[%zu]' is %lld; it must be 0 to %d",
-                        field, turn, (long long)*out, INT32_MAX);
-    return DSC_OK;
+    return dsc_import_integer(out, json_array_get(json_object_get(a->choice, field), turn), 0,
+                              INT32_MAX, err, "choices[0].%s[%zu]", field, turn);
 }
 
 static int check_times(const dsc_answer *a, dsc_error *err)
@@ -51,8 +45,6 @@ static int check_times(const dsc_answer *a, dsc_error *err)
 int dsc_answer_read(dsc_answer *out, const json_t *line, dsc_error *err)
 {
     const json_t *choices = json_object_get(line, "choices");
-    if (!json_is_object(line))
-        return dsc_import_not_object(line, err);
     if (!json_is_array(choices))
         return dsc_import_wrong_type(choices, "an array", err, "choices");
     if (json_array_size(choices) != 1)
@@ -83,47 +75,16 @@ int dsc_answer_read(dsc_answer *out, const json_t *line, dsc_error *err)
 static int join(dsc_import_text *text, const json_t *array, const char *field,
                 dsc_import_record *turns_of, const int64_t *turn_tokens, dsc_error *err)
 {
-    int rc = dsc_buffer_append(&text->built, "", 0, err);
+    int rc = dsc_import_put(text, "", (dsc_text_view){"", 0}, err);
     for (size_t i = 0; i < json_array_size(array) && !rc; i++) {
         dsc_text_view turn;
         rc = dsc_import_string(&turn, json_array_get(array, i), err, "%s[%zu]", field, i);
-        if (!rc && i)
-            rc = dsc_buffer_puts(&text->built, "\n", err);
-        if (!rc && turn_tokens)
-            rc = dsc_import_add_turn(turns_of, text->built.length, (size_t)turn.length,
-                                     turn_tokens[i], true, err);
         if (!rc)
-            rc = dsc_buffer_append(&text->built, turn.bytes, (size_t)turn.length, err);
+            rc = dsc_import_put(text, i ? "\n" : "", turn, err);
+        if (!rc && turn_tokens)
+            rc = dsc_import_add_turn(turns_of, text->built.length - (size_t)turn.length,
+                                     (size_t)turn.length, turn_tokens[i], true, err);
     }
-    text->text = (dsc_text_view){text->built.data, (int64_t)text->built.length};
-    return rc;
-}
-
-static int copy_field(json_t *to, const json_t *from, const char *field, dsc_error *err)
-{
-    json_t *value = json_object_get(from, field);
-    if (value && json_object_set(to, field, value))
-        return dsc_fail(err, DSC_ENOMEM, "out of memory");
-    return DSC_OK;
-}
-
-static int fill_metadata(dsc_import_record *record, const json_t *line, const dsc_answer *a,
-                         const char *const *fields, dsc_error *err)
-{
-    static const char *const own[] = {"question_id", "category", "model_id"};
-    json_t *metadata = json_object();
-    int rc = metadata ? DSC_OK : dsc_fail(err, DSC_ENOMEM, "out of memory");
-    for (size_t i = 0; i < sizeof own / sizeof *own && !rc; i++)
-        rc = copy_field(metadata, line, own[i], err);
-    for (; *fields && !rc; fields++)
-        rc = copy_field(metadata, a->choice, *fields, err);
-    if (!rc)
-        rc = copy_field(metadata, a->choice, "new_tokens", err);
-    if (!rc)
-        rc = copy_field(metadata, a->choice, "wall_time", err);
-    if (!rc)
-        rc = dsc_import_metadata(record, metadata, err);
-    json_decref(metadata);
     return rc;
 }
 
@@ -145,6 +106,7 @@ static int question_key(const json_t *id, char key[DSC_IMPORT_ID_MAX + 1], dsc_e
 int dsc_answer_fill(dsc_import_record *record, const json_t *line, const dsc_answer *a,
                     const json_t *questions, const char *const *fields, dsc_error *err)
 {
+    static const char *const own[] = {"question_id", "category", "model_id", NULL};
     char key[DSC_IMPORT_ID_MAX + 1];
     const json_t *asked = NULL;
     int rc = question_key(json_object_get(line, "question_id"), key, err);
@@ -164,7 +126,9 @@ int dsc_answer_fill(dsc_import_record *record, const json_t *line, const dsc_ans
     const json_t *times = json_object_get(a->choice, "wall_time");
     for (size_t i = 0; i < json_array_size(times); i++)
         record->recorded_s += json_number_value(json_array_get(times, i));
-    return rc ? rc : fill_metadata(record, line, a, fields, err);
+    if (!rc)
+        rc = dsc_import_keep(record, line, own, err);
+    return rc ? rc : dsc_import_keep(record, a->choice, fields, err);
 }
 
 // --- questions ---------------------------------------------------------------------------------
@@ -189,11 +153,10 @@ static int add_question(json_t *questions, const json_t *line, dsc_error *err)
     return rc;
 }
 
-int dsc_questions_load(json_t **out, const char *path, dsc_error *err)
+int dsc_questions_load(json_t **out, dsc_input *in, dsc_error *err)
 {
-    dsc_input *in = NULL;
     *out = json_object();
-    int rc = *out ? dsc_input_open(&in, path, err) : dsc_fail(err, DSC_ENOMEM, "out of memory");
+    int rc = *out ? DSC_OK : dsc_fail(err, DSC_ENOMEM, "out of memory");
     while (!rc) {
         dsc_line line;
         json_t *json;
@@ -207,11 +170,6 @@ int dsc_questions_load(json_t **out, const char *path, dsc_error *err)
         if (rc)
             dsc_error_prefix(err, rc, "%s:%lld", dsc_input_name(in), (long long)line.number);
         json_decref(json);
-    }
-    dsc_input_close(in);
-    if (rc) {
-        json_decref(*out);
-        *out = NULL;
     }
     return rc;
 }

@@ -34,13 +34,13 @@ int dsc_answer_count(const dsc_answer *a, const char *field, size_t turn, int64_
 int dsc_answer_check_field(const dsc_answer *a, const char *field, dsc_error *err);
 
 // Sets id, prompt, output and metadata. The metadata contain question_id, category, model_id and,
-// of choices[0], the arrays new_tokens and wall_time and the present ones of `fields`
-// (NULL-terminated). `questions` NULL: the prompt is empty.
+// of choices[0], the present ones of `fields` (NULL-terminated). `questions` NULL: the prompt is
+// empty.
 int dsc_answer_fill(dsc_import_record *record, const json_t *line, const dsc_answer *a,
                     const json_t *questions, const char *const *fields, dsc_error *err);
 
-// Loads questions by id: an object {"81": [TEXT, ...]}. *out is a new reference. DSC_EINPUT names
-// file and line; a duplicate question is an error.
-int dsc_questions_load(json_t **out, const char *path, dsc_error *err);
+// Reads questions by id: an object {"81": [TEXT, ...]}. *out is a new reference, also on failure.
+// DSC_EINPUT names file and line; a duplicate question is an error.
+int dsc_questions_load(json_t **out, dsc_input *in, dsc_error *err);
 
 #endif

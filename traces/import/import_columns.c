@@ -143,8 +143,6 @@ void dsc_import_record_describe(const dsc_import_record *r, dsc_trace_info *info
     bool text = info->has_text;
     dsc_recorded_copy(info, &r->recorded);
     info->has_text = text;
-    for (dsc_model_side side = 0; side < DSC_SIDES; side++)
-        info->rows[side] = r->row_list[side].given ? DSC_ROWS_LISTED : DSC_ROWS_NONE;
 }
 
 static int all_or_none(bool before, bool now, const char *field, dsc_error *err)
@@ -191,8 +189,8 @@ int dsc_import_record_agrees(const dsc_import_record *r, const dsc_trace_info *f
             rc = all_or_none(before, !before, label(now, j->column, name), err);
     }
     for (dsc_model_side side = 0; side < DSC_SIDES && !rc; side++)
-        rc = all_or_none(first->rows[side], r->row_list[side].given,
-                         dsc_rows_name(side, DSC_ROWS_LISTED), err);
+        rc = all_or_none(first->rows[side], now->rows[side], dsc_rows_name(side, DSC_ROWS_LISTED),
+                         err);
     if (!rc && now->steps != first->steps)
         rc = dsc_fail(err, DSC_EINPUT,
                       "field 'steps': the steps are %s, but those of earlier requests %s",
@@ -211,12 +209,18 @@ int dsc_import_record_agrees(const dsc_import_record *r, const dsc_trace_info *f
 void dsc_import_record_view(const dsc_import_record *r, const dsc_trace_info *first,
                             dsc_request_input *q)
 {
-    for (dsc_model_side side = 0; side < DSC_SIDES; side++)
-        q->rows[side] = dsc_import_rows_view(&r->row_list[side]);
+    for (dsc_model_side side = 0; side < DSC_SIDES; side++) {
+        const dsc_import_column *c = &r->column[dsc_row_column(side, COL_DRAFT_ROW_OFFSET)];
+        q->rows[side] = (dsc_rows){.kind = r->recorded.rows[side],
+                                   .offset = c[0].data,
+                                   .token = c[1].data,
+                                   .logp = c[2].data,
+                                   .tail = c[3].data};
+    }
     q->steps.count = (int64_t)r->column[COL_STEP_ACCEPTED].count;
     for (int c = 0; c < COL_ACCEPT; c++)
         if (dsc_columns[c].input && dsc_column_recorded(&r->recorded, c))
-            dsc_column_set(q, dsc_columns[c].input, r->column[c].data);
+            dsc_column_set(q, c, dsc_columns[c].input, r->column[c].data);
     for (int i = 0; i < first->drafters; i++)
         q->accept[i] =
             r->column[COL_ACCEPT + dsc_drafter_number(&r->recorded, first->drafter[i].name)].data;
@@ -335,19 +339,14 @@ static int read_column(dsc_import_record *r, int column, const json_t *array, ds
     return rc ? rc : read_numbers(&w, array, 0);
 }
 
-// Reads an integer in [1, largest].
 static int read_parameter(const json_t *object, const char *name, const char *member,
                           int32_t largest, int32_t *out, dsc_error *err)
 {
-    const json_t *value = json_object_get(object, member);
-    if (!json_is_integer(value))
-        return dsc_import_wrong_type(value, "an integer", err, "%s.%s", name, member);
-    json_int_t n = json_integer_value(value);
-    if (n < 1 || n > largest)
-        return dsc_fail(err, DSC_EINPUT, "field '%s.%s' is %lld; it must be 1 to %d", name, member,
-                        (long long)n, (int)largest);
+    int64_t n = 0;
+    int rc = dsc_import_integer(&n, json_object_get(object, member), 1, largest, err, "%s.%s", name,
+                                member);
     *out = (int32_t)n;
-    return DSC_OK;
+    return rc;
 }
 
 static int read_steps(dsc_import_record *r, const json_t *object, dsc_error *err)

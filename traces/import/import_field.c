@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Messages about fields of the wrong JSON type, and reading strings.
+// Messages about fields of the wrong JSON type, and reading strings and integers.
 #include "traces/import/import_record.h"
 
 static const char *type_name(const json_t *value)
@@ -55,4 +55,35 @@ int dsc_import_string(dsc_text_view *out, const json_t *value, dsc_error *err, c
         va_end(args);
     }
     return rc;
+}
+
+int dsc_import_integer(int64_t *out, const json_t *value, int64_t low, int64_t high, dsc_error *err,
+                       const char *field, ...)
+{
+    char name[256];
+    va_list args;
+    va_start(args, field);
+    vsnprintf(name, sizeof name, field, args);
+    va_end(args);
+    if (!json_is_integer(value))
+        return dsc_import_wrong_type(value, "an integer", err, "%s", name);
+    *out = json_integer_value(value);
+    if (*out >= low && *out <= high)
+        return DSC_OK;
+    return dsc_fail(err, DSC_EINPUT, "field '%s' is %lld; it must be %lld to %lld", name,
+                    (long long)*out, (long long)low, (long long)high);
+}
+
+int dsc_import_accepted(int64_t *out, const json_t *lengths, size_t i, const char *field,
+                        dsc_error *err)
+{
+    const json_t *v = json_array_get(lengths, i);
+    if (!json_is_integer(v))
+        return dsc_import_wrong_type(v, "an integer", err, "%s[%zu]", field, i);
+    *out = json_integer_value(v) - 1;
+    if (*out >= 0 && *out <= UINT16_MAX)
+        return DSC_OK;
+    return dsc_fail(err, DSC_EINPUT,
+                    "field '%s[%zu]' is %lld; with the bonus token it must be 1 to %d", field, i,
+                    (long long)json_integer_value(v), UINT16_MAX + 1);
 }

@@ -151,7 +151,7 @@ int dsc_import_prompt_read(const json_t *line, int32_t vocab_size, dsc_import_re
 static int read_line(const json_t *line, const dsc_import_options *options, dsc_import_record *out,
                      dsc_error *err)
 {
-    const json_t *metadata = json_object_get(line, "metadata");
+    json_t *metadata = json_object_get(line, "metadata");
     int32_t vocab = options->vocab_size;
     int rc = dsc_import_prompt_read(line, vocab, out, err);
     if (!rc)
@@ -159,17 +159,15 @@ static int read_line(const json_t *line, const dsc_import_options *options, dsc_
     if (!rc)
         rc = dsc_import_columns_read(out, line, err);
     for (dsc_model_side side = 0; side < DSC_SIDES && !rc; side++) {
-        const char *field = dsc_rows_name(side, DSC_ROWS_LISTED);
-        const json_t *rows = json_object_get(line, field);
+        const json_t *rows = json_object_get(line, dsc_rows_name(side, DSC_ROWS_LISTED));
         if (rows)
-            rc = dsc_import_rows_read(&out->row_list[side], rows, vocab, field, err);
+            rc = dsc_import_rows_read(out, side, rows, vocab, err);
     }
     if (!rc)
         rc = read_finish(json_object_get(line, "finish_reason"), out, err);
     if (!rc && metadata && !json_is_object(metadata))
         rc = dsc_import_wrong_type(metadata, "an object", err, "metadata");
-    if (!rc && metadata)
-        rc = dsc_import_metadata(out, metadata, err);
+    out->kept = json_incref(metadata);
     return rc;
 }
 

@@ -110,7 +110,8 @@ static int make_record(const dsc_import_job *job, dsc_import_entry *e, dsc_encod
                        const char *name, dsc_error *err)
 {
     dsc_import_record_reset(&e->record);
-    int rc = job->driver->read(e->json, &job->options, &e->record, err);
+    int rc = json_is_object(e->json) ? job->driver->read(e->json, &job->options, &e->record, err)
+                                     : dsc_import_not_object(e->json, err);
     if (!rc)
         rc = dsc_import_record_finish(&e->record, job->tokenizer, encoder, job->eos, err);
     if (rc)

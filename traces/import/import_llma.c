@@ -37,46 +37,28 @@ static int read_documents(const json_t *docs, dsc_import_record *out, dsc_error 
 
 static int build_prompt(dsc_import_record *out, dsc_text_view query, dsc_error *err)
 {
-    dsc_buffer *b = &out->prompt.built;
-    int rc = dsc_buffer_puts(b, "docs:\n", err);
-    for (size_t i = 0; !rc && i < out->references; i++) {
-        dsc_text_view d = out->reference[i].text;
-        rc = dsc_buffer_append(b, "\n", i > 0, err);
-        if (!rc)
-            rc = dsc_buffer_append(b, d.bytes, (size_t)d.length, err);
-    }
+    const dsc_text_view nothing = {"", 0};
+    int rc = dsc_import_put(&out->prompt, "docs:\n", nothing, err);
+    for (size_t i = 0; !rc && i < out->references; i++)
+        rc = dsc_import_put(&out->prompt, i ? "\n" : "", out->reference[i].text, err);
     if (!rc)
-        rc = dsc_buffer_puts(b, "\nquery: ", err);
-    if (!rc)
-        rc = dsc_buffer_append(b, query.bytes, (size_t)query.length, err);
-    if (!rc)
-        rc = dsc_buffer_puts(b, "\nanswer:", err);
-    out->prompt.text = (dsc_text_view){b->data, (int64_t)b->length};
-    return rc;
+        rc = dsc_import_put(&out->prompt, "\nquery: ", query, err);
+    return rc ? rc : dsc_import_put(&out->prompt, "\nanswer:", nothing, err);
 }
 
 static int read_result(const json_t *result, dsc_import_record *out, dsc_error *err)
 {
+    static const char *const kept[] = {"finish_reason", NULL};
     if (!json_is_object(result))
         return dsc_import_wrong_type(result, "an object", err, "result");
     int rc =
         dsc_import_string(&out->output.text, json_object_get(result, "text"), err, "result.text");
-    json_t *reason = json_object_get(result, "finish_reason");
-    if (rc || !reason)
-        return rc;
-    json_t *metadata = json_object();
-    rc = json_object_set(metadata, "finish_reason", reason)
-             ? dsc_fail(err, DSC_ENOMEM, "out of memory")
-             : dsc_import_metadata(out, metadata, err);
-    json_decref(metadata);
-    return rc;
+    return rc || !json_object_get(result, *kept) ? rc : dsc_import_keep(out, result, kept, err);
 }
 
 static int read_line(const json_t *line, const dsc_import_options *options, dsc_import_record *out,
                      dsc_error *err)
 {
-    if (!json_is_object(line))
-        return dsc_import_not_object(line, err);
     dsc_text_view query;
     int rc = dsc_import_string(&query, json_object_get(line, "query"), err, "query");
     if (!rc)

@@ -13,21 +13,6 @@ static int probe(const json_t *line)
            (json_object_get(choice, "idxs") != NULL);
 }
 
-static void finish(void *state)
-{
-    json_decref(state);
-}
-
-static int prepare(void **state, const char *const *paths, size_t count,
-                   const dsc_import_options *options, char note[DSC_IMPORT_NOTE], dsc_error *err)
-{
-    (void)paths, (void)count, (void)note;
-    json_t *questions = NULL;
-    int rc = options->questions ? dsc_questions_load(&questions, options->questions, err) : DSC_OK;
-    *state = questions;
-    return rc;
-}
-
 // A turn takes at most one step per new token.
 static int check_steps(const dsc_answer *a, dsc_error *err)
 {
@@ -50,13 +35,13 @@ static int check_steps(const dsc_answer *a, dsc_error *err)
 static int read_line(const json_t *line, const dsc_import_options *options, dsc_import_record *out,
                      dsc_error *err)
 {
-    static const char *const fields[] = {"idxs", NULL};
+    static const char *const fields[] = {"idxs", "new_tokens", "wall_time", NULL};
     dsc_answer a;
     int rc = dsc_answer_read(&a, line, err);
     if (!rc)
         rc = check_steps(&a, err);
     if (!rc)
-        rc = dsc_answer_fill(out, line, &a, options->prepared, fields, err);
+        rc = dsc_answer_fill(out, line, &a, options->asked, fields, err);
     return rc;
 }
 
@@ -65,8 +50,6 @@ const dsc_import_driver dsc_import_mtbench = {
     .summary = "MT-bench answers: turns, new_tokens, idxs (--questions FILE)",
     .probe = probe,
     .read = read_line,
-    .prepare = prepare,
-    .finish = finish,
     .wants_questions = true,
 };
 
@@ -75,7 +58,5 @@ const dsc_import_driver dsc_import_eagle = {
     .summary = "EAGLE's answers in MT-bench's format: turns, new_tokens, idxs (--questions FILE)",
     .probe = probe, // equal to that of mtbench, which comes first in the list
     .read = read_line,
-    .prepare = prepare,
-    .finish = finish,
     .wants_questions = true,
 };

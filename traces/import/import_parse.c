@@ -3,8 +3,10 @@
 // messages give line and column.
 #include "base/json_quick.h"
 #include "traces/import/import_record.h"
+#include "traces/import/import_source.h"
 
 #include <string.h>
+#include <sys/stat.h>
 
 // A value takes up to 120 bytes of memory, but "[],[],[]," only three bytes in the file.
 enum { VALUES_MAX = 4 << 20 };
@@ -52,4 +54,31 @@ int dsc_import_parse(json_t **out, const dsc_line *line, const char *name, dsc_e
     int64_t column = e.column + (e.line == 1 ? line->column : 0);
     return dsc_fail(err, DSC_EINPUT, "%s:%lld:%lld: %s", name,
                     (long long)(line->number + e.line - 1), (long long)column, e.text);
+}
+
+int dsc_import_scan(const char *path, void (*visit)(void *state, const json_t *line), void *state,
+                    dsc_error *err)
+{
+    dsc_import_source source = {0};
+    dsc_line line = {0};
+    int rc = dsc_input_open(&source.in, path, err);
+    do {
+        if (!rc)
+            rc = dsc_import_source_next(&source, false, &line, err);
+        json_t *json = NULL;
+        if (!rc && line.bytes && dsc_import_parse(&json, &line, "", NULL) == DSC_OK)
+            visit(state, json);
+        json_decref(json);
+        if (rc == DSC_EINPUT && source.in && !dsc_import_source_broken(&source))
+            rc = DSC_OK;
+    } while (!rc && line.bytes);
+    dsc_import_source_fini(&source);
+    dsc_input_close(source.in);
+    return rc == DSC_EINPUT ? DSC_OK : rc;
+}
+
+bool dsc_import_rereadable(const char *path)
+{
+    struct stat st;
+    return strcmp(path, "-") != 0 && stat(path, &st) == 0 && S_ISREG(st.st_mode);
 }

@@ -9,7 +9,7 @@
 //   accepted
 // Other metrics are ignored. Source: vllm/v1/spec_decode/metrics.py.
 #include "traces/files/input.h"
-#include "traces/import/totals_internal.h"
+#include "traces/import/totals.h"
 
 #include <ctype.h>
 #include <math.h>

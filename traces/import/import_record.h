@@ -29,17 +29,6 @@ typedef enum dsc_import_eos {
     DSC_IMPORT_EOS_REQUIRED, // it is appended to a text; a tokenizer without one is an error
 } dsc_import_eos;
 
-// One model's listed distributions. Zero-initialize; dsc_import_rows_fini frees.
-typedef struct dsc_import_rows {
-    bool given;
-    size_t rows, count;
-    int64_t *offset; // [rows + 1] into token and logp
-    int32_t *token;  // [count] of all rows
-    float *logp;     // [count]
-    float *tail;     // [rows]
-    size_t offset_capacity, token_capacity, logp_capacity, tail_capacity;
-} dsc_import_rows;
-
 // One column, with the element type of dsc_columns.
 typedef struct dsc_import_column {
     void *data;
@@ -62,12 +51,12 @@ struct dsc_import_record {
     dsc_reference_kind *kind;   // [references]
     size_t references, reference_capacity, kind_capacity;
     size_t reference_limit; // references are cut to this number of tokens
-    dsc_import_rows row_list[DSC_SIDES];
-    // The other recorded fields, their parameters and drafters, set by dsc_import_column_start. The
-    // rest of `recorded` is not used.
+    // The recorded fields but the text, their parameters and drafters, set by
+    // dsc_import_column_start. The rest of `recorded` is not used.
     dsc_trace_info recorded;
     dsc_import_column column[DSC_COLUMNS];
-    char *metadata; // a JSON object or NULL; owned
+    json_t *kept;   // the metadata as an object, or NULL; owned
+    char *metadata; // the same as text, set by dsc_import_record_finish; owned
     // Counts of the source, which are compared with the tokenizer's.
     dsc_import_turn *turn; // [turns]; none: the output is one text
     size_t turns, turn_capacity;
@@ -93,6 +82,13 @@ int dsc_import_wrong_type(const json_t *value, const char *expected, dsc_error *
 int dsc_import_string(dsc_text_view *out, const json_t *value, dsc_error *err, const char *field,
                       ...) DSC_PRINTF(4, 5);
 
+// Reads an integer in [low, high].
+int dsc_import_integer(int64_t *out, const json_t *value, int64_t low, int64_t high, dsc_error *err,
+                       const char *field, ...) DSC_PRINTF(6, 7);
+// Reads element i of accept lengths that include the bonus token: *out is one less, in [0, 65535].
+int dsc_import_accepted(int64_t *out, const json_t *lengths, size_t i, const char *field,
+                        dsc_error *err);
+
 // Sets the id from a string or an integer of 1 to DSC_IMPORT_ID_MAX bytes without control
 // characters.
 int dsc_import_id(dsc_import_record *r, const json_t *value, dsc_error *err);
@@ -110,8 +106,13 @@ int dsc_import_token_ids(const json_t *array, int32_t vocab_size, const char *fi
 int dsc_import_add_turn(dsc_import_record *r, size_t begin, size_t length, int64_t recorded,
                         bool may_end, dsc_error *err);
 
-// Sets the metadata to a copy of `object` as JSON text.
-int dsc_import_metadata(dsc_import_record *r, const json_t *object, dsc_error *err);
+// Appends `before` and a view to a text.
+int dsc_import_put(dsc_import_text *t, const char *before, dsc_text_view text, dsc_error *err);
+
+// Copies the members of `from` with these names (NULL-terminated), as far as they are present, to
+// the metadata.
+int dsc_import_keep(dsc_import_record *r, const json_t *from, const char *const *names,
+                    dsc_error *err);
 
 // Makes room for `count` numbers of a column with dsc_column_type.input (one or, with a shape, more
 // for each output token or step) and marks its field as recorded. The driver fills *out[count];
@@ -144,14 +145,10 @@ extern const dsc_json_column dsc_json_columns[];
 
 // Reads distributions in the form described in import_rows.c. The writer checks duplicates and
 // sums.
-int dsc_import_rows_read(dsc_import_rows *out, const json_t *array, int32_t vocab_size,
-                         const char *field, dsc_error *err);
+int dsc_import_rows_read(dsc_import_record *r, dsc_model_side side, const json_t *array,
+                         int32_t vocab_size, dsc_error *err);
 
 // --- for the importer ------------------------------------------------------------------------
-
-void dsc_import_rows_reset(dsc_import_rows *r);
-void dsc_import_rows_fini(dsc_import_rows *r);
-dsc_rows dsc_import_rows_view(const dsc_import_rows *r); // of kind DSC_ROWS_NONE when not given
 
 void dsc_import_columns_reset(dsc_import_record *r);
 void dsc_import_columns_fini(dsc_import_record *r);
@@ -167,12 +164,13 @@ int dsc_import_record_agrees(const dsc_import_record *r, const dsc_trace_info *f
 void dsc_import_record_view(const dsc_import_record *r, const dsc_trace_info *first,
                             dsc_request_input *q);
 
-// Tokenizes the output turn by turn (import_turns.c). DSC_EUSAGE without an encoder.
-int dsc_import_turns_finish(dsc_import_record *r, dsc_encoder *encoder, int32_t eos,
-                            dsc_error *err);
-
 // Returns whether the input is a regular file, which can be read twice.
 bool dsc_import_rereadable(const char *path);
+
+// Calls `visit` for each line of a file that is JSON. Lines that cannot be read are skipped,
+// because the import itself reports them.
+int dsc_import_scan(const char *path, void (*visit)(void *state, const json_t *line), void *state,
+                    dsc_error *err);
 
 // Parses a line as JSON without duplicate names or trailing characters, and with at most 4 Mi
 // values. DSC_EINPUT "NAME:LINE:COLUMN: ...". *out is a new reference.

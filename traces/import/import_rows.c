@@ -6,71 +6,50 @@
 #include "traces/import/import_record.h"
 
 #include <math.h>
-#include <stdlib.h>
 
-void dsc_import_rows_reset(dsc_import_rows *r)
-{
-    r->given = false;
-    r->rows = r->count = 0;
-}
-
-void dsc_import_rows_fini(dsc_import_rows *r)
-{
-    free(r->token);
-    free(r->logp);
-    free(r->offset);
-    free(r->tail);
-    *r = (dsc_import_rows){0};
-}
-
-dsc_rows dsc_import_rows_view(const dsc_import_rows *r)
-{
-    return (dsc_rows){.kind = r->given ? DSC_ROWS_LISTED : DSC_ROWS_NONE,
-                      .offset = r->offset,
-                      .token = r->token,
-                      .logp = r->logp,
-                      .tail = r->tail};
-}
-
-static int reserve(dsc_import_rows *out, size_t count, dsc_error *err)
-{
-    int rc = dsc_resize(&out->token, &out->token_capacity, count, err);
-    return rc ? rc : dsc_resize(&out->logp, &out->logp_capacity, count, err);
-}
+// The distributions being read: the four columns of one model.
+typedef struct rows {
+    dsc_import_column *offset, *token, *logp, *tail;
+    int32_t vocab_size;
+    const char *field;
+    dsc_error *err;
+} rows;
 
 // Reads a finite float that is at most 0.
-static int read_log(const json_t *value, float *out, const char *field, size_t row, size_t i,
-                    dsc_error *err)
+static int read_log(const rows *r, const json_t *value, float *out, size_t row, size_t i)
 {
     double x = json_number_value(value);
     *out = (float)x;
     if (*out <= 0 && isfinite(*out))
         return DSC_OK;
     return dsc_fail(
-        err, DSC_EINPUT,
+        r->err, DSC_EINPUT,
         "field '%s[%zu][%zu]' is %g; the logarithm of a probability must be at most 0 and "
         "above -3.4e38",
-        field, row, i, x);
+        r->field, row, i, x);
 }
 
-static int read_pair(dsc_import_rows *out, const json_t *pair, int32_t vocab_size,
-                     const char *field, size_t row, size_t i, dsc_error *err)
+static int read_pair(const rows *r, const json_t *pair, size_t row, size_t i)
 {
     const json_t *id = json_array_get(pair, 0), *logp = json_array_get(pair, 1);
     if (json_array_size(pair) != 2 || !json_is_integer(id) || !json_is_number(logp))
-        return dsc_fail(err, DSC_EINPUT,
-                        "field '%s[%zu][%zu]' must be a pair [token id, log-probability]", field,
+        return dsc_fail(r->err, DSC_EINPUT,
+                        "field '%s[%zu][%zu]' must be a pair [token id, log-probability]", r->field,
                         row, i);
     json_int_t n = json_integer_value(id);
-    if (n < 0 || n >= vocab_size)
-        return dsc_fail(err, DSC_EINPUT,
+    if (n < 0 || n >= r->vocab_size)
+        return dsc_fail(r->err, DSC_EINPUT,
                         "field '%s[%zu][%zu]': token id %lld; ids of this vocabulary are 0 to %d",
-                        field, row, i, (long long)n, vocab_size - 1);
-    int rc = reserve(out, out->count + 1, err);
+                        r->field, row, i, (long long)n, r->vocab_size - 1);
+    size_t at = r->token->count++;
+    r->logp->count = r->token->count;
+    int rc = dsc_grow(&r->token->data, &r->token->capacity, at + 1, sizeof(int32_t), r->err);
+    if (!rc)
+        rc = dsc_grow(&r->logp->data, &r->logp->capacity, at + 1, sizeof(float), r->err);
     if (rc)
         return rc;
-    out->token[out->count] = (int32_t)n;
-    return read_log(logp, &out->logp[out->count++], field, row, i, err);
+    ((int32_t *)r->token->data)[at] = (int32_t)n;
+    return read_log(r, logp, (float *)r->logp->data + at, row, i);
 }
 
 // The logarithm of 1 minus the sum of the listed probabilities, which belongs to the other tokens.
@@ -84,48 +63,52 @@ static float rest(const float *logp, size_t count, int32_t vocab_size)
     return sum < 1 ? (float)log(1 - sum) : -INFINITY;
 }
 
-static int read_row(dsc_import_rows *out, const json_t *array, int32_t vocab_size,
-                    const char *field, dsc_error *err)
+static int read_row(const rows *r, const json_t *array, size_t row)
 {
-    size_t row = out->rows, first = out->count, n = json_array_size(array), i = 0;
+    size_t first = r->logp->count, n = json_array_size(array), i = 0;
+    float *tail_logp = (float *)r->tail->data + row;
     int rc = DSC_OK;
     if (!json_is_array(array))
-        return dsc_import_wrong_type(array, "an array of pairs", err, "%s[%zu]", field, row);
+        return dsc_import_wrong_type(array, "an array of pairs", r->err, "%s[%zu]", r->field, row);
     for (; i < n && !rc; i++) {
         const json_t *v = json_array_get(array, i);
         if (i + 1 == n && (json_is_number(v) || json_is_null(v)))
             break;
-        rc = read_pair(out, v, vocab_size, field, row, i, err);
+        rc = read_pair(r, v, row, i);
     }
     const json_t *tail = json_array_get(array, i); // NULL when all were pairs
     if (rc)
         return rc;
     if (!tail)
-        out->tail[row] = rest(out->logp + first, out->count - first, vocab_size);
+        *tail_logp = rest((float *)r->logp->data + first, r->logp->count - first, r->vocab_size);
     else if (json_is_null(tail))
-        out->tail[row] = -INFINITY;
+        *tail_logp = -INFINITY;
     else
-        rc = read_log(tail, &out->tail[row], field, row, i, err);
-    out->offset[++out->rows] = (int64_t)out->count;
+        rc = read_log(r, tail, tail_logp, row, i);
+    ((int64_t *)r->offset->data)[row + 1] = (int64_t)r->logp->count;
     return rc;
 }
 
-int dsc_import_rows_read(dsc_import_rows *out, const json_t *array, int32_t vocab_size,
-                         const char *field, dsc_error *err)
+int dsc_import_rows_read(dsc_import_record *out, dsc_model_side side, const json_t *array,
+                         int32_t vocab_size, dsc_error *err)
 {
+    const int first = dsc_row_column(side, COL_DRAFT_ROW_OFFSET); // token, logp and tail follow
+    dsc_import_column *c = &out->column[first];
+    rows r = {c, c + 1, c + 2, c + 3, vocab_size, dsc_rows_name(side, DSC_ROWS_LISTED), err};
     if (!json_is_array(array))
-        return dsc_import_wrong_type(array, "an array of arrays of pairs", err, "%s", field);
+        return dsc_import_wrong_type(array, "an array of arrays of pairs", err, "%s", r.field);
     size_t n = json_array_size(array);
-    int rc = dsc_resize(&out->offset, &out->offset_capacity, n + 1, err);
-    if (!rc)
-        rc = dsc_resize(&out->tail, &out->tail_capacity, n + 1, err);
-    if (!rc)
-        rc = reserve(out, 1, err); // even when all rows are empty
+    int rc = DSC_OK;
+    for (int i = 0; i < 4 && !rc; i++) {
+        void *data;
+        rc = dsc_import_column_start(out, first + i, n + 1, &data, err);
+    }
     if (rc)
         return rc;
-    out->given = true;
-    out->offset[0] = 0;
+    ((int64_t *)r.offset->data)[0] = 0;
+    r.tail->count = n;
+    r.token->count = r.logp->count = 0;
     for (size_t i = 0; i < n && !rc; i++)
-        rc = read_row(out, json_array_get(array, i), vocab_size, field, err);
+        rc = read_row(&r, json_array_get(array, i), i);
     return rc;
 }

@@ -13,7 +13,7 @@
 // Source: sglang/srt/managers/tokenizer_manager.py.
 #include "traces/import/import_record.h"
 #include "traces/import/import_source.h"
-#include "traces/import/totals_internal.h"
+#include "traces/import/totals.h"
 
 #include <math.h>
 #include <string.h>
@@ -182,7 +182,9 @@ static int read_file(dsc_totals_list *out, const char *path, const dsc_totals_op
         if (!rc)
             rc = read_value(out, &line, dsc_input_name(source.in), err);
         if (rc == DSC_EINPUT && options->skip_errors && !dsc_import_source_broken(&source)) {
-            options->skipped(options->user, err->message);
+            if (options->skipped)
+                options->skipped(options->user, err->message);
+            out->left_out++;
             rc = DSC_OK;
         }
     }

@@ -15,18 +15,11 @@
 // vanilla.jsonl 1.
 #include "traces/import/import_answers.h"
 
-#include "traces/import/import_source.h"
 #include "traces/trace/trace_columns.h"
 
-#include <stdlib.h>
 #include <string.h>
 
 enum { FIRST_DRAFT = 5, LONGER = 2, DRAFT_MAX = UINT16_MAX };
-
-typedef struct prepared {
-    json_t *questions; // or NULL
-    bool by_rule;      // draft lengths follow the rule in the whole input
-} prepared;
 
 static int probe(const json_t *line)
 {
@@ -34,22 +27,6 @@ static int probe(const json_t *line)
     return 2 * (json_object_get(line, "question_id") != NULL) +
            2 * (json_object_get(choice, "turns") != NULL) +
            2 * (json_object_get(choice, "accept_lengths") != NULL);
-}
-
-// Reads the number of draft tokens that step `i` of the question accepted.
-static int read_accepted(const json_t *lengths, size_t i, int64_t *out, dsc_error *err)
-{
-    const json_t *v = json_array_get(lengths, i);
-    if (!json_is_integer(v))
-        return dsc_import_wrong_type(v, "an integer", err, "choices[0].accept_lengths[%zu]", i);
-    *out = json_integer_value(v);
-    if (*out < 1 || *out > DRAFT_MAX + 1)
-        return dsc_fail(err, DSC_EINPUT,
-                        "field 'choices[0].accept_lengths[%zu]' is %lld; with the bonus token it "
-                        "must be 1 to %d",
-                        i, (long long)*out, DRAFT_MAX + 1);
-    --*out;
-    return DSC_OK;
 }
 
 // Checks that the steps of turn `turn`, which begin at *first, write its new tokens. Advances
@@ -66,7 +43,7 @@ static int check_turn(const dsc_answer *a, const json_t *lengths, size_t turn, s
                       json_array_size(lengths));
     for (size_t i = 0; !rc && i < (size_t)steps; i++) {
         int64_t accepted = 0;
-        rc = read_accepted(lengths, *first + i, &accepted, err);
+        rc = dsc_import_accepted(&accepted, lengths, *first + i, "choices[0].accept_lengths", err);
         if (!rc)
             tokens += accepted + 1;
     }
@@ -116,7 +93,7 @@ typedef struct fit {
     int64_t whole;         // drafts that were accepted whole
 } fit;
 
-static void fit_line(fit *f, const dsc_answer *a, const json_t *lengths)
+static void fit_turns(fit *f, const dsc_answer *a, const json_t *lengths)
 {
     size_t i = 0;
     for (size_t t = 0; t < a->turns; t++) {
@@ -134,32 +111,12 @@ static void fit_line(fit *f, const dsc_answer *a, const json_t *lengths)
     }
 }
 
-// Skips lines that cannot be read; the import itself reports them.
-static int fit_file(fit *f, const char *path, dsc_error *err)
+static void fit_line(void *state, const json_t *line)
 {
-    dsc_import_source source = {0};
     dsc_answer a;
-    int rc = dsc_input_open(&source.in, path, err);
-    while (!rc) {
-        dsc_line line;
-        json_t *json;
-        const json_t *lengths;
-        rc = dsc_import_source_next(&source, false, &line, err);
-        if (rc == DSC_EINPUT && !dsc_import_source_broken(&source)) {
-            rc = DSC_OK;
-            continue;
-        }
-        if (rc || !line.bytes)
-            break;
-        if (dsc_import_parse(&json, &line, "", NULL) == DSC_OK) {
-            if (read_answer(&a, &lengths, json, NULL) == DSC_OK)
-                fit_line(f, &a, lengths);
-            json_decref(json);
-        }
-    }
-    dsc_import_source_fini(&source);
-    dsc_input_close(source.in);
-    return rc == DSC_EINPUT ? DSC_OK : rc;
+    const json_t *lengths;
+    if (read_answer(&a, &lengths, line, NULL) == DSC_OK)
+        fit_turns(state, &a, lengths);
 }
 
 static void write_note(const fit *f, bool fitted, bool by_rule, char note[DSC_IMPORT_NOTE])
@@ -189,35 +146,23 @@ static void write_note(const fit *f, bool fitted, bool by_rule, char note[DSC_IM
                  rule);
 }
 
-static void finish(void *state)
+// *state is whether draft lengths follow the rule in the whole input.
+static int prepare(void **state, const char *const *paths, size_t count, char note[DSC_IMPORT_NOTE],
+                   dsc_error *err)
 {
-    prepared *p = state;
-    if (p)
-        json_decref(p->questions);
-    free(p);
-}
-
-static int prepare(void **state, const char *const *paths, size_t count,
-                   const dsc_import_options *options, char note[DSC_IMPORT_NOTE], dsc_error *err)
-{
-    prepared *p = calloc(1, sizeof *p);
+    bool *by_rule, fitted = true;
     fit f = {0};
-    bool fitted = true;
-    int rc = p ? DSC_OK : dsc_fail(err, DSC_ENOMEM, "out of memory");
-    if (!rc && options->questions)
-        rc = dsc_questions_load(&p->questions, options->questions, err);
+    int rc = dsc_new(&by_rule, 1, err);
+    *state = by_rule;
     for (size_t i = 0; i < count && !rc && fitted; i++) {
         fitted = dsc_import_rereadable(paths[i]);
         if (fitted)
-            rc = fit_file(&f, paths[i], err);
+            rc = dsc_import_scan(paths[i], fit_line, &f, err);
     }
-    if (rc) {
-        finish(p);
+    if (rc)
         return rc;
-    }
-    p->by_rule = fitted && f.broken == 0 && f.whole > 0;
-    write_note(&f, fitted, p->by_rule, note);
-    *state = p;
+    *by_rule = fitted && f.broken == 0 && f.whole > 0;
+    write_note(&f, fitted, *by_rule, note);
     return DSC_OK;
 }
 
@@ -251,15 +196,15 @@ static int fill_steps(dsc_import_record *record, const dsc_answer *a, const json
 static int read_line(const json_t *line, const dsc_import_options *options, dsc_import_record *out,
                      dsc_error *err)
 {
-    static const char *const fields[] = {"decoding_steps", NULL};
-    const prepared *p = options->prepared;
+    static const char *const fields[] = {"decoding_steps", "new_tokens", "wall_time", NULL};
+    const bool *by_rule = options->prepared;
     const json_t *lengths = NULL;
     dsc_answer a;
     int rc = read_answer(&a, &lengths, line, err);
     if (!rc)
-        rc = dsc_answer_fill(out, line, &a, p->questions, fields, err);
+        rc = dsc_answer_fill(out, line, &a, options->asked, fields, err);
     if (!rc)
-        rc = fill_steps(out, &a, lengths, p->by_rule, err);
+        rc = fill_steps(out, &a, lengths, *by_rule, err);
     return rc;
 }
 
@@ -269,6 +214,5 @@ const dsc_import_driver dsc_import_specbench = {
     .probe = probe,
     .read = read_line,
     .prepare = prepare,
-    .finish = finish,
     .wants_questions = true,
 };

@@ -51,20 +51,6 @@ typedef struct steps {
     int64_t accepted, drafted, last; // tokens of all steps; tokens accepted in the last step
 } steps;
 
-static int read_step(const json_t *array, const char *field, size_t i, uint16_t *out,
-                     dsc_error *err)
-{
-    const json_t *v = json_array_get(array, i);
-    if (!json_is_integer(v))
-        return dsc_import_wrong_type(v, "an integer", err, "%s[%zu]", field, i);
-    json_int_t n = json_integer_value(v);
-    if (n < 0 || n > UINT16_MAX)
-        return dsc_fail(err, DSC_EINPUT, "field '%s[%zu]' is %lld; it must be 0 to %d", field, i,
-                        (long long)n, UINT16_MAX);
-    *out = (uint16_t)n;
-    return DSC_OK;
-}
-
 static int read_steps(const json_t *accepted, const json_t *drafted, dsc_import_record *out,
                       steps *sum, dsc_error *err)
 {
@@ -80,21 +66,21 @@ static int read_steps(const json_t *accepted, const json_t *drafted, dsc_import_
     if (!rc)
         rc = dsc_import_column_start(out, COL_STEP_DRAFTED, sum->count, &d, err);
     for (size_t i = 0; i < sum->count && !rc; i++) {
-        uint16_t *step = (uint16_t *)a + i, *draft = (uint16_t *)d + i;
-        rc = read_step(accepted, "per_step_accepted", i, step, err);
+        int64_t draft = 0;
+        rc = dsc_import_integer(&sum->last, json_array_get(accepted, i), 0, UINT16_MAX, err,
+                                "per_step_accepted[%zu]", i);
         if (!rc)
-            rc = read_step(drafted, "per_step_drafted", i, draft, err);
-        if (!rc && *step > *draft)
-            rc = dsc_fail(err, DSC_EINPUT, "step %zu accepted %d tokens, but drafted only %d", i,
-                          *step, *draft);
-        if (rc)
-            return rc;
-        sum->accepted += *step;
-        sum->drafted += *draft;
-        sum->last = *step;
+            rc = dsc_import_integer(&draft, json_array_get(drafted, i), 0, UINT16_MAX, err,
+                                    "per_step_drafted[%zu]", i);
+        if (!rc && sum->last > draft)
+            rc = dsc_fail(err, DSC_EINPUT, "step %zu accepted %lld tokens, but drafted only %lld",
+                          i, (long long)sum->last, (long long)draft);
+        ((uint16_t *)a)[i] = (uint16_t)sum->last;
+        ((uint16_t *)d)[i] = (uint16_t)draft;
+        sum->accepted += sum->last;
+        sum->drafted += draft;
     }
-    if (!rc)
-        out->recorded.steps = DSC_STEPS_LOGGED;
+    out->recorded.steps = DSC_STEPS_LOGGED;
     return rc;
 }
 
@@ -247,23 +233,20 @@ static int read_output(const json_t *choice, int64_t tokens, int32_t vocab_size,
 static int fill_metadata(const json_t *line, const json_t *choice, dsc_import_record *out,
                          dsc_error *err)
 {
-    json_t *metadata = json_object(), *model = json_object_get(line, "model");
-    json_t *reason = json_object_get(choice, "finish_reason");
+    static const char *const of_line[] = {"model", NULL}, *const of_choice[] = {"finish_reason",
+                                                                                NULL};
     const json_t *metrics = find_metrics(line);
-    json_t *totals = metrics ? json_copy((json_t *)metrics) : NULL;
-    bool failed = !metadata || (metrics && !totals);
-    failed = failed || (model && json_object_set(metadata, "model", model));
-    failed = failed || (reason && json_object_set(metadata, "finish_reason", reason));
-    if (!failed && totals) {
-        json_object_del(totals, "per_step_accepted"); // these are columns
-        json_object_del(totals, "per_step_drafted");
-        failed = json_object_set(metadata, "speculative_decoding", totals) != 0;
-    }
-    int rc = failed ? dsc_fail(err, DSC_ENOMEM, "out of memory")
-                    : dsc_import_metadata(out, metadata, err);
-    json_decref(totals);
-    json_decref(metadata);
-    return rc;
+    int rc = dsc_import_keep(out, line, of_line, err);
+    if (!rc)
+        rc = dsc_import_keep(out, choice, of_choice, err);
+    if (rc || !metrics)
+        return rc;
+    json_t *totals = json_copy((json_t *)(uintptr_t)metrics); // shallow; does not change its source
+    json_object_del(totals, "per_step_accepted");             // these are columns
+    json_object_del(totals, "per_step_drafted");
+    return json_object_set_new(out->kept, "speculative_decoding", totals)
+               ? dsc_fail(err, DSC_ENOMEM, "out of memory")
+               : DSC_OK;
 }
 
 static int read_tokens_used(const json_t *line, int64_t *out, dsc_error *err)
@@ -286,8 +269,6 @@ static int read_line(const json_t *line, const dsc_import_options *options, dsc_
     const json_t *choices = json_object_get(line, "choices"), *choice = find_choice(line);
     const json_t *id = given(line, "id"), *metrics = find_metrics(line);
     int64_t tokens;
-    if (!json_is_object(line))
-        return dsc_import_not_object(line, err);
     if (!json_is_array(choices))
         return dsc_import_wrong_type(choices, "an array", err, "choices");
     if (json_array_size(choices) != 1)

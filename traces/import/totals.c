@@ -228,35 +228,19 @@ static int make_table(dsc_table *out, dsc_totals_list *list, dsc_error *err)
 
 // --- the import --------------------------------------------------------------------------------
 
-// Counts skipped responses and passes their messages on to the caller.
-typedef struct counter {
-    const dsc_totals_options *options;
-    int64_t left_out;
-} counter;
-
-static void count_skipped(void *user, const char *message)
-{
-    counter *c = user;
-    c->left_out++;
-    if (c->options->skipped)
-        c->options->skipped(c->options->user, message);
-}
-
 int dsc_totals_import(dsc_table *out, const dsc_totals_driver *driver, const char *const *paths,
                       size_t count, const dsc_totals_options *options, int64_t *left_out,
                       dsc_error *err)
 {
     dsc_totals_list list = {0};
-    counter c = {options, 0};
-    dsc_totals_options counted = {options->skip_errors, count_skipped, &c};
     dsc_error local; // skipping needs the messages even if the caller does not
-    int rc = driver->read(&list, paths, count, &counted, err ? err : &local);
+    int rc = driver->read(&list, paths, count, options, err ? err : &local);
     if (!rc && list.count == 0)
         rc = dsc_fail(err, DSC_EINPUT, "the input has no totals");
     if (!rc)
         rc = make_table(out, &list, err);
     if (left_out)
-        *left_out = c.left_out;
+        *left_out = list.left_out;
     dsc_totals_fini(&list);
     return rc;
 }

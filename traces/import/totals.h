@@ -22,7 +22,8 @@ typedef struct dsc_totals {
 typedef struct dsc_totals_list {
     dsc_totals *item; // [count]
     size_t count, capacity;
-} dsc_totals_list; // zero-initialize
+    int64_t left_out; // responses that were skipped
+} dsc_totals_list;    // zero-initialize
 
 typedef struct dsc_totals_options {
     bool skip_errors;                                 // skip bad responses
@@ -55,6 +56,8 @@ int dsc_totals_import(dsc_table *out, const dsc_totals_driver *driver, const cha
                       dsc_error *err);
 
 // --- for drivers -----------------------------------------------------------------------------
+
+extern const dsc_totals_driver dsc_totals_sglang, dsc_totals_prometheus;
 
 void dsc_totals_fini(dsc_totals_list *list);
 // Adds an item whose counts are unknown, with a histogram of `length` zeros. id is copied. *out is

@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 // The list of drivers for totals, and the choice of the one that recognizes a file.
+#include "traces/import/import_record.h"
 #include "traces/import/import_source.h"
-#include "traces/import/totals_internal.h"
+#include "traces/import/totals.h"
 
 #include <string.h>
-#include <sys/stat.h>
 
 static const dsc_totals_driver *const drivers[] = {&dsc_totals_sglang, &dsc_totals_prometheus,
                                                    NULL};
@@ -25,9 +25,8 @@ const dsc_totals_driver *dsc_totals_find(const char *name)
 int dsc_totals_probe(const dsc_totals_driver **out, const char *path, dsc_error *err)
 {
     *out = NULL;
-    struct stat st;
-    if (strcmp(path, "-") == 0 || stat(path, &st) || !S_ISREG(st.st_mode))
-        return DSC_OK; // it cannot be read twice; the import itself reports errors
+    if (!dsc_import_rereadable(path))
+        return DSC_OK; // the import itself reports errors
     dsc_import_source source = {0};
     dsc_line line;
     int rc = dsc_input_open(&source.in, path, err);

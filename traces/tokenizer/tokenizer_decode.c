@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Decodes tokens to text. As in the HF library, each decoder maps a list of strings to another
 // list; the first list has one string per token, and the last one is joined.
+#include "base/utf8.h"
 #include "traces/tokenizer/tokenizer_internal.h"
 
 #include <stdlib.h>
@@ -43,15 +44,16 @@ static const char replacement[] = "\xEF\xBF\xBD"; // U+FFFD
 static int append_lossy(dsc_buffer *out, const char *s, size_t length, dsc_error *err)
 {
     int rc = DSC_OK;
-    for (size_t i = 0, n; !rc && i < length; i += n) {
-        n = dsc_tok_utf8_valid(s + i, length - i);
-        rc = dsc_buffer_append(out, s + i, n, err);
-        if (rc || i + n == length)
-            break;
-        rc = dsc_buffer_append(out, replacement, 3, err);
-        n += dsc_tok_utf8_bad(s + i + n, length - i - n);
+    int64_t bad;
+    while (!rc && (bad = dsc_bad_utf8(s, (int64_t)length)) >= 0) {
+        size_t n = (size_t)bad + dsc_tok_utf8_bad(s + bad, length - (size_t)bad);
+        rc = dsc_buffer_append(out, s, (size_t)bad, err);
+        if (!rc)
+            rc = dsc_buffer_append(out, replacement, 3, err);
+        s += n;
+        length -= n;
     }
-    return rc;
+    return rc ? rc : dsc_buffer_append(out, s, length, err);
 }
 
 // A string in the byte-level alphabet becomes its bytes; any other string stays.
@@ -102,7 +104,7 @@ static int flush_bytes(tok_list *out, dsc_buffer *run, dsc_error *err)
     int rc = DSC_OK;
     if (run->length == 0)
         return DSC_OK;
-    if (dsc_tok_utf8_valid(run->data, run->length) == run->length)
+    if (dsc_bad_utf8(run->data, (int64_t)run->length) < 0)
         rc = add_string(out, run->data, run->length, err);
     else
         for (size_t i = 0; !rc && i < run->length; i++)
@@ -133,54 +135,46 @@ static int byte_fallback(const tok_list *in, tok_list *out, dsc_error *err)
     return rc;
 }
 
-static int replace(const tok_step *step, const tok_list *in, tok_list *out, dsc_error *err)
+static int strip(const tok_step *step, tok_text s, dsc_buffer *out, dsc_error *err)
+{
+    size_t n = step->content.length;
+    for (size_t k = 0; k < step->start && s.length >= n; k++) {
+        if (memcmp(s.data, step->content.data, n) != 0)
+            break;
+        s = (tok_text){s.data + n, s.length - n};
+    }
+    for (size_t k = 0; k < step->stop && s.length >= n; k++) {
+        if (memcmp(s.data + s.length - n, step->content.data, n) != 0)
+            break;
+        s.length -= n;
+    }
+    return dsc_buffer_append(out, s.data, s.length, err);
+}
+
+// All marks of the first string are removed, as in the HF library; other marks become spaces.
+static int metaspace(const tok_step *step, tok_text s, bool first, dsc_buffer *out, dsc_error *err)
+{
+    tok_step as_replace = *step;
+    as_replace.content = (tok_text){" ", !first || step->scheme == TOK_NEVER};
+    return dsc_tok_replace(&as_replace, NULL, s, out, err);
+}
+
+// The steps that map each string by itself.
+static int map_strings(const tok_step *step, const tok_list *in, tok_list *out, dsc_error *err)
 {
     tok_matcher *m = NULL;
     int rc = step->regex ? dsc_tok_matcher_new(&m, err) : DSC_OK;
     for (size_t i = 0; !rc && i < in->count; i++) {
-        rc = dsc_tok_replace(step, m, get_string(in, i), &out->bytes, err);
+        tok_text s = get_string(in, i);
+        switch (step->kind) {
+        case TOK_REPLACE: rc = dsc_tok_replace(step, m, s, &out->bytes, err); break;
+        case TOK_STRIP: rc = strip(step, s, &out->bytes, err); break;
+        default: rc = metaspace(step, s, i == 0, &out->bytes, err);
+        }
         if (!rc)
             rc = close_string(out, err);
     }
     dsc_tok_matcher_free(m);
-    return rc;
-}
-
-static int strip(const tok_step *step, const tok_list *in, tok_list *out, dsc_error *err)
-{
-    int rc = DSC_OK;
-    for (size_t i = 0; !rc && i < in->count; i++) {
-        tok_text s = get_string(in, i);
-        size_t n = step->content_length;
-        for (size_t k = 0; k < step->start && s.length >= n; k++) {
-            if (memcmp(s.data, step->content, n) != 0)
-                break;
-            s = (tok_text){s.data + n, s.length - n};
-        }
-        for (size_t k = 0; k < step->stop && s.length >= n; k++) {
-            if (memcmp(s.data + s.length - n, step->content, n) != 0)
-                break;
-            s.length -= n;
-        }
-        rc = add_string(out, s.data, s.length, err);
-    }
-    return rc;
-}
-
-// All marks of the first string are removed, as in the HF library; other marks become spaces.
-static int metaspace(const tok_step *step, const tok_list *in, tok_list *out, dsc_error *err)
-{
-    int rc = DSC_OK;
-    for (size_t i = 0; !rc && i < in->count; i++) {
-        tok_text s = get_string(in, i);
-        bool drop = i == 0 && step->scheme != TOK_NEVER;
-        tok_step as_replace = *step;
-        as_replace.content = drop ? "" : " ";
-        as_replace.content_length = drop ? 0 : 1;
-        rc = dsc_tok_replace(&as_replace, NULL, s, &out->bytes, err);
-        if (!rc)
-            rc = close_string(out, err);
-    }
     return rc;
 }
 
@@ -192,10 +186,8 @@ static int run_step(const tok_step *step, const tok_list *in, tok_list *out, dsc
     switch (step->kind) {
     case TOK_BYTE_LEVEL: return byte_level(in, out, err);
     case TOK_BYTE_FALLBACK: return byte_fallback(in, out, err);
-    case TOK_REPLACE: return replace(step, in, out, err);
-    case TOK_STRIP: return strip(step, in, out, err);
-    case TOK_METASPACE: return metaspace(step, in, out, err);
-    default: return add_string(out, in->bytes.data, in->bytes.length, err); // Fuse
+    case TOK_FUSE: return add_string(out, in->bytes.data, in->bytes.length, err);
+    default: return map_strings(step, in, out, err);
     }
 }
 

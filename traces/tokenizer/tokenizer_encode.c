@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Encodes text as tokens: finds added tokens, applies normalizers and pre-tokenizers to the text
 // between them, and adds the template. The specification is the HF tokenizers library.
+#include "base/utf8.h"
 #include "traces/tokenizer/tokenizer_internal.h"
 
 #include <stdlib.h>
@@ -138,9 +139,10 @@ static int encode_bytes(tok_text text, bool add_special, dsc_tokens *out, dsc_er
 static int encode_text(dsc_encoder *e, tok_text text, bool add_special, dsc_error *err)
 {
     const dsc_tokenizer *t = e->t;
-    size_t valid = dsc_tok_utf8_valid(text.data, text.length);
-    if (valid != text.length)
-        return dsc_fail(err, DSC_EINPUT, "the text is not valid UTF-8 at byte %zu", valid);
+    int64_t bad = dsc_bad_utf8(text.data, (int64_t)text.length);
+    if (bad >= 0)
+        return dsc_fail(err, DSC_EINPUT, "the text is not valid UTF-8 at byte %lld",
+                        (long long)bad);
     int rc = DSC_OK;
     if (add_special)
         rc = dsc_tokens_append(e->out, t->prefix.id, t->prefix.count, err);

@@ -82,8 +82,6 @@ static inline const tok_merge *dsc_tok_merges_get(const tok_merges *m, int32_t l
 
 // ---- tokenizer_utf8.c ----
 
-// Length in bytes of the longest valid UTF-8 prefix of text[0, length) (Unicode 15, table 3-7).
-size_t dsc_tok_utf8_valid(const char *text, size_t length);
 // Length of the maximal ill-formed subpart at text[0] (1..3), which one U+FFFD replaces.
 size_t dsc_tok_utf8_bad(const char *text, size_t length);
 size_t dsc_tok_utf8_put(char out[4], uint32_t c); // bytes written, 1..4
@@ -179,17 +177,16 @@ enum tok_scheme { TOK_ALWAYS, TOK_FIRST, TOK_NEVER };
 typedef struct tok_step {
     enum tok_kind kind;
     tok_regex *regex; // REPLACE, SPLIT, BYTE_LEVEL; NULL: `pattern` is literal (or nothing splits)
-    char *pattern;    // REPLACE, SPLIT; METASPACE: the replacement character
-    size_t pattern_length;
-    char *content; // PREPEND, REPLACE; STRIP as decoder: the character
-    size_t content_length;
+    tok_text pattern; // owned; REPLACE, SPLIT; METASPACE: the replacement character
+    tok_text content; // owned; PREPEND, REPLACE; STRIP as decoder: the character
     enum tok_behavior behavior; // SPLIT, DIGITS, PUNCTUATION
     enum tok_scheme scheme;     // METASPACE
     bool invert;                // SPLIT
     bool prefix_space;          // BYTE_LEVEL
     bool split;                 // METASPACE
     int form;                   // UNICODE_FORM: utf8proc options
-    size_t start, stop;         // STRIP: characters; as normalizer 1 = that side
+    bool left, right;           // STRIP as normalizer: the sides
+    size_t start, stop;         // STRIP as decoder: characters
 } tok_step;
 
 typedef struct tok_steps {

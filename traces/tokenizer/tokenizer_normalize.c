@@ -13,7 +13,7 @@ static int prepend(const tok_step *s, tok_text in, dsc_buffer *out, dsc_error *e
 {
     if (in.length == 0)
         return DSC_OK;
-    int rc = dsc_buffer_append(out, s->content, s->content_length, err);
+    int rc = dsc_buffer_append(out, s->content.data, s->content.length, err);
     return rc ? rc : dsc_buffer_append(out, in.data, in.length, err);
 }
 
@@ -59,7 +59,7 @@ static size_t count_byte(tok_text in, unsigned char byte)
 
 static bool replaces_byte(const tok_step *s)
 {
-    return s->kind == TOK_REPLACE && !s->regex && s->pattern && s->pattern_length == 1;
+    return s->kind == TOK_REPLACE && !s->regex && s->pattern.length == 1;
 }
 
 // Replaces one byte by `content`. Copies WIDE bytes at a time; those after a match are copied
@@ -67,8 +67,8 @@ static bool replaces_byte(const tok_step *s)
 static int replace_byte(const tok_step *s, tok_text in, dsc_buffer *out, dsc_error *err)
 {
     enum { SHORT = 8 }; // a short content is copied with this fixed size, which is faster
-    const char what = s->pattern[0], *p = in.data, *end = p + in.length;
-    const size_t n = s->content_length;
+    const char what = s->pattern.data[0], *p = in.data, *end = p + in.length;
+    const size_t n = s->content.length;
     const bool is_short = n <= SHORT;
     char content[SHORT] = "";
     size_t matches = count_byte(in, (unsigned char)what), room;
@@ -78,7 +78,7 @@ static int replace_byte(const tok_step *s, tok_text in, dsc_buffer *out, dsc_err
     int rc = dsc_resize(&out->data, &out->capacity, room, err);
     if (rc)
         return rc;
-    memcpy(content, s->content, is_short ? n : 0);
+    memcpy(content, s->content.data, is_short ? n : 0);
     char *o = out->data + out->length;
     while (p < end) {
         size_t plain = *p != what;
@@ -92,7 +92,7 @@ static int replace_byte(const tok_step *s, tok_text in, dsc_buffer *out, dsc_err
         o += plain;
         if (p == end || *p != what)
             continue;
-        memcpy(o, is_short ? content : s->content, is_short ? SHORT : n);
+        memcpy(o, is_short ? content : s->content.data, is_short ? SHORT : n);
         o += n;
         p++;
     }
@@ -103,7 +103,7 @@ static int replace_byte(const tok_step *s, tok_text in, dsc_buffer *out, dsc_err
 
 int dsc_tok_replace(const tok_step *s, tok_matcher *m, tok_text in, dsc_buffer *out, dsc_error *err)
 {
-    if (!s->regex && s->pattern && s->pattern_length == 1)
+    if (!s->regex && s->pattern.length == 1)
         return replace_byte(s, in, out, err);
     tok_scan scan = {.step = s, .matcher = m, .text = in};
     int rc = DSC_OK, more;
@@ -111,7 +111,7 @@ int dsc_tok_replace(const tok_step *s, tok_matcher *m, tok_text in, dsc_buffer *
         if (more < 0)
             return more;
         if (scan.is_match)
-            rc = dsc_buffer_append(out, s->content, s->content_length, err);
+            rc = dsc_buffer_append(out, s->content.data, s->content.length, err);
         else
             rc = dsc_buffer_append(out, in.data + scan.start, scan.end - scan.start, err);
     }
@@ -124,7 +124,7 @@ static int prepend_replaced(const tok_step *s, const tok_step *replace, tok_text
 {
     if (in.length == 0)
         return DSC_OK;
-    int rc = replace_byte(replace, (tok_text){s->content, s->content_length}, out, err);
+    int rc = replace_byte(replace, s->content, out, err);
     return rc ? rc : replace_byte(replace, in, out, err);
 }
 
@@ -145,13 +145,13 @@ static int unicode_form(const tok_step *s, tok_text in, dsc_buffer *out, dsc_err
 static int strip(const tok_step *s, tok_text in, dsc_buffer *out, dsc_error *err)
 {
     const char *p = in.data, *end = p + in.length;
-    while (s->start && p < end) {
+    while (s->left && p < end) {
         const char *q = p;
         if (!dsc_tok_is_space(dsc_tok_next(&q)))
             break;
         p = q;
     }
-    while (s->stop && p < end && dsc_tok_is_space(dsc_tok_last(p, (size_t)(end - p))))
+    while (s->right && p < end && dsc_tok_is_space(dsc_tok_last(p, (size_t)(end - p))))
         while ((*--end & 0xC0) == 0x80)
             ;
     return dsc_buffer_append(out, p, (size_t)(end - p), err);

@@ -31,11 +31,12 @@ static int find_next(tok_scan *s, dsc_error *err)
         }
         return 0;
     }
-    p = step->pattern ? memmem(p, (size_t)(end - p), step->pattern, step->pattern_length) : NULL;
+    p = step->pattern.data ? memmem(p, (size_t)(end - p), step->pattern.data, step->pattern.length)
+                           : NULL;
     if (!p)
         return 0;
     s->match_start = (size_t)(p - text);
-    s->match_end = s->match_start + step->pattern_length;
+    s->match_end = s->match_start + step->pattern.length;
     return 1;
 }
 
@@ -98,6 +99,22 @@ static bool joins(enum tok_behavior behavior, bool is_match, bool last_was_match
     }
 }
 
+// Spells every byte in the byte-level alphabet (at most two bytes each).
+static int spell_bytes(dsc_encoder *e, tok_text *text, dsc_error *err)
+{
+    char *p;
+    int rc = dsc_arena_alloc(&e->arena, &p, text->length, 2, err);
+    if (rc)
+        return rc;
+    size_t n = 0;
+    for (size_t i = 0; i < text->length; i++)
+        n += dsc_tok_utf8_put(p + n, dsc_tok_byte_char((uint8_t)text->data[i]));
+    *text = (tok_text){p, n};
+    return DSC_OK;
+}
+
+// Passes text[start, end) of a piece to the next step. A text is split before it is spelled, so the
+// pieces are spelled one by one, unless they go to the model, which reads raw bytes.
 static int pass_on(dsc_encoder *e, size_t step, tok_piece from, size_t start, size_t end,
                    dsc_error *err)
 {
@@ -108,7 +125,12 @@ static int pass_on(dsc_encoder *e, size_t step, tok_piece from, size_t start, si
                        .first = from.first && start == 0};
     if (step + 1 == e->t->pre_tokenizers.count)
         return dsc_tok_encode_word(e, piece, err);
-    return dsc_tok_split(e, step + 1, piece, err);
+    int rc = DSC_OK;
+    if (e->t->pre_tokenizers.at[step].kind == TOK_BYTE_LEVEL) {
+        rc = spell_bytes(e, &piece.text, err);
+        piece.after = 0;
+    }
+    return rc ? rc : dsc_tok_split(e, step + 1, piece, err);
 }
 
 // Cuts by a regex whose matches cover the text; each match is a piece.
@@ -177,63 +199,33 @@ static int prefixed(dsc_encoder *e, tok_piece *io, const char *prefix, size_t n,
     return DSC_OK;
 }
 
-// Spells every byte in the byte-level alphabet (at most two bytes each).
-static int spell_bytes(dsc_encoder *e, tok_text *text, dsc_error *err)
-{
-    char *p;
-    int rc = dsc_arena_alloc(&e->arena, &p, text->length, 2, err);
-    if (rc)
-        return rc;
-    size_t n = 0;
-    for (size_t i = 0; i < text->length; i++)
-        n += dsc_tok_utf8_put(p + n, dsc_tok_byte_char((uint8_t)text->data[i]));
-    *text = (tok_text){p, n};
-    return DSC_OK;
-}
-
-// The text is split before it is spelled, so the pieces are spelled one by one.
 static int byte_level(dsc_encoder *e, size_t step, tok_piece piece, dsc_error *err)
 {
     const tok_step *s = &e->t->pre_tokenizers.at[step];
-    bool last_step = step + 1 == e->t->pre_tokenizers.count;
     int rc = DSC_OK;
     if (s->prefix_space && piece.text.data[0] != ' ')
         rc = prefixed(e, &piece, " ", 1, err);
     if (rc)
         return rc;
-    if (last_step) // the model reads raw bytes
-        return s->regex ? cut(e, step, piece, TOK_ISOLATED, err)
-                        : dsc_tok_encode_word(e, piece, err);
-    tok_scan scan = {.step = s, .matcher = e->matcher, .text = piece.text};
-    int more = 0;
-    while (!rc && (more = dsc_tok_scan(&scan, err)) > 0) {
-        tok_text word = {piece.text.data + scan.start, scan.end - scan.start};
-        tok_piece next = {.first = piece.first && scan.start == 0};
-        if (word.length == 0)
-            continue;
-        rc = spell_bytes(e, &word, err);
-        next.text = word;
-        if (!rc)
-            rc = dsc_tok_split(e, step + 1, next, err);
-    }
-    return rc ? rc : more;
+    return s->regex ? cut(e, step, piece, TOK_ISOLATED, err)
+                    : pass_on(e, step, piece, 0, piece.text.length, err);
 }
 
 static int metaspace(dsc_encoder *e, size_t step, tok_piece piece, dsc_error *err)
 {
     const tok_step *s = &e->t->pre_tokenizers.at[step];
-    size_t n = s->pattern_length, spaces = 0, used = 0;
+    size_t n = s->pattern.length, spaces = 0, used = 0;
     for (size_t i = 0; i < piece.text.length; i++)
         spaces += piece.text.data[i] == ' ';
     bool marked = piece.text.data[0] == ' ' ||
-                  (piece.text.length >= n && memcmp(piece.text.data, s->pattern, n) == 0);
+                  (piece.text.length >= n && memcmp(piece.text.data, s->pattern.data, n) == 0);
     bool add = !marked && (s->scheme == TOK_ALWAYS || (s->scheme == TOK_FIRST && piece.first));
     char *out;
     int rc = dsc_arena_new(&e->arena, &out, piece.text.length + (spaces + 1) * n, err);
     if (rc)
         return rc;
     if (add) {
-        memcpy(out, s->pattern, n);
+        memcpy(out, s->pattern.data, n);
         used = n;
     }
     for (size_t i = 0; i < piece.text.length; i++) {
@@ -241,7 +233,7 @@ static int metaspace(dsc_encoder *e, size_t step, tok_piece piece, dsc_error *er
             out[used++] = piece.text.data[i];
             continue;
         }
-        memcpy(out + used, s->pattern, n);
+        memcpy(out + used, s->pattern.data, n);
         used += n;
     }
     piece.text = (tok_text){out, used};

@@ -11,47 +11,44 @@
 typedef struct step_type {
     const char *name;
     enum tok_kind kind;
-    int (*read)(tok_reader *r, const json_t *o, const char *where, tok_step *s);
+    int (*read)(tok_reader *r, const json_t *o, const char *where, tok_step *s); // or NULL
+    int form;                                                                    // UNICODE_FORM
 } step_type;
 
 void dsc_tok_steps_fini(tok_steps *s)
 {
     for (size_t i = 0; i < s->count; i++) {
         dsc_tok_regex_free(s->at[i].regex);
-        free(s->at[i].pattern);
-        free(s->at[i].content);
+        free((char *)s->at[i].pattern.data);
+        free((char *)s->at[i].content.data);
     }
     free(s->at);
     *s = (tok_steps){0};
 }
 
-static int copy_text(tok_reader *r, tok_text text, char **out, size_t *length)
-{
-    *length = text.length;
-    return dsc_strndup(out, text.data, text.length, r->err);
-}
-
-static int read_text(tok_reader *r, const json_t *o, const char *where, const char *key, char **out,
-                     size_t *length)
+// *out is owned by the caller.
+static int read_text(tok_reader *r, const json_t *o, const char *where, const char *key,
+                     tok_text *out)
 {
     tok_text text;
+    char *copy = NULL;
     int rc = dsc_tok_get_text(r, o, where, key, &text);
-    return rc ? rc : copy_text(r, text, out, length);
+    if (!rc)
+        rc = dsc_strndup(&copy, text.data, text.length, r->err);
+    *out = (tok_text){copy, text.length};
+    return rc;
 }
 
-static int read_char(tok_reader *r, const json_t *o, const char *where, const char *key, char **out,
-                     size_t *length)
+static int read_char(tok_reader *r, const json_t *o, const char *where, const char *key,
+                     tok_text *out)
 {
-    tok_text text;
-    int rc = dsc_tok_get_text(r, o, where, key, &text);
-    if (rc)
-        return rc;
-    const char *p = text.data;
-    if (text.length)
+    int rc = read_text(r, o, where, key, out);
+    const char *p = out->data;
+    if (!rc && out->length)
         dsc_tok_next(&p);
-    if (text.length == 0 || (size_t)(p - text.data) != text.length)
-        return dsc_tok_bad(r, "%s.%s must be one character", where, key);
-    return copy_text(r, text, out, length);
+    if (!rc && (out->length == 0 || (size_t)(p - out->data) != out->length))
+        rc = dsc_tok_bad(r, "%s.%s must be one character", where, key);
+    return rc;
 }
 
 static int read_regex(tok_reader *r, const char *where, const char *pattern, size_t length,
@@ -72,45 +69,32 @@ static int read_pattern(tok_reader *r, const json_t *o, const char *where, tok_s
         int rc = dsc_tok_get_text(r, pattern, where, "Regex", &text);
         return rc ? rc : read_regex(r, where, text.data, text.length, s);
     }
-    int rc = read_text(r, pattern, where, "String", &s->pattern, &s->pattern_length);
-    if (!rc && s->pattern_length == 0)
+    int rc = read_text(r, pattern, where, "String", &s->pattern);
+    if (!rc && s->pattern.length == 0)
         rc = dsc_tok_bad(r, "%s: an empty pattern is not supported", where);
     return rc;
 }
 
-static int read_nothing(tok_reader *r, const json_t *o, const char *where, tok_step *s)
-{
-    (void)r, (void)o, (void)where, (void)s;
-    return DSC_OK;
-}
-
 static int read_prepend(tok_reader *r, const json_t *o, const char *where, tok_step *s)
 {
-    return read_text(r, o, where, "prepend", &s->content, &s->content_length);
+    return read_text(r, o, where, "prepend", &s->content);
 }
 
 static int read_replace(tok_reader *r, const json_t *o, const char *where, tok_step *s)
 {
     int rc = read_pattern(r, o, where, s);
     if (!rc)
-        rc = read_text(r, o, where, "content", &s->content, &s->content_length);
+        rc = read_text(r, o, where, "content", &s->content);
     // Versions of the HF library differ on whether $1 is a group here.
-    if (!rc && s->regex && strchr(s->content, '$'))
+    if (!rc && s->regex && strchr(s->content.data, '$'))
         rc = dsc_tok_bad(r, "%s: '$' in the content of a regex Replace is not supported", where);
     return rc;
 }
 
 static int read_strip_sides(tok_reader *r, const json_t *o, const char *where, tok_step *s)
 {
-    bool left, right;
-    int rc = dsc_tok_get_bool(r, o, where, "strip_left", -1, &left);
-    if (!rc)
-        rc = dsc_tok_get_bool(r, o, where, "strip_right", -1, &right);
-    if (rc)
-        return rc;
-    s->start = left;
-    s->stop = right;
-    return DSC_OK;
+    int rc = dsc_tok_get_bool(r, o, where, "strip_left", -1, &s->left);
+    return rc ? rc : dsc_tok_get_bool(r, o, where, "strip_right", -1, &s->right);
 }
 
 static int read_strip_content(tok_reader *r, const json_t *o, const char *where, tok_step *s)
@@ -123,31 +107,7 @@ static int read_strip_content(tok_reader *r, const json_t *o, const char *where,
             return dsc_tok_bad(r, "%s.%s must be an integer >= 0", where, keys[i]);
         *out[i] = (size_t)json_integer_value(n);
     }
-    return read_char(r, o, where, "content", &s->content, &s->content_length);
-}
-
-static int read_nfc(tok_reader *r, const json_t *o, const char *where, tok_step *s)
-{
-    s->form = UTF8PROC_COMPOSE;
-    return read_nothing(r, o, where, s);
-}
-
-static int read_nfd(tok_reader *r, const json_t *o, const char *where, tok_step *s)
-{
-    s->form = UTF8PROC_DECOMPOSE;
-    return read_nothing(r, o, where, s);
-}
-
-static int read_nfkc(tok_reader *r, const json_t *o, const char *where, tok_step *s)
-{
-    s->form = UTF8PROC_COMPOSE | UTF8PROC_COMPAT;
-    return read_nothing(r, o, where, s);
-}
-
-static int read_nfkd(tok_reader *r, const json_t *o, const char *where, tok_step *s)
-{
-    s->form = UTF8PROC_DECOMPOSE | UTF8PROC_COMPAT;
-    return read_nothing(r, o, where, s);
+    return read_char(r, o, where, "content", &s->content);
 }
 
 static int read_byte_level(tok_reader *r, const json_t *o, const char *where, tok_step *s)
@@ -208,7 +168,7 @@ static int read_metaspace(tok_reader *r, const json_t *o, const char *where, tok
     const json_t *scheme = dsc_tok_member(o, "prepend_scheme");
     bool add;
     int found = scheme ? -1 : (int)TOK_ALWAYS;
-    int rc = read_char(r, o, where, "replacement", &s->pattern, &s->pattern_length);
+    int rc = read_char(r, o, where, "replacement", &s->pattern);
     if (!rc)
         rc = dsc_tok_get_bool(r, o, where, "split", 1, &s->split);
     if (!rc)
@@ -227,28 +187,32 @@ static int read_metaspace(tok_reader *r, const json_t *o, const char *where, tok
 }
 
 static const step_type normalizer_types[] = {
-    {"Prepend", TOK_PREPEND, read_prepend}, {"Replace", TOK_REPLACE, read_replace},
-    {"NFC", TOK_UNICODE_FORM, read_nfc},    {"NFD", TOK_UNICODE_FORM, read_nfd},
-    {"NFKC", TOK_UNICODE_FORM, read_nfkc},  {"NFKD", TOK_UNICODE_FORM, read_nfkd},
-    {"Strip", TOK_STRIP, read_strip_sides}, {0},
+    {"Prepend", TOK_PREPEND, .read = read_prepend},
+    {"Replace", TOK_REPLACE, .read = read_replace},
+    {"NFC", TOK_UNICODE_FORM, .form = UTF8PROC_COMPOSE},
+    {"NFD", TOK_UNICODE_FORM, .form = UTF8PROC_DECOMPOSE},
+    {"NFKC", TOK_UNICODE_FORM, .form = UTF8PROC_COMPOSE | UTF8PROC_COMPAT},
+    {"NFKD", TOK_UNICODE_FORM, .form = UTF8PROC_DECOMPOSE | UTF8PROC_COMPAT},
+    {"Strip", TOK_STRIP, .read = read_strip_sides},
+    {0},
 };
 
 static const step_type pre_tokenizer_types[] = {
-    {"ByteLevel", TOK_BYTE_LEVEL, read_byte_level},
-    {"Split", TOK_SPLIT, read_split},
-    {"Digits", TOK_DIGITS, read_digits},
-    {"Punctuation", TOK_PUNCTUATION, read_punctuation},
-    {"Metaspace", TOK_METASPACE, read_metaspace},
+    {"ByteLevel", TOK_BYTE_LEVEL, .read = read_byte_level},
+    {"Split", TOK_SPLIT, .read = read_split},
+    {"Digits", TOK_DIGITS, .read = read_digits},
+    {"Punctuation", TOK_PUNCTUATION, .read = read_punctuation},
+    {"Metaspace", TOK_METASPACE, .read = read_metaspace},
     {0},
 };
 
 static const step_type decoder_types[] = {
-    {"ByteLevel", TOK_BYTE_LEVEL, read_nothing},
-    {"Replace", TOK_REPLACE, read_replace},
-    {"ByteFallback", TOK_BYTE_FALLBACK, read_nothing},
-    {"Fuse", TOK_FUSE, read_nothing},
-    {"Strip", TOK_STRIP, read_strip_content},
-    {"Metaspace", TOK_METASPACE, read_metaspace},
+    {.name = "ByteLevel", .kind = TOK_BYTE_LEVEL},
+    {"Replace", TOK_REPLACE, .read = read_replace},
+    {.name = "ByteFallback", .kind = TOK_BYTE_FALLBACK},
+    {.name = "Fuse", .kind = TOK_FUSE},
+    {"Strip", TOK_STRIP, .read = read_strip_content},
+    {"Metaspace", TOK_METASPACE, .read = read_metaspace},
     {0},
 };
 
@@ -260,8 +224,9 @@ static int read_step(tok_reader *r, const json_t *o, const char *where, const st
     int rc = dsc_resize(&steps->at, &steps->capacity, steps->count + 1, r->err);
     if (rc)
         return rc;
-    steps->at[steps->count] = (tok_step){.kind = type->kind};
-    return type->read(r, o, where, &steps->at[steps->count++]);
+    steps->at[steps->count] = (tok_step){.kind = type->kind, .form = type->form};
+    tok_step *s = &steps->at[steps->count++];
+    return type->read ? type->read(r, o, where, s) : DSC_OK;
 }
 
 // One component, or a Sequence of them under `list`, however nested (Jansson bounds the nesting).
@@ -338,8 +303,9 @@ static int add_ids(tok_reader *r, const json_t *ids, dsc_tokens *list)
 }
 
 // A later template of a sequence encloses the earlier one.
-static int read_template(tok_reader *r, const json_t *o)
+static int read_template(tok_reader *r, const json_t *o, const char *where, tok_step *s)
 {
+    (void)where, (void)s; // it belongs to the tokenizer
     dsc_tokenizer *t = r->t;
     const json_t *single = json_object_get(o, "single");
     const json_t *special = json_object_get(o, "special_tokens");
@@ -377,35 +343,17 @@ static int read_template(tok_reader *r, const json_t *o)
     return rc;
 }
 
-static int read_processor(tok_reader *r, const json_t *o)
-{
-    if (!o)
-        return DSC_OK;
-    const char *name = json_string_value(json_object_get(o, "type"));
-    if (!name)
-        return dsc_tok_bad(r, "post_processor has no type");
-    if (strcmp(name, "ByteLevel") == 0) // offsets only
-        return DSC_OK;
-    if (strcmp(name, "TemplateProcessing") == 0)
-        return read_template(r, o);
-    if (strcmp(name, "Sequence") == 0) {
-        const json_t *items = json_object_get(o, "processors");
-        size_t index;
-        json_t *item;
-        int rc = json_is_array(items)
-                     ? DSC_OK
-                     : dsc_tok_bad(r, "post_processor.processors must be an array");
-        json_array_foreach(items, index, item)
-        {
-            if (!rc)
-                rc = read_processor(r, item);
-        }
-        return rc;
-    }
-    return dsc_tok_bad(r, "post_processor: type '%s' is not supported", name);
-}
+static const step_type processor_types[] = {
+    {.name = "ByteLevel"}, // offsets only
+    {.name = "TemplateProcessing", .read = read_template},
+    {0},
+};
 
 int dsc_tok_read_template(tok_reader *r, const json_t *root)
 {
-    return read_processor(r, dsc_tok_member(root, "post_processor"));
+    tok_steps none = {0};
+    int rc = read_component(r, dsc_tok_member(root, "post_processor"), "post_processor",
+                            "processors", processor_types, &none);
+    dsc_tok_steps_fini(&none);
+    return rc;
 }

@@ -2,58 +2,21 @@
 // UTF-8 (Unicode 15) and the character classes of Rust that the HF library uses.
 #include "traces/tokenizer/tokenizer_internal.h"
 
-#include <string.h>
 #include <utf8proc.h>
 
-// Length of the well-formed sequence at s[0], or 0; then `*bad` is the length of the maximal
-// ill-formed subpart (Unicode 15, section 3.9, U+FFFD substitution).
-static size_t sequence(const unsigned char *s, size_t length, size_t *bad)
+// The maximal subpart is the longest beginning of a well-formed sequence (Unicode 15, section 3.9,
+// U+FFFD substitution).
+size_t dsc_tok_utf8_bad(const char *text, size_t length)
 {
-    *bad = 1;
-    size_t need = s[0] < 0x80 ? 1 : s[0] < 0xC2 ? 0 : s[0] < 0xE0 ? 2 : s[0] < 0xF0 ? 3 : 4;
-    if (need < 2 || s[0] > 0xF4)
-        return s[0] > 0xF4 ? 0 : need;
+    const unsigned char *s = (const unsigned char *)text;
+    size_t need = s[0] < 0xC2 || s[0] > 0xF4 ? 1 : s[0] < 0xE0 ? 2 : s[0] < 0xF0 ? 3 : 4, i = 1;
     // The range of the second byte excludes overlong forms, surrogates and code points above
     // U+10FFFF.
     unsigned char low = s[0] == 0xE0 ? 0xA0 : s[0] == 0xF0 ? 0x90 : 0x80;
     unsigned char high = s[0] == 0xED ? 0x9F : s[0] == 0xF4 ? 0x8F : 0xBF;
-    for (size_t i = 1; i < need; i++, low = 0x80, high = 0xBF) {
-        *bad = i;
-        if (i == length || s[i] < low || s[i] > high)
-            return 0;
-    }
-    return need;
-}
-
-size_t dsc_tok_utf8_valid(const char *text, size_t length)
-{
-    size_t i = 0, n, bad;
-    while (i < length) {
-        for (uint64_t x[4]; length - i >= 32; i += 32) {
-            memcpy(x, text + i, 32);
-            if ((x[0] | x[1] | x[2] | x[3]) & 0x8080808080808080u)
-                break;
-        }
-        for (uint64_t word; length - i >= 8; i += 8) {
-            memcpy(&word, text + i, 8);
-            if (word & 0x8080808080808080u)
-                break;
-        }
-        if (i == length)
-            break;
-        n = sequence((const unsigned char *)text + i, length - i, &bad);
-        if (n == 0)
-            return i;
-        i += n;
-    }
+    for (; i < need && i < length && s[i] >= low && s[i] <= high; i++, low = 0x80, high = 0xBF)
+        ;
     return i;
-}
-
-size_t dsc_tok_utf8_bad(const char *text, size_t length)
-{
-    size_t bad;
-    sequence((const unsigned char *)text, length, &bad);
-    return bad;
 }
 
 size_t dsc_tok_utf8_put(char out[4], uint32_t c)

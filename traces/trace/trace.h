@@ -237,6 +237,11 @@ DSC_API void dsc_shard_close(dsc_shard *s);
 DSC_API int64_t dsc_shard_requests(const dsc_shard *s);
 // Request i of the shard, 0 <= i < requests. Its views point into the mapping.
 DSC_API void dsc_shard_request(const dsc_shard *s, int64_t i, dsc_request *out);
+// Calls `visit` for every request of the trace in order; q is valid during the call. A nonzero
+// result ends the walk and is returned.
+DSC_API int dsc_trace_each(const dsc_trace *t,
+                           int (*visit)(void *context, const dsc_request *q, dsc_error *err),
+                           void *context, dsc_error *err);
 // Bytes of the shard's tensors that belong to field dsc_trace_recorded(info, i).
 DSC_API int64_t dsc_shard_recorded_bytes(const dsc_shard *s, int i);
 // The number of tensors in the shard that this version does not support or that the manifest does

@@ -14,8 +14,6 @@
 #define BY_STEP .counted_by = COL_STEP_OFFSET
 #define AT(member)                                                                                 \
     .view = offsetof(dsc_request, member), .input = offsetof(dsc_request_input, member)
-#define ACCEPT(i)                                                                                  \
-    [COL_ACCEPT + i] = {"accept.", DSC_U16, VALUES_LENGTH, FIELD_ACCEPT, BY_OUTPUT, AT(accept[i])}
 
 const dsc_column_type dsc_columns[DSC_COLUMNS] = {
     // per request; per request + 1 for the offsets
@@ -110,22 +108,8 @@ const dsc_column_type dsc_columns[DSC_COLUMNS] = {
     [COL_STEP_VERIFY_S] = {"step.verify_s", DSC_F32, VALUES_AMOUNT, FIELD_STEP_VERIFY_S, BY_STEP,
                            AT(steps.verify_s)},
     // accept lengths, one column per drafter
-    ACCEPT(0),
-    ACCEPT(1),
-    ACCEPT(2),
-    ACCEPT(3),
-    ACCEPT(4),
-    ACCEPT(5),
-    ACCEPT(6),
-    ACCEPT(7),
-    ACCEPT(8),
-    ACCEPT(9),
-    ACCEPT(10),
-    ACCEPT(11),
-    ACCEPT(12),
-    ACCEPT(13),
-    ACCEPT(14),
-    ACCEPT(15),
+    [COL_ACCEPT...
+        COL_ACCEPT_LAST] = {"accept.", DSC_U16, VALUES_LENGTH, FIELD_ACCEPT, BY_OUTPUT, AT(accept)},
 };
 
 bool dsc_column_recorded(const dsc_trace_info *info, int column)

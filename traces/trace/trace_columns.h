@@ -199,18 +199,24 @@ static inline bool dsc_column_dense(int column)
     return dsc_columns[column].shape == SHAPE_VOCABULARY;
 }
 
-// The pointer to the column in *request, which is a dsc_request or dsc_request_input. `at` is
-// dsc_column_type.view or .input.
-static inline const void *dsc_column_get(const void *request, size_t at)
+// The address of the pointer to the column in *request, which is a dsc_request or
+// dsc_request_input. `at` is dsc_column_type.view or .input; drafters have a pointer each.
+static inline char *dsc_column_place(const void *request, int column, size_t at)
+{
+    size_t drafter = column > COL_ACCEPT ? (size_t)(column - COL_ACCEPT) : 0;
+    return (char *)(uintptr_t)request + at + drafter * sizeof(void *);
+}
+
+static inline const void *dsc_column_get(const void *request, int column, size_t at)
 {
     const void *data;
-    memcpy(&data, (const char *)request + at, sizeof data);
+    memcpy(&data, dsc_column_place(request, column, at), sizeof data);
     return data;
 }
 
-static inline void dsc_column_set(void *request, size_t at, const void *data)
+static inline void dsc_column_set(void *request, int column, size_t at, const void *data)
 {
-    memcpy((char *)request + at, &data, sizeof data);
+    memcpy(dsc_column_place(request, column, at), &data, sizeof data);
 }
 
 #endif

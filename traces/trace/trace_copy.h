@@ -5,13 +5,10 @@
 
 #include "traces/trace/trace.h"
 
-// Arrays of views of the references, which a reader gives as offsets. {0} is empty; one copy can be
-// used for many requests in turn.
+// Memory of the views of the references, which a reader gives as offsets. {0} is empty; one copy
+// can be used for many requests in turn.
 typedef struct dsc_request_copy {
-    dsc_token_view *reference;
-    dsc_text_view *reference_text;
-    dsc_reference_kind *kind;
-    size_t reference_capacity, text_capacity, kind_capacity;
+    dsc_arena arena; // reset by each use; further memory of a request may come from it
 } dsc_request_copy;
 
 // Sets *out to views of all of q. *out is valid as long as q is, until the copy is used again. The

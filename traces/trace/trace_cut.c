@@ -18,9 +18,7 @@ typedef struct cutter {
     uint8_t *keeps; // [requests]
     int64_t kept;
     dsc_trace_writer *writer;
-    dsc_request_copy copy;
-    uint16_t *accept, *rank, *accepted; // cut columns of one request
-    size_t accept_capacity, rank_capacity, accepted_capacity;
+    dsc_request_copy copy; // also has the cut columns of one request
     int64_t done;
 } cutter;
 
@@ -74,53 +72,54 @@ static int draw_sample(cutter *c, dsc_error *err)
 
 // --- the columns of one request ----------------------------------------------------------------
 
-static int reserve(cutter *c, const dsc_request_input *q, dsc_error *err)
-{
-    const dsc_trace_info *i = &c->trace->info;
-    size_t n = (size_t)q->output.count;
-    int rc = dsc_resize(&c->accept, &c->accept_capacity, n * (size_t)i->drafters, err);
-    if (!rc)
-        rc = dsc_resize(&c->rank, &c->rank_capacity, n * (size_t)i->rank_depth, err);
-    if (!rc)
-        rc = dsc_resize(&c->accepted, &c->accepted_capacity, (size_t)q->steps.count, err);
-    return rc;
-}
-
 // The steps wrote the output, except the first token if it is the prefill's (dsc_steps_kind).
-static void cut_steps(cutter *c, int64_t tokens, dsc_request_input *q)
+static int cut_steps(cutter *c, int64_t tokens, dsc_request_input *q, dsc_error *err)
 {
     dsc_steps *s = &q->steps;
     int64_t all = 0, left = tokens, kept = 0;
+    uint16_t *accepted;
+    int rc = dsc_arena_new(&c->copy.arena, &accepted, (size_t)s->count, err);
+    if (rc)
+        return rc;
     for (int64_t i = 0; i < s->count; i++)
         all += (int64_t)s->accepted[i] + 1;
     left -= q->output.count > all; // the prefill's token
     for (; kept < s->count && left > 0; kept++) {
         int64_t most = left - 1;
-        c->accepted[kept] = s->accepted[kept] < most ? s->accepted[kept] : (uint16_t)most;
-        left -= (int64_t)c->accepted[kept] + 1;
+        accepted[kept] = s->accepted[kept] < most ? s->accepted[kept] : (uint16_t)most;
+        left -= (int64_t)accepted[kept] + 1;
     }
-    s->accepted = c->accepted;
+    s->accepted = accepted;
     s->count = kept;
+    return DSC_OK;
 }
 
-static void cut_accept(cutter *c, int64_t tokens, dsc_request_input *q)
+static int cut_accept(cutter *c, int64_t tokens, dsc_request_input *q, dsc_error *err)
 {
-    for (int d = 0; d < c->trace->info.drafters; d++) {
-        uint16_t *length = c->accept + d * tokens;
-        for (int64_t j = 0; j < tokens; j++)
+    int rc = DSC_OK;
+    for (int d = 0; d < c->trace->info.drafters && !rc; d++) {
+        uint16_t *length;
+        rc = dsc_arena_new(&c->copy.arena, &length, (size_t)tokens, err);
+        for (int64_t j = 0; j < tokens && !rc; j++)
             length[j] = q->accept[d][j] < tokens - j ? q->accept[d][j] : (uint16_t)(tokens - j);
         q->accept[d] = length;
     }
+    return rc;
 }
 
-static void cut_ranks(cutter *c, int64_t tokens, dsc_request_input *q)
+static int cut_ranks(cutter *c, int64_t tokens, dsc_request_input *q, dsc_error *err)
 {
     int64_t depth = c->trace->info.rank_depth;
-    memcpy(c->rank, q->replayed.draft_rank, (size_t)(tokens * depth) * sizeof *c->rank);
+    uint16_t *rank;
+    int rc = dsc_arena_new(&c->copy.arena, &rank, (size_t)(tokens * depth), err);
+    if (rc)
+        return rc;
+    memcpy(rank, q->replayed.draft_rank, (size_t)(tokens * depth) * sizeof *rank);
     for (int64_t j = 0; j < tokens; j++)
         for (int64_t d = tokens - j; d < depth; d++)
-            c->rank[j * depth + d] = DSC_RANK_NONE;
-    q->replayed.draft_rank = c->rank;
+            rank[j * depth + d] = DSC_RANK_NONE;
+    q->replayed.draft_rank = rank;
+    return DSC_OK;
 }
 
 static int cut_output(cutter *c, dsc_request_input *q, dsc_error *err)
@@ -129,16 +128,13 @@ static int cut_output(cutter *c, dsc_request_input *q, dsc_error *err)
     int64_t tokens = c->cut->tokens;
     if (!tokens || q->output.count <= tokens)
         return DSC_OK;
-    int rc = reserve(c, q, err);
-    if (rc)
-        return rc;
-    if (i->steps)
-        cut_steps(c, tokens, q);
-    cut_accept(c, tokens, q);
-    if (i->has_draft_rank)
-        cut_ranks(c, tokens, q);
+    int rc = i->steps ? cut_steps(c, tokens, q, err) : DSC_OK;
+    if (!rc)
+        rc = cut_accept(c, tokens, q, err);
+    if (!rc && i->has_draft_rank)
+        rc = cut_ranks(c, tokens, q, err);
     q->output.count = tokens; // the writer takes this many elements of all other columns
-    return DSC_OK;
+    return rc;
 }
 
 // --- the trace ---------------------------------------------------------------------------------
@@ -251,8 +247,5 @@ int dsc_trace_cut(const char *path, const char *out, const dsc_cut *cut, const d
     dsc_request_copy_fini(&c.copy);
     free(provenance);
     free(c.keeps);
-    free(c.accept);
-    free(c.rank);
-    free(c.accepted);
     return rc;
 }

@@ -17,6 +17,7 @@ typedef struct joiner {
     const dsc_join_options *o;
     dsc_trace **trace;   // [count] sources; for an append the first one is the trace that grows
     size_t count, first; // sources before `first` are not copied
+    size_t source;       // being copied
     dsc_trace_info info; // description of the output; its strings are not owned
     dsc_trace_writer *writer;
     dsc_request_copy copy;
@@ -149,10 +150,10 @@ static void fit(const joiner *j, const dsc_trace_info *from, dsc_request_input *
             q->rows[side] = (dsc_rows){0};
 }
 
-static int rename_request(joiner *j, size_t source, dsc_request_input *q, dsc_error *err)
+static int rename_request(joiner *j, dsc_request_input *q, dsc_error *err)
 {
     j->id.length = 0;
-    int rc = dsc_buffer_printf(&j->id, err, "%zu/", source + 1);
+    int rc = dsc_buffer_printf(&j->id, err, "%zu/", j->source + 1);
     if (!rc)
         rc = dsc_buffer_append(&j->id, q->id.bytes, (size_t)q->id.length, err);
     q->id = (dsc_text_view){j->id.data, (int64_t)j->id.length};
@@ -168,13 +169,13 @@ static const char *origin(const joiner *j, int64_t request)
     return j->trace[i]->path;
 }
 
-static int check_id(const joiner *j, size_t source, dsc_text_view id, dsc_error *err)
+static int check_id(const joiner *j, dsc_text_view id, dsc_error *err)
 {
     int64_t taken = dsc_trace_writer_find(j->writer, id);
     if (taken < 0)
         return DSC_OK;
     return dsc_fail(err, DSC_EUSAGE, "%s and %s both have a request '%.*s'%s", origin(j, taken),
-                    j->trace[source]->path, (int)(id.length < 100 ? id.length : 100), id.bytes,
+                    j->trace[j->source]->path, (int)(id.length < 100 ? id.length : 100), id.bytes,
                     j->o->rename ? "" : " (--rename prefixes ids with the number of the trace)");
 }
 
@@ -186,42 +187,24 @@ static int report(joiner *j, dsc_error *err)
     return DSC_OK;
 }
 
-static int copy_shard(joiner *j, size_t source, const dsc_shard *shard, dsc_error *err)
+static int copy_request(void *joiner_, const dsc_request *q, dsc_error *err)
 {
-    int rc = DSC_OK;
-    for (int64_t i = 0; i < dsc_shard_requests(shard) && !rc; i++) {
-        dsc_request q;
-        dsc_request_input in;
-        dsc_shard_request(shard, i, &q);
-        rc = dsc_request_copy_view(&j->copy, &q, &in, err);
-        if (!rc)
-            fit(j, &j->trace[source]->info, &in);
-        if (!rc && j->o->rename)
-            rc = rename_request(j, source, &in, err);
-        if (!rc)
-            rc = check_id(j, source, in.id, err);
-        if (!rc)
-            rc = dsc_trace_writer_add(j->writer, &in, err);
-        if (rc == DSC_EINPUT)
-            dsc_error_prefix(err, rc, "%s", j->trace[source]->path);
-        j->done++;
-        if (!rc)
-            rc = report(j, err);
-    }
-    return rc;
-}
-
-static int copy_trace(joiner *j, size_t source, dsc_error *err)
-{
-    int rc = DSC_OK;
-    for (int64_t s = 0; s < dsc_trace_shards(j->trace[source]) && !rc; s++) {
-        dsc_shard *shard;
-        rc = dsc_shard_open(&shard, j->trace[source], s, err);
-        if (!rc)
-            rc = copy_shard(j, source, shard, err);
-        dsc_shard_close(shard);
-    }
-    return rc;
+    joiner *j = joiner_;
+    const dsc_trace *from = j->trace[j->source];
+    dsc_request_input in;
+    int rc = dsc_request_copy_view(&j->copy, q, &in, err);
+    if (!rc)
+        fit(j, &from->info, &in);
+    if (!rc && j->o->rename)
+        rc = rename_request(j, &in, err);
+    if (!rc)
+        rc = check_id(j, in.id, err);
+    if (!rc)
+        rc = dsc_trace_writer_add(j->writer, &in, err);
+    if (rc == DSC_EINPUT)
+        dsc_error_prefix(err, rc, "%s", from->path);
+    j->done++;
+    return rc ? rc : report(j, err);
 }
 
 // --- provenance --------------------------------------------------------------------------------
@@ -291,8 +274,8 @@ static int open_sources(joiner *j, const char *path, const char *const *paths, d
 static int finish(joiner *j, int rc, dsc_error *err)
 {
     char *provenance = NULL;
-    for (size_t i = j->first; i < j->count && !rc; i++)
-        rc = copy_trace(j, i, err);
+    for (j->source = j->first; j->source < j->count && !rc; j->source++)
+        rc = dsc_trace_each(j->trace[j->source], copy_request, j, err);
     if (!rc)
         rc = dsc_join_provenance(&provenance, j->trace + j->first, j->count - j->first, j->o, err);
     if (!rc) {

@@ -129,17 +129,12 @@ int dsc_manifest_make(json_t **out, const dsc_trace_info *info, const dsc_shard_
                       size_t shards, dsc_error *err)
 {
     bool failed = false;
-    json_t *root = json_object(), *tokenizer = json_object(), *source = json_object();
+    json_t *root =
+        json_pack("{s:i, s:{s:s, s:i, s:s, s:i}, s:{s:s, s:s}}", "schema", DSC_TRACE_SCHEMA,
+                  "tokenizer", "name", info->tokenizer_name, "vocab_size", (int)info->vocab_size,
+                  "sha256", info->tokenizer_sha256, "eos", (int)info->eos_token, "source", "format",
+                  info->format, "semantics", info->semantics);
     *out = NULL;
-    set(tokenizer, "name", json_string(info->tokenizer_name), &failed);
-    set(tokenizer, "vocab_size", json_integer(info->vocab_size), &failed);
-    set(tokenizer, "sha256", json_string(info->tokenizer_sha256), &failed);
-    set(tokenizer, "eos", json_integer(info->eos_token), &failed);
-    set(source, "format", json_string(info->format), &failed);
-    set(source, "semantics", json_string(info->semantics), &failed);
-    set(root, "schema", json_integer(DSC_TRACE_SCHEMA), &failed);
-    set(root, "tokenizer", tokenizer, &failed);
-    set(root, "source", source, &failed);
     set(root, "recorded", recorded(info, &failed), &failed);
     json_t *o = parameters(info, &failed);
     if (json_object_size(o))

@@ -282,7 +282,7 @@ static void view_columns(const dsc_shard *s, int64_t i, dsc_request *q)
             continue;
         int64_t first = ((const int64_t *)s->column[type->counted_by])[i];
         size_t size = dsc_dtype_bytes(type->dtype) * (size_t)dsc_column_width(&s->trace->info, c);
-        dsc_column_set(q, type->view, (const char *)s->column[c] + (size_t)first * size);
+        dsc_column_set(q, c, type->view, (const char *)s->column[c] + (size_t)first * size);
     }
 }
 
@@ -310,4 +310,21 @@ void dsc_shard_request(const dsc_shard *s, int64_t i, dsc_request *out)
         .steps.count = step ? step[i + 1] - step[i] : 0,
     };
     view_columns(s, i, out);
+}
+
+int dsc_trace_each(const dsc_trace *t, int (*visit)(void *, const dsc_request *, dsc_error *),
+                   void *context, dsc_error *err)
+{
+    int rc = DSC_OK;
+    for (int64_t s = 0; s < dsc_trace_shards(t) && !rc; s++) {
+        dsc_shard *shard;
+        dsc_request q;
+        rc = dsc_shard_open(&shard, t, s, err);
+        for (int64_t i = 0; !rc && i < dsc_shard_requests(shard); i++) {
+            dsc_shard_request(shard, i, &q);
+            rc = visit(context, &q, err);
+        }
+        dsc_shard_close(shard);
+    }
+    return rc;
 }

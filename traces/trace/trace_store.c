@@ -32,7 +32,7 @@ static int write_columns(const dsc_trace_store *s, const char *path, dsc_error *
             tensor[count] = tensor_of(s, c, name[count]);
             count++;
         }
-    return dsc_safetensors_write(path, tensor, count, NULL, err);
+    return dsc_safetensors_write(path, tensor, count, err);
 }
 
 static int write_shard(dsc_trace_store *s, dsc_error *err)

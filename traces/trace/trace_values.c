@@ -249,49 +249,31 @@ static double number_at(dsc_dtype dtype, const void *data, int64_t i)
     }
 }
 
-// Writes the reason why x is refused.
-static void explain(const dsc_trace_info *info, int column, double x, char *out, size_t size)
-{
-    int32_t vocab = info->vocab_size;
-    switch (dsc_columns[column].values) {
-    case VALUES_ANY: *out = '\0'; break;
-    case VALUES_OFFSET:
-        snprintf(out, size, "offset %.0f; offsets must begin at 0 and never decrease", x);
-        break;
-    case VALUES_TOKEN:
-        snprintf(out, size, "token id %.0f is outside the vocabulary of %" PRId32, x, vocab);
-        break;
-    case VALUES_KIND: snprintf(out, size, "unknown kind %.0f (0: document, 1: turn)", x); break;
-    case VALUES_LOGP: snprintf(out, size, "%g is not a log-probability (finite, <= 0)", x); break;
-    case VALUES_LOG_MASS:
-        snprintf(out, size, "%g is not the logarithm of a probability (<= 0)", x);
-        break;
-    case VALUES_AMOUNT: snprintf(out, size, "%g is not finite and >= 0", x); break;
-    case VALUES_RANK:
-        snprintf(out, size, "rank %.0f is outside the vocabulary of %" PRId32, x, vocab);
-        break;
-    case VALUES_LENGTH:
-        snprintf(out, size, "length %.0f is above the drafter's cap of %" PRId32, x,
-                 info->drafter[column - COL_ACCEPT].cap);
-        break;
-    case VALUES_KSEQ:
-        snprintf(out, size, "%g is not in range (rho in [1, k], beta in [0, 1])", x);
-        break;
-    case VALUES_SPECINFER:
-        snprintf(out, size, "%g; c_1 must be 0, and c_i at least c_{i-1} and at most i - 1", x);
-        break;
-    case VALUES_OTM:
-        snprintf(out, size,
-                 "%g is not in [0, 1], or the distribution that begins here does not sum to 1", x);
-        break;
-    }
-}
+// The reason why a number is refused: formats of that number (a double) and of the vocabulary size
+// or the drafter's cap.
+static const char *const reasons[] = {
+    [VALUES_ANY] = "",
+    [VALUES_OFFSET] = "offset %.0f; offsets must begin at 0 and never decrease",
+    [VALUES_TOKEN] = "token id %.0f is outside the vocabulary of %d",
+    [VALUES_KIND] = "unknown kind %.0f (0: document, 1: turn)",
+    [VALUES_LOGP] = "%g is not a log-probability (finite, <= 0)",
+    [VALUES_LOG_MASS] = "%g is not the logarithm of a probability (<= 0)",
+    [VALUES_AMOUNT] = "%g is not finite and >= 0",
+    [VALUES_RANK] = "rank %.0f is outside the vocabulary of %d",
+    [VALUES_LENGTH] = "length %.0f is above the drafter's cap of %d",
+    [VALUES_KSEQ] = "%g is not in range (rho in [1, k], beta in [0, 1])",
+    [VALUES_SPECINFER] = "%g; c_1 must be 0, and c_i at least c_{i-1} and at most i - 1",
+    [VALUES_OTM] = "%g is not in [0, 1], or the distribution that begins here does not sum to 1",
+};
 
 int dsc_fail_value(const dsc_trace_info *info, int column, dsc_dtype dtype, const void *data,
                    int64_t i, const char *where, dsc_error *err)
 {
     char name[DSC_COLUMN_NAME_BYTES], why[120];
-    explain(info, column, number_at(dtype, data, i), why, sizeof why);
+    dsc_values values = dsc_columns[column].values;
+    int largest =
+        values == VALUES_LENGTH ? info->drafter[column - COL_ACCEPT].cap : info->vocab_size;
+    snprintf(why, sizeof why, reasons[values], number_at(dtype, data, i), largest);
     return dsc_fail(err, DSC_EINPUT, "%s'%s'[%" PRId64 "]: %s", where,
                     dsc_column_name(info, column, name), i, why);
 }

@@ -3,7 +3,6 @@
 // written in the background (trace_store.h). Until the commit everything is in NAME.dst.tmp, which
 // is a trace of the finished shards; then the folder is renamed. An append adds its shards to the
 // trace itself; readers ignore them until the new manifest replaces the old one.
-#include "base/outfile.h"
 #include "traces/trace/trace_agree.h"
 #include "traces/trace/trace_check.h"
 #include "traces/trace/trace_folder.h"
@@ -11,13 +10,10 @@
 #include "traces/trace/trace_store.h"
 #include "traces/trace/trace_write.h"
 
-#include <errno.h>
 #include <inttypes.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/stat.h>
-#include <unistd.h>
 
 enum {
     DEFAULT_SHARD_TOKENS = 1000 * 1000,
@@ -26,11 +22,8 @@ enum {
 };
 
 struct dsc_trace_writer {
-    char *path, *temporary, *old; // NAME.dst, NAME.dst.tmp, NAME.dst.old
-    int lock;                     // descriptor of the folder that is written to, or -1
-    bool force;
-    bool append;                            // to the trace `path`, without a temporary folder
-    bool keep;                              // an abort keeps the temporary folder
+    dsc_outfolder folder;
+    bool append;                            // to a trace, without a temporary folder
     int64_t shard_tokens, shard_row_tokens; // the latter in units of ROW_BYTES
     dsc_trace_info info;                    // owns its strings; counts all requests so far
     bool recorded[DSC_COLUMNS];             // dsc_column_recorded(&info, column)
@@ -38,6 +31,7 @@ struct dsc_trace_writer {
     dsc_shard_columns columns[2], *now; // one is being filled, the other may be being written
     dsc_id_set ids;
     dsc_token_marks marks;
+    dsc_error adding; // the current request does not fit in memory
     dsc_error failed; // final: a shard could not be written
 };
 
@@ -103,41 +97,6 @@ static int describe(dsc_trace_writer *w, const dsc_trace_info *info, dsc_error *
     return rc;
 }
 
-// Makes NAME.dst without trailing slashes, NAME.dst.tmp and NAME.dst.old.
-static int make_names(dsc_trace_writer *w, const char *path, dsc_error *err)
-{
-    size_t n = strlen(path);
-    while (n > 0 && path[n - 1] == '/')
-        n--;
-    int rc = dsc_strndup(&w->path, path, n, err);
-    if (rc)
-        return rc;
-    const char *slash = strrchr(w->path, '/'), *base = slash ? slash + 1 : w->path;
-    if (!*base || !strcmp(base, ".") || !strcmp(base, ".."))
-        return dsc_fail(err, DSC_EUSAGE, "'%s' cannot be the name of a trace; use NAME.dst", path);
-    dsc_buffer temporary = {0}, old = {0};
-    rc = dsc_buffer_printf(&temporary, err, "%s.tmp", w->path);
-    if (!rc)
-        rc = dsc_buffer_printf(&old, err, "%s.old", w->path);
-    w->temporary = temporary.data;
-    w->old = old.data;
-    return rc;
-}
-
-// Checks that the final name is free or may be replaced, before any work and again at the end.
-static int check_target(const dsc_trace_writer *w, bool *exists, dsc_error *err)
-{
-    struct stat st;
-    bool old;
-    *exists = lstat(w->path, &st) == 0;
-    if (!*exists)
-        return DSC_OK;
-    if (!w->force)
-        return dsc_fail(err, DSC_EUSAGE, "%s exists already (--force replaces it)", w->path);
-    int rc = dsc_trace_folder_check(w->path, true, exists, err);
-    return rc ? rc : dsc_trace_folder_check(w->old, false, &old, err);
-}
-
 // Every offset column begins with a 0.
 static int start_shard(dsc_trace_writer *w, dsc_error *err)
 {
@@ -161,7 +120,7 @@ static int new_writer(dsc_trace_writer **out, int64_t shard_tokens, dsc_error *e
     int rc = dsc_new(&w, 1, err);
     if (rc)
         return rc;
-    w->lock = -1;
+    w->folder.lock = -1;
     w->shard_tokens = shard_tokens > 0 ? shard_tokens : DEFAULT_SHARD_TOKENS;
     w->shard_row_tokens = shard_tokens > 0 ? shard_tokens : DEFAULT_SHARD_BYTES / ROW_BYTES;
     w->store.group = shard_tokens > 0 ? 1 : DSC_STORE_GROUP;
@@ -176,22 +135,16 @@ int dsc_trace_writer_open(dsc_trace_writer **out, const char *path, const dsc_tr
                           bool force, int64_t shard_tokens, dsc_error *err)
 {
     dsc_trace_writer *w;
-    bool exists;
     *out = NULL;
     int rc = new_writer(&w, shard_tokens, err);
     if (rc)
         return rc;
-    w->force = force;
     rc = describe(w, info, err);
     if (!rc)
-        rc = make_names(w, path, err);
-    w->store.folder = w->temporary;
-    if (!rc)
-        rc = check_target(w, &exists, err);
+        rc = dsc_outfolder_open(&w->folder, &dsc_trace_folder, path, force, err);
+    w->store.folder = w->folder.temporary;
     if (!rc)
         rc = start_shard(w, err);
-    if (!rc)
-        rc = dsc_trace_folder_make(w->temporary, &w->lock, err);
     if (rc)
         dsc_trace_writer_abort(w);
     else
@@ -201,20 +154,9 @@ int dsc_trace_writer_open(dsc_trace_writer **out, const char *path, const dsc_tr
 
 // --- appending ---------------------------------------------------------------------------------
 
-static int load_ids(dsc_trace_writer *w, const dsc_trace *t, dsc_error *err)
+static int add_id(void *ids, const dsc_request *q, dsc_error *err)
 {
-    int rc = DSC_OK;
-    for (size_t s = 0; s < t->shards && !rc; s++) {
-        dsc_shard *shard;
-        rc = dsc_shard_open(&shard, t, (int64_t)s, err);
-        for (int64_t i = 0; !rc && i < dsc_shard_requests(shard); i++) {
-            dsc_request q;
-            dsc_shard_request(shard, i, &q);
-            rc = dsc_id_set_add(&w->ids, q.id, err);
-        }
-        dsc_shard_close(shard);
-    }
-    return rc;
+    return dsc_id_set_add(ids, q->id, err);
 }
 
 // Continues where the trace ends: copies its description, counts, shards and ids.
@@ -237,7 +179,7 @@ static int continue_trace(dsc_trace_writer *w, const dsc_trace *t, dsc_error *er
     w->info.references = i->references;
     w->info.max_prompt_tokens = i->max_prompt_tokens;
     w->info.max_output_tokens = i->max_output_tokens;
-    return load_ids(w, t, err);
+    return dsc_trace_each(t, add_id, &w->ids, err);
 }
 
 // Checks that *info agrees with the trace, drafters in the same order.
@@ -264,18 +206,16 @@ int dsc_trace_writer_append(dsc_trace_writer **out, const char *path, const dsc_
     if (rc)
         return rc;
     w->append = w->store.append = true;
-    rc = make_names(w, path, err);
-    w->store.folder = w->path;
+    rc = dsc_outfolder_append(&w->folder, path, err);
+    w->store.folder = w->folder.path;
     if (!rc)
-        rc = dsc_trace_folder_lock(w->path, &w->lock, err);
-    if (!rc)
-        rc = dsc_trace_open(&t, w->path, err);
+        rc = dsc_trace_open(&t, w->folder.path, err);
     if (!rc)
         rc = check_description(t, info, err);
     if (!rc)
         rc = continue_trace(w, t, err);
     if (!rc)
-        rc = dsc_trace_folder_trim(w->path, w->store.shards, err); // left by a killed append
+        rc = dsc_trace_folder_trim(w->folder.path, w->store.shards, err); // left by a killed append
     if (!rc)
         rc = start_shard(w, err);
     dsc_trace_close(t);
@@ -317,71 +257,23 @@ static size_t element_bytes(const dsc_trace_writer *w, int c)
     return dsc_dtype_bytes(dsc_shard_dtype(w->now, c));
 }
 
-// Counts the elements that the distributions of one side need.
-static void count_rows(const dsc_trace_writer *w, const dsc_request_input *q, dsc_model_side side,
-                       uint64_t need[DSC_COLUMNS])
-{
-    const dsc_rows *rows = &q->rows[side];
-    uint64_t n = (uint64_t)q->output.count, listed = 0;
-    if (w->info.rows[side] == DSC_ROWS_LISTED && n)
-        listed = (uint64_t)(rows->offset[n] - rows->offset[0]);
-    need[dsc_row_column(side, COL_DRAFT_ROW_TOKEN)] = listed;
-    need[dsc_row_column(side, COL_DRAFT_ROW_LOGP)] = listed;
-    need[dsc_row_column(side, COL_DRAFT_ROW_TAIL)] = n;
-    need[dsc_row_column(side, COL_DRAFT_ROW_DENSE)] = n * (uint64_t)w->info.vocab_size;
-}
-
 // The number of elements that a request has in a column with dsc_column_type.input.
 static int64_t elements(int c, const dsc_request_input *q)
 {
     return dsc_columns[c].counted_by == COL_STEP_OFFSET ? q->steps.count : q->output.count;
 }
 
-// Makes room for one request in every column, so that appending cannot fail halfway.
-static int reserve(dsc_trace_writer *w, const dsc_request_input *q, dsc_error *err)
-{
-    uint64_t tokens = 0, text = 0; // each view fits in memory: the sums cannot wrap
-    for (int64_t r = 0; r < q->references; r++) {
-        tokens += (uint64_t)q->reference[r].count;
-        text += w->info.has_text ? (uint64_t)q->reference_text[r].length : 0;
-    }
-    uint64_t need[DSC_COLUMNS] = {
-        [COL_REQUEST_ID] = (uint64_t)q->id.length,
-        [COL_PROMPT_TOK] = (uint64_t)q->prompt.count,
-        [COL_OUTPUT_TOK] = (uint64_t)q->output.count,
-        [COL_REFERENCE_TOK] = tokens,
-        [COL_REFERENCE_KIND] = (uint64_t)q->references,
-        [COL_PROMPT_TEXT] = (uint64_t)q->prompt_text.length,
-        [COL_OUTPUT_TEXT] = (uint64_t)q->output_text.length,
-        [COL_REFERENCE_TEXT] = text,
-        [COL_METADATA] = (uint64_t)q->metadata.length,
-    };
-    for (dsc_model_side side = 0; side < DSC_SIDES; side++)
-        count_rows(w, q, side, need);
-    int rc = DSC_OK;
-    for (int c = 0; c < DSC_COLUMNS && !rc; c++) {
-        if (!w->recorded[c])
-            continue;
-        dsc_column *col = &w->now->column[c];
-        uint64_t n = need[c];
-        if (dsc_columns[c].input)
-            n = (uint64_t)elements(c, q) * (uint64_t)dsc_column_width(&w->info, c);
-        if (dsc_columns[c].dtype == DSC_I64) // one per request, output token or reference
-            n = dsc_columns[c].counted_by < 0                    ? 1
-                : dsc_columns[c].counted_by == COL_OUTPUT_OFFSET ? (uint64_t)q->output.count
-                                                                 : (uint64_t)q->references;
-        rc = dsc_grow(&col->data, &col->capacity, col->count + n, element_bytes(w, c), err);
-    }
-    return rc;
-}
-
+// After the first failure nothing more is appended.
 static void append(dsc_trace_writer *w, int c, const void *data, int64_t count)
 {
     dsc_column *col = &w->now->column[c];
-    size_t size = element_bytes(w, c);
-    if (count)
-        memcpy((char *)col->data + col->count * size, data, (size_t)count * size);
-    col->count += (size_t)count;
+    size_t size = element_bytes(w, c), n = col->count + (size_t)count;
+    if (!w->adding.status && n > col->capacity)
+        dsc_grow(&col->data, &col->capacity, n, size, &w->adding);
+    if (w->adding.status || !count)
+        return;
+    memcpy((char *)col->data + col->count * size, data, (size_t)count * size);
+    col->count = n;
 }
 
 // Appends a piece and its end to the column's offsets.
@@ -427,7 +319,7 @@ static void append_request(dsc_trace_writer *w, const dsc_request_input *q)
     }
     for (int c = 0; c < DSC_COLUMNS; c++)
         if (dsc_columns[c].input && w->recorded[c])
-            append(w, c, dsc_column_get(q, dsc_columns[c].input),
+            append(w, c, dsc_column_get(q, c, dsc_columns[c].input),
                    elements(c, q) * dsc_column_width(&w->info, c));
     if (w->info.steps)
         append_piece(w, COL_STEP_ACCEPTED, NULL, 0); // ends the request's steps
@@ -473,10 +365,10 @@ static bool is_full(const dsc_trace_writer *w)
 static void keep_finished(dsc_trace_writer *w)
 {
     const dsc_error cause = w->failed;
-    w->keep = w->store.saved > 0;
-    if (w->keep)
+    w->folder.keep = w->store.saved > 0;
+    if (w->folder.keep)
         dsc_fail(&w->failed, cause.status, "%.700s (the first %" PRId64 " requests are kept in %s)",
-                 cause.message, w->store.saved, w->temporary);
+                 cause.message, w->store.saved, w->folder.temporary);
 }
 
 // Hands the filled shard to the store and begins the next one in the memory of the other.
@@ -518,16 +410,22 @@ int dsc_trace_writer_add(dsc_trace_writer *w, const dsc_request_input *q, dsc_er
 {
     if (w->failed.status)
         return dsc_fail(err, w->failed.status, "%s", w->failed.message);
-    int rc = dsc_check_request(&w->info, q, &w->marks, err);
+    int rc = dsc_check_request(&w->info, q, w->info.requests, &w->marks, err);
     if (!rc)
         rc = settle_dense(w, q, err);
-    if (!rc)
-        rc = reserve(w, q, err);
-    if (!rc)
-        rc = dsc_id_set_add(&w->ids, q->id, err);
     if (rc)
         return rc;
+    size_t before[DSC_COLUMNS];
+    for (int c = 0; c < DSC_COLUMNS; c++)
+        before[c] = w->now->column[c].count;
+    w->adding.status = DSC_OK;
     append_request(w, q);
+    rc = w->adding.status ? dsc_fail(err, w->adding.status, "%s", w->adding.message)
+                          : dsc_id_set_add(&w->ids, q->id, err);
+    for (int c = 0; c < DSC_COLUMNS && rc; c++)
+        w->now->column[c].count = before[c];
+    if (rc)
+        return rc;
     count_request(w, q);
     return is_full(w) ? cut_shard(w, err) : DSC_OK;
 }
@@ -563,55 +461,6 @@ static int write_rest(dsc_trace_writer *w, const char *provenance, dsc_error *er
     return rc ? rc : dsc_trace_store_manifest(&w->store, &w->info, err);
 }
 
-// Renames the temporary folder to the final name. An existing trace is moved aside first, and back
-// on failure.
-static int take_name(dsc_trace_writer *w, bool exists, dsc_error *err)
-{
-    int rc = DSC_OK;
-    if (exists)
-        rc = dsc_trace_folder_remove(w->old, err); // left by a killed run
-    if (!rc && exists && rename(w->path, w->old))
-        rc = dsc_fail_errno(err, DSC_EIO, errno, "cannot rename %s", w->path);
-    if (rc || !rename(w->temporary, w->path))
-        return rc;
-    rc = dsc_fail_errno(err, DSC_EIO, errno, "cannot rename %s to %s", w->temporary, w->path);
-    if (exists)
-        rename(w->old, w->path);
-    return rc;
-}
-
-// Gives the temporary folder its final name. An existing trace is locked first, so that no other
-// run appends to it while it is replaced.
-static int publish(dsc_trace_writer *w, dsc_error *err)
-{
-    bool exists;
-    int held = -1, rc = check_target(w, &exists, err);
-    if (rc)
-        return rc;
-    if (exists)
-        rc = dsc_trace_folder_lock(w->path, &held, err);
-    if (!rc)
-        rc = take_name(w, exists, err);
-    if (rc) {
-        w->keep = true;
-        if (held >= 0)
-            close(held);
-        return dsc_error_prefix(err, rc, "the trace is complete and kept in %s", w->temporary);
-    }
-    free(w->temporary); // an abort has nothing to remove
-    w->temporary = NULL;
-    rc = dsc_sync_folder(w->path, err);
-    if (!rc && exists) {
-        rc = dsc_trace_folder_remove(w->old, err);
-        if (rc)
-            dsc_error_prefix(err, rc, "%s is complete, but the trace it replaced was not removed",
-                             w->path);
-    }
-    if (held >= 0)
-        close(held);
-    return rc;
-}
-
 int dsc_trace_writer_commit(dsc_trace_writer *w, const char *provenance, dsc_error *err)
 {
     int rc = DSC_OK;
@@ -620,7 +469,7 @@ int dsc_trace_writer_commit(dsc_trace_writer *w, const char *provenance, dsc_err
     if (w->failed.status)
         rc = dsc_fail(err, w->failed.status, "%s", w->failed.message);
     if (!rc && !w->append)
-        rc = publish(w, err);
+        rc = dsc_outfolder_commit(&w->folder, err);
     dsc_trace_writer_abort(w);
     return rc;
 }
@@ -629,8 +478,8 @@ int dsc_trace_writer_commit(dsc_trace_writer *w, const char *provenance, dsc_err
 static void trim_by_manifest(const dsc_trace_writer *w)
 {
     dsc_trace *t;
-    if (!dsc_trace_open(&t, w->path, NULL))
-        dsc_trace_folder_trim(w->path, t->shards, NULL);
+    if (!dsc_trace_open(&t, w->folder.path, NULL))
+        dsc_trace_folder_trim(w->folder.path, t->shards, NULL);
     dsc_trace_close(t);
 }
 
@@ -639,13 +488,9 @@ void dsc_trace_writer_abort(dsc_trace_writer *w)
     if (!w)
         return;
     dsc_trace_store_fini(&w->store);
-    if (w->lock >= 0) { // this writer holds the folder's lock
-        if (w->append)
-            trim_by_manifest(w);
-        else if (w->temporary && !w->keep)
-            dsc_trace_folder_remove(w->temporary, NULL);
-        close(w->lock);
-    }
+    if (w->append && w->folder.lock >= 0) // this writer holds the folder's lock
+        trim_by_manifest(w);
+    dsc_outfolder_abort(&w->folder);
     for (int c = 0; c < DSC_COLUMNS; c++) {
         free(w->columns[0].column[c].data);
         free(w->columns[1].column[c].data);
@@ -653,8 +498,5 @@ void dsc_trace_writer_abort(dsc_trace_writer *w)
     dsc_id_set_fini(&w->ids);
     free(w->marks.word);
     dsc_trace_info_fini(&w->info);
-    free(w->path);
-    free(w->temporary);
-    free(w->old);
     free(w);
 }
