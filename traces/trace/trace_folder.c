@@ -131,26 +131,8 @@ static int lock(int fd, const char *path, dsc_error *err)
     return DSC_OK;
 }
 
-int dsc_trace_folder_trim(const char *path, size_t shards, dsc_error *err)
-{
-    struct dirent *entry;
-    int rc = DSC_OK;
-    DIR *folder = opendir(path);
-    if (!folder)
-        return dsc_fail_errno(err, DSC_EIO, errno, "cannot read %s", path);
-    while (!rc && (errno = 0, entry = readdir(folder))) {
-        const char *name = entry->d_name;
-        bool beyond = !strncmp(name, "shard-", 6) && strtoull(name + 6, NULL, 10) >= shards;
-        if (ours(name) && (beyond || final_length(name)) && unlinkat(dirfd(folder), name, 0))
-            rc = dsc_fail_errno(err, DSC_EIO, errno, "cannot remove %s/%.255s", path, name);
-    }
-    if (!rc && errno)
-        rc = dsc_fail_errno(err, DSC_EIO, errno, "cannot read %s", path);
-    closedir(folder);
-    return rc;
-}
-
-int dsc_trace_folder_lock(const char *path, int *fd, dsc_error *err)
+// Locks an existing folder for one writer; closing *fd releases the lock.
+static int lock_folder(const char *path, int *fd, dsc_error *err)
 {
     struct stat locked, named;
     *fd = open(path, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
