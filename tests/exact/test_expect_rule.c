@@ -159,7 +159,7 @@ static void judge_otm(const double *draft, const double *target, const int *x, i
     dsc_otm_sampler_dist(s, draft_x, target_x, p);
     memcpy(v->accept, p, (size_t)k * sizeof *p);
     dsc_otm_sampler_residual(s, &rule);
-    double sum = dsc_residual_fill(&rule, draft, 1, target, 1, VOCAB, v->residual);
+    double sum = dsc_residual_fill(&rule, draft, target, VOCAB, v->residual);
     for (int t = 0; t < VOCAB; t++)
         v->residual[t] *= sum > 0 ? p[k] / sum : 0;
 }

@@ -69,7 +69,7 @@ static enumerated enumerate(const double *draft, const double *target, int vocab
     double row[MOST];
     dsc_residual rule;
     dsc_otm_sampler_residual(sampler, &rule);
-    double sum = dsc_residual_fill(&rule, draft, 1, target, 1, (size_t)vocab, row);
+    double sum = dsc_residual_fill(&rule, draft, target, (size_t)vocab, row);
     assert_close(sum, 1 - dsc_otm_sampler_accept(sampler), 1e-15);
     for (int y = 0; y < vocab; y++) {
         assert_true(row[y] >= 0);

@@ -290,7 +290,7 @@ static void residuals(check *c, overlap *m, int pair, const dsc_residual *r, dou
         draft[x] = m->found[0][x].draft;
         target[x] = m->found[0][x].target;
     }
-    dsc_residual_fill(r, draft, 1, target, 1, vocab, residual);
+    dsc_residual_fill(r, draft, target, vocab, residual);
     for (size_t i = 0; i < r->own; i++)
         residual[r->token[i]] = r->residual ? r->residual[i] : 0;
     free(query);

@@ -143,15 +143,15 @@ enum { CHUNK = 128 };
 
 // A residual with two lines, for n <= CHUNK tokens; returns the sum.
 DSC_FOR_EVERY_PROCESSOR
-static double fill_two(const dsc_residual *r, const double *draft, double draft_by,
-                       const double *target, double target_by, size_t n, double *out)
+static double fill_two(const dsc_residual *r, const double *draft, const double *target, size_t n,
+                       double *out)
 {
     const double from = r->from[1], keep[2] = {r->keep[0], r->keep[1]};
     const double take[2] = {r->take[0], r->take[1]};
     double sum = 0;
 #pragma omp simd reduction(+ : sum)
     for (size_t x = 0; x < n; x++) {
-        const double d = draft[x] * draft_by, t = target[x] * target_by;
+        const double d = draft[x], t = target[x];
         const double low = keep[0] * t - take[0] * d, high = keep[1] * t - take[1] * d;
         const double left = from * d <= t ? high : low;
         out[x] = left * (left > 0 ? 1. : 0.);
@@ -162,39 +162,33 @@ static double fill_two(const dsc_residual *r, const double *draft, double draft_
 
 // Fills the residual of a curve with any number of lines, and returns its sum.
 DSC_FOR_EVERY_PROCESSOR
-static double fill_lines(const dsc_residual *r, const double *draft, double draft_by,
-                         const double *target, double target_by, size_t n, double *out)
+static double fill_lines(const dsc_residual *r, const double *draft, const double *target, size_t n,
+                         double *out)
 {
-    double d[CHUNK], t[CHUNK], sum = 0;
     int64_t line[CHUNK] = {0};
-#pragma omp simd
-    for (size_t x = 0; x < n; x++) {
-        d[x] = draft[x] * draft_by;
-        t[x] = target[x] * target_by;
-    }
+    double sum = 0;
     for (size_t j = 1; j < r->lines; j++) {
         const double from = r->from[j];
 #pragma omp simd
         for (size_t x = 0; x < n; x++)
-            line[x] += from * d[x] <= t[x] ? 1 : 0;
+            line[x] += from * draft[x] <= target[x] ? 1 : 0;
     }
 #pragma omp simd reduction(+ : sum)
     for (size_t x = 0; x < n; x++) {
-        const double left = r->keep[line[x]] * t[x] - r->take[line[x]] * d[x];
+        const double left = r->keep[line[x]] * target[x] - r->take[line[x]] * draft[x];
         out[x] = left * (left > 0 ? 1. : 0.);
         sum += out[x];
     }
     return sum;
 }
 
-double dsc_residual_fill(const dsc_residual *r, const double *draft, double draft_by,
-                         const double *target, double target_by, size_t vocab, double *out)
+double dsc_residual_fill(const dsc_residual *r, const double *draft, const double *target,
+                         size_t vocab, double *out)
 {
     double sum = 0;
     for (size_t x = 0; x < vocab; x += CHUNK) {
         const size_t n = vocab - x < CHUNK ? vocab - x : CHUNK;
-        sum += (r->lines == 2 ? fill_two : fill_lines)(r, draft + x, draft_by, target + x,
-                                                       target_by, n, out + x);
+        sum += (r->lines == 2 ? fill_two : fill_lines)(r, draft + x, target + x, n, out + x);
     }
     return sum;
 }
@@ -211,7 +205,7 @@ static double residual(dsc_overlap *m, const dsc_residual *r, double u, int32_t 
 {
     const dsc_rows_overlap *rows = (const dsc_rows_overlap *)m;
     if (rows->draft)
-        dsc_residual_fill(r, rows->draft, 1, rows->target, 1, m->vocab, rows->room);
+        dsc_residual_fill(r, rows->draft, rows->target, m->vocab, rows->room);
     else
         fill_kept(r, rows->target, m->vocab, rows->room);
     for (size_t i = 0; i < r->own; i++)

@@ -85,9 +85,9 @@ double dsc_overlap_curve(dsc_overlap *m, double c);
 // The residual (target - c draft)+ of SpecInfer rejection.
 void dsc_residual_above(dsc_residual *r, double c);
 
-// Writes the residual of two rows, except for tokens with their own residual, into out[vocab] and
-// returns its sum. The factors draft_by and target_by normalize the rows.
-double dsc_residual_fill(const dsc_residual *r, const double *draft, double draft_by,
-                         const double *target, double target_by, size_t vocab, double *out);
+// Writes the residual of two distributions, except for tokens with their own residual, into
+// out[vocab] and returns its sum.
+double dsc_residual_fill(const dsc_residual *r, const double *draft, const double *target,
+                         size_t vocab, double *out);
 
 #endif
