@@ -86,6 +86,14 @@ static int keep_cell(dsc_table *t, dsc_cell *c, dsc_error *err)
     return rc;
 }
 
+int dsc_table_add_columns(dsc_table *t, const dsc_column *column, size_t count, dsc_error *err)
+{
+    int rc = DSC_OK;
+    for (size_t c = 0; c < count && !rc; c++)
+        rc = dsc_table_add_column(t, column[c].name, column[c].type, column[c].help, err);
+    return rc;
+}
+
 int dsc_table_add_row(dsc_table *t, const dsc_cell *cells, dsc_error *err)
 {
     int rc = dsc_resize(&t->cell, &t->cell_capacity, (t->rows + 1) * t->columns, err);

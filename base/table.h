@@ -13,6 +13,22 @@
 
 #include <stdio.h>
 
+// A cell with a value; its text stays the caller's.
+static inline dsc_cell dsc_cell_int(int64_t i)
+{
+    return (dsc_cell){.type = DSC_CELL_INT, .i = i};
+}
+
+static inline dsc_cell dsc_cell_real(double r)
+{
+    return (dsc_cell){.type = DSC_CELL_REAL, .r = r};
+}
+
+static inline dsc_cell dsc_cell_text(const char *s)
+{
+    return (dsc_cell){.type = DSC_CELL_TEXT, .text = s};
+}
+
 typedef struct dsc_table {
     dsc_column *column;
     size_t columns, column_capacity;
@@ -30,6 +46,7 @@ const char *dsc_table_get_comment(const dsc_table *t, const char *key); // or NU
 // All columns are added before the first row. Name and help are copied.
 int dsc_table_add_column(dsc_table *t, const char *name, dsc_cell_type type, const char *help,
                          dsc_error *err);
+int dsc_table_add_columns(dsc_table *t, const dsc_column *column, size_t count, dsc_error *err);
 // Adds one row: `cells` has t->columns values of the columns' types. Texts and lists are copied.
 int dsc_table_add_row(dsc_table *t, const dsc_cell *cells, dsc_error *err);
 

@@ -75,14 +75,6 @@ void dsc_parameter_name(const dsc_option *o, char out[DSC_PARAMETER_NAME])
             *p = '_';
 }
 
-static int add_columns(dsc_table *t, const dsc_column *column, size_t count, dsc_error *err)
-{
-    int rc = DSC_OK;
-    for (size_t c = 0; c < count && !rc; c++)
-        rc = dsc_table_add_column(t, column[c].name, column[c].type, column[c].help, err);
-    return rc;
-}
-
 static dsc_cell_type parameter_type(const dsc_option *o)
 {
     return o->kind == DSC_OPTION_INT    ? DSC_CELL_INT
@@ -130,7 +122,8 @@ int dsc_result_columns(dsc_table *t, const dsc_drafter_type *const *drafter, siz
                        int parts, dsc_error *err)
 {
     bool alone = count == 1;
-    int rc = parts & DSC_RESULT_REQUEST ? add_columns(t, request_columns, 2, err) : DSC_OK;
+    int rc =
+        parts & DSC_RESULT_REQUEST ? dsc_table_add_columns(t, request_columns, 2, err) : DSC_OK;
     if (!rc)
         rc = dsc_table_add_column(t, DSC_COL_METHOD, DSC_CELL_TEXT,
                                   alone ? drafter[0]->summary : "drafting method", err);
@@ -142,30 +135,15 @@ int dsc_result_columns(dsc_table *t, const dsc_drafter_type *const *drafter, siz
         dsc_column x = fields[f];
         if (parts & DSC_RESULT_EXPECTED && f >= EXPECTED && x.type == DSC_CELL_INT)
             x.type = DSC_CELL_REAL;
-        rc = add_columns(t, &x, 1, err);
+        rc = dsc_table_add_columns(t, &x, 1, err);
     }
     for (size_t d = 0; d < count && !rc; d++)
         rc = add_extras(t, drafter[d], alone, err);
     if (!rc && parts & DSC_RESULT_INTERVAL)
-        rc = add_columns(t, interval_columns, 2, err);
+        rc = dsc_table_add_columns(t, interval_columns, 2, err);
     if (!rc && parts & DSC_RESULT_BATCH)
-        rc = add_columns(t, batch_columns, 2, err);
+        rc = dsc_table_add_columns(t, batch_columns, 2, err);
     return rc;
-}
-
-static dsc_cell integer(int64_t i)
-{
-    return (dsc_cell){.type = DSC_CELL_INT, .i = i};
-}
-
-static dsc_cell real(double r)
-{
-    return (dsc_cell){.type = DSC_CELL_REAL, .r = r};
-}
-
-static dsc_cell text(const char *s)
-{
-    return (dsc_cell){.type = DSC_CELL_TEXT, .text = s};
 }
 
 // A row under way.
@@ -183,11 +161,11 @@ static void put_at(row *r, size_t at, dsc_cell x)
 {
     const dsc_cell_type type = r->table->column[at].type;
     if (type == DSC_CELL_REAL && x.type == DSC_CELL_INT)
-        x = real((double)x.i);
+        x = dsc_cell_real((double)x.i);
     if (type == DSC_CELL_TEXT && x.type != DSC_CELL_TEXT) {
         char *word = r->word[r->words++];
         dsc_number_text(x.type == DSC_CELL_INT ? (double)x.i : x.r, word);
-        x = text(word);
+        x = dsc_cell_text(word);
     }
     r->cell[at] = x;
 }
@@ -203,13 +181,15 @@ static void put_parameter(row *r, const dsc_config *config, size_t o)
     char name[DSC_PARAMETER_NAME];
     dsc_parameter_name(option, name);
     switch (option->kind) {
-    case DSC_OPTION_INT: put(r, name, integer(config->parameter[o])); break;
-    case DSC_OPTION_REAL: put(r, name, real(config->real[o])); break;
-    case DSC_OPTION_TEXT: put(r, name, text(config->text[o] ? config->text[o] : "")); break;
+    case DSC_OPTION_INT: put(r, name, dsc_cell_int(config->parameter[o])); break;
+    case DSC_OPTION_REAL: put(r, name, dsc_cell_real(config->real[o])); break;
+    case DSC_OPTION_TEXT:
+        put(r, name, dsc_cell_text(config->text[o] ? config->text[o] : ""));
+        break;
     default: {
         char *word = r->word[r->words++];
         dsc_option_text(option, config->parameter[o], word, DSC_PARAMETER_NAME);
-        put(r, name, text(word));
+        put(r, name, dsc_cell_text(word));
     }
     }
 }
@@ -234,20 +214,21 @@ static int put_fields(row *r, const dsc_config *config, const dsc_counts *c, dou
     const double iid = config->drafter->parallel
                            ? (double)NAN
                            : dsc_iid_block_efficiency(c, dsc_config_limit(config));
-    dsc_cell cell[FIELDS] = {integer(c->requests), integer(c->output_tokens)}, *next = cell + 2;
+    dsc_cell cell[FIELDS] = {dsc_cell_int(c->requests), dsc_cell_int(c->output_tokens)},
+             *next = cell + 2;
     dsc_metrics metrics;
     int rc = dsc_metrics_init(&metrics, &counts, &r->arena, err);
     if (rc)
         return rc;
     for (size_t i = 0; i < sizeof count / sizeof *count; i++)
-        *next++ = c->expected ? real(expected[i]) : integer(count[i]);
+        *next++ = c->expected ? dsc_cell_real(expected[i]) : dsc_cell_int(count[i]);
     dsc_metrics_cells(&metrics, next);
     next += DSC_METRICS;
-    *next++ = real(speedup);
+    *next++ = dsc_cell_real(speedup);
     *next++ = trimmed(counts.accepted);
     *next++ = trimmed(counts.lengths);
-    *next++ = real(iid);
-    *next = real(iid / metrics.block_efficiency - 1);
+    *next++ = dsc_cell_real(iid);
+    *next = dsc_cell_real(iid / metrics.block_efficiency - 1);
     const size_t at = (size_t)dsc_table_find(r->table, fields[0].name);
     for (size_t f = 0; f < FIELDS; f++)
         put_at(r, at + f, cell[f]);
@@ -262,25 +243,26 @@ int dsc_result_row_timed(dsc_table *t, const dsc_result *x, double speedup, doub
         int part; // 0: of every row
         const char *column;
         dsc_cell cell;
-    } named[] = {{DSC_RESULT_REQUEST, DSC_COL_REQUEST, integer(x->request)},
-                 {DSC_RESULT_REQUEST, DSC_COL_ID, text(x->id)},
-                 {0, DSC_COL_METHOD, text(d->name)},
-                 {0, DSC_COL_RULE, text(x->rule->name)},
-                 {DSC_RESULT_INTERVAL, DSC_COL_BLOCK_EFFICIENCY_LOW, real(x->low)},
-                 {DSC_RESULT_INTERVAL, DSC_COL_BLOCK_EFFICIENCY_HIGH, real(x->high)},
-                 {DSC_RESULT_BATCH, DSC_COL_BATCH, integer(x->batch ? x->batch : 1)},
-                 {DSC_RESULT_BATCH, DSC_COL_TOKENS_PER_S, real(tokens_per_s)}};
+    } named[] = {{DSC_RESULT_REQUEST, DSC_COL_REQUEST, dsc_cell_int(x->request)},
+                 {DSC_RESULT_REQUEST, DSC_COL_ID, dsc_cell_text(x->id)},
+                 {0, DSC_COL_METHOD, dsc_cell_text(d->name)},
+                 {0, DSC_COL_RULE, dsc_cell_text(x->rule->name)},
+                 {DSC_RESULT_INTERVAL, DSC_COL_BLOCK_EFFICIENCY_LOW, dsc_cell_real(x->low)},
+                 {DSC_RESULT_INTERVAL, DSC_COL_BLOCK_EFFICIENCY_HIGH, dsc_cell_real(x->high)},
+                 {DSC_RESULT_BATCH, DSC_COL_BATCH, dsc_cell_int(x->batch ? x->batch : 1)},
+                 {DSC_RESULT_BATCH, DSC_COL_TOKENS_PER_S, dsc_cell_real(tokens_per_s)}};
     row r = {.table = t};
     int rc = dsc_arena_new(&r.arena, &r.cell, t->columns, err);
     for (size_t c = 0; c < t->columns && !rc; c++) // where the method lacks a column
-        r.cell[c] = t->column[c].type == DSC_CELL_TEXT ? text("") : real((double)NAN);
+        r.cell[c] =
+            t->column[c].type == DSC_CELL_TEXT ? dsc_cell_text("") : dsc_cell_real((double)NAN);
     for (size_t i = 0; i < sizeof named / sizeof *named && !rc; i++)
         if (!named[i].part || parts & named[i].part)
             put(&r, named[i].column, named[i].cell);
     for (size_t o = 0; o < d->option_count && !rc; o++)
         put_parameter(&r, x->config, o);
     for (size_t e = 0; e < d->extra_count && !rc; e++)
-        put(&r, d->extra[e].name, integer(x->counts->extra[e]));
+        put(&r, d->extra[e].name, dsc_cell_int(x->counts->extra[e]));
     if (!rc)
         rc = put_fields(&r, x->config, x->counts, speedup, err);
     if (!rc)

@@ -27,28 +27,20 @@ enum { COLUMNS = sizeof columns / sizeof *columns };
 
 int dsc_timeline_columns(dsc_table *t, dsc_error *err)
 {
-    int rc = DSC_OK;
-    for (int c = 0; c < COLUMNS && !rc; c++)
-        rc = dsc_table_add_column(t, columns[c].name, columns[c].type, columns[c].help, err);
-    return rc;
-}
-
-static dsc_cell integer(int64_t i)
-{
-    return (dsc_cell){.type = DSC_CELL_INT, .i = i};
+    return dsc_table_add_columns(t, columns, COLUMNS, err);
 }
 
 static int add_row(dsc_table *t, const char *lane, double start_s, double end_s, int64_t tokens,
                    const dsc_step_record *step, dsc_error *err)
 {
-    const dsc_cell cell[COLUMNS] = {{.type = DSC_CELL_TEXT, .text = lane},
-                                    integer(step->step),
-                                    {.type = DSC_CELL_REAL, .r = start_s},
-                                    {.type = DSC_CELL_REAL, .r = end_s},
-                                    integer(tokens),
-                                    integer(step->draft_tokens),
-                                    integer(step->accepted_tokens),
-                                    integer(step->emitted_tokens)};
+    const dsc_cell cell[COLUMNS] = {dsc_cell_text(lane),
+                                    dsc_cell_int(step->step),
+                                    dsc_cell_real(start_s),
+                                    dsc_cell_real(end_s),
+                                    dsc_cell_int(tokens),
+                                    dsc_cell_int(step->draft_tokens),
+                                    dsc_cell_int(step->accepted_tokens),
+                                    dsc_cell_int(step->emitted_tokens)};
     return dsc_table_add_row(t, cell, err);
 }
 

@@ -61,10 +61,7 @@ static void list_lengths(const dsc_counts *c, int64_t length[LISTS])
 
 int dsc_shard_columns(dsc_table *t, dsc_error *err)
 {
-    int rc = DSC_OK;
-    for (size_t c = 0; c < COLUMNS && !rc; c++)
-        rc = dsc_table_add_column(t, columns[c].name, columns[c].type, columns[c].help, err);
-    return rc;
+    return dsc_table_add_columns(t, columns, COLUMNS, err);
 }
 
 // Copies n numbers; `from` may be NULL when n is 0.
@@ -101,8 +98,8 @@ int dsc_shard_row(dsc_table *t, int64_t configuration, int64_t request, const ds
     const bool trims[LISTS] = {[HISTOGRAM] = counted, [LENGTHS] = counted, [WIDTH] = counted};
     int64_t length[LISTS];
     dsc_cell row[COLUMNS] = {
-        {.type = DSC_CELL_INT, .i = configuration},
-        {.type = DSC_CELL_INT, .i = request},
+        dsc_cell_int(configuration),
+        dsc_cell_int(request),
         {.type = DSC_CELL_LIST, .list = (const int64_t *)counts, .i = DSC_COUNTS_TOTALS}};
     dsc_cell *expected = &row[3 + LISTS];
     double *reals = NULL;
