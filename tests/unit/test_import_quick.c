@@ -308,9 +308,8 @@ static void test_replace(void **state)
         for (size_t k = 0; k < length; k++)
             text[k] = alphabet[random_below(&at, 7)];
         const char *content = contents[i % 4];
-        tok_step step = {.kind = TOK_REPLACE,
-                         .pattern = {x, 1},
-                         .content = {content, strlen(content)}};
+        tok_step step = {
+            .kind = TOK_REPLACE, .pattern = {x, 1}, .content = {content, strlen(content)}};
         by_hand.length = by_regex.length = 0;
         assert_int_equal(dsc_buffer_append(&by_hand, "<", (size_t)i % 3 == 0, NULL), 0);
         assert_int_equal(dsc_buffer_append(&by_regex, "<", (size_t)i % 3 == 0, NULL), 0);
