@@ -7,13 +7,59 @@
 #include "base/table.h"
 #include "traces/trace/trace.h"
 
+// A table of options with its heading in a help text.
+typedef struct cli_help_section {
+    const char *title;
+    const dsc_option *table;
+    size_t count;
+} cli_help_section;
+
+// Names with their meanings, and the heading; without one they continue those before them.
+typedef struct cli_help_fields {
+    const char *title;
+    const dsc_column *field;
+    size_t count;
+} cli_help_fields;
+
+#define CLI_FIELDS(title, list)                                                                    \
+    {                                                                                              \
+        title, list, sizeof(list) / sizeof *(list)                                                 \
+    }
+
+// What a command is run with.
+typedef struct cli_call {
+    const struct cli_command *command;
+    char **word; // [words] the arguments that are no options
+    size_t words;
+    const dsc_option_value *value; // [command->options]
+    const dsc_option_value *more;  // [command->more.count]
+    // The values of options of these names, where the command has them: --json, -o, --force.
+    bool json, force;
+    const char *out;
+} cli_call;
+
+enum { CLI_MAX_OPTIONS = 32, CLI_MAX_FIELDS = 3 }; // of a table; of a help text
+
+// A command is one of three: it parses its arguments itself (`run`), it has commands below it
+// (`sub`), or cli_command_run prints its help, parses and checks its arguments (`execute`).
 typedef struct cli_command {
     const char *name, *summary;
     // argv[0, argc) follows the command's name. Returns DSC_OK or DSC_E* with *err filled.
     int (*run)(int argc, char **argv, dsc_error *err);
     const dsc_option *option; // its own options, or NULL
     size_t options;
-    const struct cli_command *const *sub; // commands below it, NULL-terminated, or NULL
+    const struct cli_command *const *sub; // NULL-terminated, or NULL
+    const char *usage, *about;            // of the help
+    const char *see;                      // `sub`: what the help of a command below it shows
+    int (*execute)(const cli_call *call, dsc_error *err);
+    cli_help_section more; // options of another table
+    bool more_first;       // the help begins with these
+    int least, most;       // number of arguments, most < 0: any
+    const char *what;      // what the arguments must be, for the error message
+    const char *needs_out; // error message where -o is not given; NULL: it need not be
+    void (*more_help)(void);
+    cli_help_fields fields[CLI_MAX_FIELDS]; // the help ends with these
+    const void *form;                       // for `execute`, or NULL
 } cli_command;
 
 extern const cli_command cli_trace, cli_sim, cli_sweep, cli_merge, cli_theory, cli_plot, cli_report,
@@ -24,6 +70,8 @@ extern const cli_command cli_trace, cli_sim, cli_sweep, cli_merge, cli_theory, c
 int cli_main(const char *program, const cli_command *const *commands,
              int (*dispatch)(int argc, char **argv, dsc_error *err), int argc, char **argv);
 
+// Runs a command on the arguments after its name.
+int cli_command_run(const cli_command *c, int argc, char **argv, dsc_error *err);
 // Runs the command that argv[0] names, of a NULL-terminated list. DSC_EUSAGE when `group` has none
 // of that name, with the nearest one, or when argc is 0.
 int cli_run_one(const cli_command *const *commands, const char *group, int argc, char **argv,
@@ -49,15 +97,10 @@ int cli_canonical_command(const char *command, const char *argument, const dsc_o
 bool cli_asks_help(int argc, char **argv); // --help or -h before any "--"
 
 // "Usage: draftscope USAGE", summary, a heading and lines per option table.
-typedef struct cli_help_section {
-    const char *title;
-    const dsc_option *table;
-    size_t count;
-} cli_help_section;
 void cli_print_help(const char *usage, const char *about, const cli_help_section *sections,
                     size_t count);
 
-// Names and meanings, indented, wrapped.
+// Names and meanings, indented, wrapped. `title` NULL: no heading.
 void cli_print_fields(const char *title, const dsc_column *field, size_t count);
 
 // The positional arguments must be `least` to `most` (most < 0: any number).
@@ -120,6 +163,7 @@ typedef struct cli_progress {
     bool begun;
 } cli_progress;
 
+// Begins to show the progress of a command; it can be interrupted from here on.
 void cli_progress_init(cli_progress *p, int64_t mode, const char *unit);
 // A progress callback (user: cli_progress): draws, and returns nonzero after SIGINT or SIGTERM.
 int cli_progress_step(void *user, int64_t done, int64_t total);

@@ -386,7 +386,6 @@ static int simulate(const dsc_trace *trace, const dsc_config *config, const dsc_
     if (!rc)
         rc = prepare(&c, trace, &run, models.target, value, load, parameter, err);
     cli_progress_init(&c.progress, value[PROGRESS].integer, "tokens");
-    cli_catch_signals();
     if (!rc)
         rc = dsc_run(trace, config, 1, &run, &results, err);
     cli_progress_end(&c.progress);

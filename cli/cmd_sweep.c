@@ -247,7 +247,6 @@ static int sweep(const dsc_trace *trace, const request *q, dsc_error *err)
         rc = comment(&comments, trace, q, &models, &grids, &o, err);
     cli_progress_init(&c.progress, value[PROGRESS].integer,
                       split.shards ? "request-configurations" : "token-configurations");
-    cli_catch_signals();
     if (!rc && split.shards)
         rc = dsc_sweep_shard(trace, &grids, &comments, &split, value[OUT].text, &o, err);
     else if (!rc)

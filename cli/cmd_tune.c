@@ -225,7 +225,6 @@ static int run_methods(dsc_tune *found, const request *r, const dsc_trace *trace
     if (rc)
         return rc;
     cli_progress_init(&progress, r->value[PROGRESS].integer, "token-configurations");
-    cli_catch_signals();
     for (size_t m = 0; m < r->methods && !rc; m++)
         rc = run_method(found, r, &r->space[m], trace, &models, &progress, t, err);
     cli_progress_end(&progress);

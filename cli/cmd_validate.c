@@ -34,14 +34,6 @@ static const dsc_option options[OPTIONS] = {
     CLI_OPTION_FORCE,
 };
 // clang-format on
-static const char usage[] =
-    "validate [ROW...] --published | --trace NAME.dst --live FILE.jsonl [OPTIONS]";
-static const char about[] =
-    "Compares published figures, or measurements of live runs, with the predictions of theory or "
-    "simulation: prints both, the error, and whether it is within the stated tolerance. No "
-    "parameter is fitted to a figure that is judged. The exit code is 1 when a figure is out of "
-    "tolerance.";
-
 // --- one row ----------------------------------------------------------------------------------
 
 // The given path, else the installed one, else, in a source tree, the local one.
@@ -97,7 +89,7 @@ static int validate_all(dsc_table *t, const bool *chosen, const dsc_option_value
     if (!rc)
         rc = dsc_table_comment(t, "corpus", places.corpus, err);
     if (!rc)
-        rc = cli_result_columns(t, validate_columns, validate_column_count, err);
+        rc = cli_result_columns(t, validate_columns, VALIDATE_COLUMNS, err);
     for (size_t r = 0; r < ROWS && !rc; r++)
         if (chosen[r])
             rc = validate(t, rows[r], places, err);
@@ -106,18 +98,12 @@ static int validate_all(dsc_table *t, const bool *chosen, const dsc_option_value
 
 // --- the command ------------------------------------------------------------------------------
 
-static void print_help(void)
+static void print_rows(void)
 {
-    const cli_help_section help[] = {
-        {"Options", options, OPTIONS},
-        {"Against live runs", validate_live_options, VALIDATE_LIVE_OPTIONS}};
     dsc_column row[ROWS];
     for (size_t r = 0; r < ROWS; r++)
         row[r] = (dsc_column){.name = rows[r]->name, .help = rows[r]->summary};
-    cli_print_help(usage, about, help, 2);
     cli_print_fields("Rows", row, ROWS);
-    cli_print_fields("Columns", validate_columns, validate_column_count);
-    cli_print_fields("Columns with --live", validate_live_columns, validate_live_column_count);
 }
 
 // Finds the rows that the words name; all rows if there are none.
@@ -165,44 +151,34 @@ static int sum_up(const dsc_table *t, dsc_error *err)
 }
 
 // Checks that exactly one of the two comparisons is requested.
-static int check_way(const dsc_option_value *value, const dsc_option_value *live, size_t words,
-                     dsc_error *err)
+static int check_way(const cli_call *call, dsc_error *err)
 {
-    const bool asked = validate_live_asked(live);
-    if (value[PUBLISHED].given == asked)
+    const bool asked = call->more[VALIDATE_TRACE].given || call->more[VALIDATE_LIVE].given;
+    if (call->value[PUBLISHED].given == asked)
         return dsc_fail(err, DSC_EUSAGE,
                         "give either --published, or --trace and --live%s (see: draftscope "
                         "validate --help)",
                         asked ? ", not both" : "");
-    return asked ? cli_check_positionals(words, 0, 0, "no argument with --live", err) : DSC_OK;
+    return asked ? cli_check_positionals(call->words, 0, 0, "no argument with --live", err)
+                 : DSC_OK;
 }
 
-static int run(int argc, char **argv, dsc_error *err)
+static int execute(const cli_call *call, dsc_error *err)
 {
-    dsc_option_value value[OPTIONS], live[VALIDATE_LIVE_OPTIONS];
-    dsc_option_set sets[] = {
-        {.table = options, .count = OPTIONS, .value = value},
-        {.table = validate_live_options, .count = VALIDATE_LIVE_OPTIONS, .value = live}};
+    const bool published = call->value[PUBLISHED].given;
     validate_summary summary;
     dsc_table t = {0};
-    size_t words;
     bool chosen[ROWS];
-    if (cli_asks_help(argc, argv)) {
-        print_help();
-        return DSC_OK;
-    }
-    int rc = cli_parse(sets, 2, argc, argv, &words, err);
+    int rc = check_way(call, err);
+    if (!rc && published)
+        rc = choose(call->word, call->words, chosen, err);
     if (!rc)
-        rc = check_way(value, live, words, err);
-    if (!rc && value[PUBLISHED].given)
-        rc = choose(argv, words, chosen, err);
+        rc = published ? validate_all(&t, chosen, call->value, err)
+                       : validate_live(&t, call->more, &summary, err);
     if (!rc)
-        rc = value[PUBLISHED].given ? validate_all(&t, chosen, value, err)
-                                    : validate_live(&t, live, &summary, err);
+        rc = cli_result_write(&t, call, err);
     if (!rc)
-        rc = cli_result_write(&t, value[JSON].given, value[OUT].text, value[FORCE].given, err);
-    if (!rc)
-        rc = value[PUBLISHED].given ? sum_up(&t, err) : validate_live_sum_up(&summary, err);
+        rc = published ? sum_up(&t, err) : validate_live_sum_up(&summary, err);
     dsc_table_fini(&t);
     return rc;
 }
@@ -210,7 +186,17 @@ static int run(int argc, char **argv, dsc_error *err)
 const cli_command cli_validate = {
     .name = "validate",
     .summary = "predictions against published figures and live runs",
-    .run = run,
     .option = options,
     .options = OPTIONS,
+    .more = {"Against live runs", validate_live_options, VALIDATE_LIVE_OPTIONS},
+    .usage = "validate [ROW...] --published | --trace NAME.dst --live FILE.jsonl [OPTIONS]",
+    .about = "Compares published figures, or measurements of live runs, with the predictions of "
+             "theory or simulation: prints both, the error, and whether it is within the stated "
+             "tolerance. No parameter is fitted to a figure that is judged. The exit code is 1 "
+             "when a figure is out of tolerance.",
+    .most = -1,
+    .more_help = print_rows,
+    .fields = {{"Columns", validate_columns, VALIDATE_COLUMNS},
+               {"Columns with --live", validate_live_columns, VALIDATE_LIVE_COLUMNS}},
+    .execute = execute,
 };

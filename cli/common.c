@@ -39,7 +39,8 @@ static void wrap(const char *text, int indent, int column)
 void cli_print_fields(const char *title, const dsc_column *field, size_t count)
 {
     enum { INDENT = 26 };
-    printf("\n%s\n", title);
+    if (title)
+        printf("\n%s\n", title);
     for (size_t i = 0; i < count; i++) {
         int column = printf("  %-*s", INDENT - 2, field[i].name);
         if (strlen(field[i].name) >= INDENT - 2) { // a long name has a line of its own

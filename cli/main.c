@@ -64,7 +64,7 @@ static int run_command(const char *name, int argc, char **argv, dsc_error *err)
 {
     for (size_t c = 0; c < COMMANDS; c++)
         if (strcmp(name, known[c]->name) == 0)
-            return known[c]->run(argc, argv, err);
+            return cli_command_run(known[c], argc, argv, err);
     return unknown_command(name, err);
 }
 

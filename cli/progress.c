@@ -56,6 +56,7 @@ void cli_progress_init(cli_progress *p, int64_t mode, const char *unit)
     *p = (cli_progress){.mode = mode, .unit = unit};
     p->bar = mode == CLI_PROGRESS_AUTO && isatty(STDERR_FILENO);
     p->started_s = now_s();
+    cli_catch_signals();
 }
 
 static void draw_bar(double share, double rate, double left_s, const char *unit)

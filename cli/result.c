@@ -33,16 +33,16 @@ static void print(const dsc_table *t, bool json, bool head, FILE *f)
             dsc_table_write_tsv_row(t, r, f);
 }
 
-int cli_result_write(const dsc_table *t, bool json, const char *out, bool force, dsc_error *err)
+int cli_result_write(const dsc_table *t, const cli_call *call, dsc_error *err)
 {
-    if (strcmp(out, "-") == 0) {
-        print(t, json, false, stdout);
+    if (strcmp(call->out, "-") == 0) {
+        print(t, call->json, false, stdout);
         return DSC_OK;
     }
     dsc_outfile f = {0};
-    int rc = dsc_outfile_open(&f, out, force, err);
+    int rc = dsc_outfile_open(&f, call->out, call->force, err);
     if (rc)
         return rc;
-    print(t, json, true, f.stream);
+    print(t, call->json, true, f.stream);
     return dsc_outfile_commit(&f, err);
 }

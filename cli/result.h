@@ -21,9 +21,9 @@ int cli_result_comments(dsc_table *t, dsc_error *err);
 // Adds columns to a table without rows.
 int cli_result_columns(dsc_table *t, const dsc_column *column, size_t count, dsc_error *err);
 
-// Writes t as TSV with comments and header, or as one JSON object per row (`json`; a file begins
-// with the comments). DSC_EUSAGE: `out` exists and `force` is false.
-int cli_result_write(const dsc_table *t, bool json, const char *out, bool force, dsc_error *err);
+// Writes t to the file of -o or to standard output: TSV with comments and header, or with --json an
+// object per row (a file begins with the comments). DSC_EUSAGE: the file exists, without --force.
+int cli_result_write(const dsc_table *t, const cli_call *call, dsc_error *err);
 
 static inline dsc_cell cli_integer(int64_t x)
 {

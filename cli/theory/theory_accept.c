@@ -37,16 +37,6 @@ static const dsc_column head_columns[] = {
 // clang-format on
 enum { PAIR, POSITIONS, DRAFTS, HEAD };
 
-static const char usage[] = "theory accept DISTRIBUTIONS [--num-drafts LIST] [OPTIONS]";
-static const char about[] =
-    "Computes the probability that one of k drafts at a position is accepted, for each "
-    "verification rule, and the optimum. DISTRIBUTIONS are a family (--bernoulli, --uniform, "
-    "--zipf), rows of files (--draft and --target), or positions recorded in a trace (--trace with "
-    "--request, or with --summary). Where only bounds can be computed (probabilities with an "
-    "unlisted tail; SpecInfer without replacement over many tokens), the column is nan or null, "
-    "and columns NAME_low and NAME_high at the end of the table hold the bounds. Bounds within "
-    "1e-10 of each other count as one number.";
-
 enum { MOST_ROWS = 1000000 }; // of the table
 
 typedef struct request {
@@ -306,18 +296,6 @@ static int tabulate(const request *q, const results *r, int64_t positions, dsc_t
 
 // --- the command -------------------------------------------------------------------------------
 
-static void print_help(void)
-{
-    const cli_help_section section[] = {{"Distributions", cli_rows_options, CLI_ROWS_OPTIONS},
-                                        {"Options", options, OPTIONS}};
-    dsc_column column[HEAD + CLI_QUANTITIES];
-    memcpy(column, head_columns, sizeof head_columns);
-    memcpy(column + HEAD, cli_quantity, sizeof cli_quantity);
-    cli_print_help(usage, about, section, 2);
-    cli_print_fields("Columns", column, HEAD + CLI_QUANTITIES);
-    cli_print_fields("Formulas", cli_formula, cli_formulas);
-}
-
 static int make_request(request *q, const dsc_option_value *value, int64_t pairs, dsc_error *err)
 {
     int64_t *list = NULL;
@@ -348,15 +326,14 @@ static int check_out(const char *out, bool force, dsc_error *err)
     return dsc_fail(err, DSC_EUSAGE, "%s exists already; replace it with --force", out);
 }
 
-static int accept(cli_rows *rows, const dsc_option_value *value, dsc_error *err)
+static int compute_table(cli_rows *rows, const cli_call *call, dsc_error *err)
 {
     request q = {0};
     results r = {0};
     dsc_table t = {0};
-    int rc = check_out(value[OUT].text, value[FORCE].given, err);
+    int rc = check_out(call->out, call->force, err);
     if (!rc)
-        rc = make_request(&q, value, cli_rows_count(rows), err);
-    cli_catch_signals();
+        rc = make_request(&q, call->value, cli_rows_count(rows), err);
     if (!rc)
         rc = q.summary ? summarize(&q, rows, &r, err) : compute(&q, rows, &r, err);
     cli_progress_end(&q.progress);
@@ -367,36 +344,24 @@ static int accept(cli_rows *rows, const dsc_option_value *value, dsc_error *err)
     if (!rc)
         rc = tabulate(&q, &r, cli_rows_count(rows), &t, err);
     if (!rc)
-        rc = cli_result_write(&t, value[JSON].given, value[OUT].text, value[FORCE].given, err);
+        rc = cli_result_write(&t, call, err);
     dsc_table_fini(&t);
     results_fini(&r);
     free(q.k);
     return rc;
 }
 
-static int run(int argc, char **argv, dsc_error *err)
+static int accept(const cli_call *call, dsc_error *err)
 {
-    if (cli_asks_help(argc, argv)) {
-        print_help();
-        return DSC_OK;
-    }
-    dsc_option_value value[OPTIONS], dists[CLI_ROWS_OPTIONS];
-    dsc_option_set sets[] = {
-        {.table = options, .count = OPTIONS, .value = value},
-        {.table = cli_rows_options, .count = CLI_ROWS_OPTIONS, .value = dists}};
-    size_t words;
+    const bool summary = call->value[SUMMARY].given;
     cli_rows *rows;
-    int rc = cli_parse(sets, 2, argc, argv, &words, err);
-    if (!rc)
-        rc = cli_check_positionals(words, 0, 0, "options only", err);
-    if (!rc && value[COMPLETE].given && !value[SUMMARY].given)
-        rc = dsc_fail(err, DSC_EUSAGE,
-                      "--complete requires --summary; all columns are computed without it");
-    if (!rc)
-        rc = cli_rows_open(&rows, dists, value[SUMMARY].given, err);
+    if (call->value[COMPLETE].given && !summary)
+        return dsc_fail(err, DSC_EUSAGE,
+                        "--complete requires --summary; all columns are computed without it");
+    int rc = cli_rows_open(&rows, call->more, summary, err);
     if (rc)
         return rc;
-    rc = accept(rows, value, err);
+    rc = compute_table(rows, call, err);
     cli_rows_close(rows);
     return rc;
 }
@@ -404,7 +369,22 @@ static int run(int argc, char **argv, dsc_error *err)
 const cli_command cli_theory_accept = {
     .name = "accept",
     .summary = "acceptance probability of k drafts for each rule, and upper bounds",
-    .run = run,
     .option = options,
     .options = OPTIONS,
+    .more = {"Distributions", cli_rows_options, CLI_ROWS_OPTIONS},
+    .more_first = true,
+    .usage = "theory accept DISTRIBUTIONS [--num-drafts LIST] [OPTIONS]",
+    .about =
+        "Computes the probability that one of k drafts at a position is accepted, for each "
+        "verification rule, and the optimum. DISTRIBUTIONS are a family (--bernoulli, --uniform, "
+        "--zipf), rows of files (--draft and --target), or positions recorded in a trace (--trace "
+        "with --request, or with --summary). Where only bounds can be computed (probabilities with "
+        "an unlisted tail; SpecInfer without replacement over many tokens), the column is nan or "
+        "null, and columns NAME_low and NAME_high at the end of the table hold the bounds. Bounds "
+        "within 1e-10 of each other count as one number.",
+    .what = "options only",
+    .fields = {CLI_FIELDS("Columns", head_columns),
+               {NULL, cli_quantity, CLI_QUANTITIES},
+               {"Formulas", cli_formula, CLI_FORMULAS}},
+    .execute = accept,
 };

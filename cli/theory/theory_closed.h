@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // The runner of the commands on closed forms. A command is a description: its options, columns,
-// formulas, and a function that computes one row. The runner prints the help, parses the options,
-// computes a row for every combination of the list options, and writes the table.
+// formulas, and a function that computes one row. The runner computes a row for every combination
+// of the list options, and writes the table.
 #ifndef DSC_CLI_THEORY_CLOSED_H
 #define DSC_CLI_THEORY_CLOSED_H
 
@@ -10,11 +10,11 @@
 #include "theory/block.h"
 
 #include <math.h>
+#include <string.h>
 
 // Options that several commands have. The acceptance options come first in a table of options:
 // --alpha alone or, where `by_position` is set, --alpha, --acceptance-by-position and --histogram.
 enum { CLI_CLOSED_ALPHA, CLI_CLOSED_BY_POSITION, CLI_CLOSED_HISTOGRAM };
-// The draft lengths that the rows are for.
 // clang-format off
 // The draft lengths to list.
 #define CLI_OPTION_LENGTHS                                                                         \
@@ -66,7 +66,7 @@ enum { CLI_CLOSED_ALPHA, CLI_CLOSED_BY_POSITION, CLI_CLOSED_HISTOGRAM };
     }
 // clang-format on
 
-enum { CLI_CLOSED_OPTIONS = 16, CLI_CLOSED_COLUMNS = 16, CLI_CLOSED_AXES = 5 }; // at most
+enum { CLI_CLOSED_COLUMNS = 16, CLI_CLOSED_AXES = 5 }; // at most
 
 // The setting of one row.
 typedef struct cli_point {
@@ -80,14 +80,8 @@ typedef struct cli_point {
     dsc_block_best best; // the command's own, kept until `first` is set again
 } cli_point;
 
+// `form` of a command.
 typedef struct cli_closed {
-    const char *usage, *about;
-    const dsc_option *option;  // [options], of which the last three are JSON, OUT and FORCE
-    const dsc_column *column;  // [columns]
-    const dsc_column *formula; // [formulas] name: what it computes; help: formula and source
-    const char *other_title;   // of the columns of another table, or NULL
-    const dsc_column *other;   // [others]
-    size_t options, columns, formulas, others;
     // DSC_EUSAGE: options that do not go together. NULL: all do.
     int (*check)(const dsc_option_value *value, dsc_error *err);
 
@@ -98,8 +92,10 @@ typedef struct cli_closed {
     int bounded;   // option whose default is the number of positions given; 0: none
     // Returns whether column c is part of the table. NULL: all are.
     bool (*shows)(const dsc_option_value *value, bool by_position, int c);
-    // Computes cell[columns], also of columns that are not shown. NULL: there is no such table.
-    int (*row)(cli_point *p, dsc_cell *cell, dsc_error *err);
+    // Computes x[columns], also of columns that are not shown; the first fields of the command are
+    // the columns. NULL: there is no such table.
+    int (*row)(cli_point *p, double *x, dsc_error *err);
+    int choice; // option whose choice a column of text shows
 
     // Fills a table that is no grid: always where `row` is NULL, else when flag `instead` is given.
     // DSC_ECHECK: the table is complete and is written, then the command fails.
@@ -107,7 +103,10 @@ typedef struct cli_closed {
     int instead;
 } cli_closed;
 
-int cli_closed_run(const cli_closed *c, int argc, char **argv, dsc_error *err);
+// The `execute` of a command whose `form` is a cli_closed, and whose last options are --json, -o
+// and
+// --force.
+int cli_closed_execute(const cli_call *call, dsc_error *err);
 
 // Reads comma-separated numbers in [least, most]; a:b:step is a range. Unlike the values of a list
 // option they may repeat. *out is owned by the caller. DSC_EUSAGE.

@@ -91,7 +91,7 @@ static double loss(const cli_point *p, int length, dsc_block_cost cost)
 
 // The speedup has a single peak, since fewer and fewer drafts reach a further position: the lengths
 // near the best are one range.
-static int compute_row(cli_point *p, dsc_cell *cell, dsc_error *err)
+static int compute_row(cli_point *p, double *x, dsc_error *err)
 {
     const dsc_block_cost cost = {p->value[DRAFT_COST].real, p->value[TARGET_SLOPE].real};
     const dsc_acceptance iid = {.rate = p->alpha};
@@ -114,52 +114,44 @@ static int compute_row(cli_point *p, dsc_cell *cell, dsc_error *err)
         from--;
     while (to < p->longest && speedup_at(p, to + 1, cost) >= enough)
         to++;
-    *cell++ = cli_real(p->alpha);
-    *cell++ = cli_real(cost.draft);
-    *cell++ = cli_real(cost.slope);
-    *cell++ = cli_integer(p->best.length);
-    *cell++ = cli_real(p->best.accepted);
-    *cell++ = cli_real(p->best.accepted + 1);
-    *cell++ = cli_real(p->best.speedup);
-    *cell++ = cli_integer(from);
-    *cell++ = cli_integer(to);
-    *cell++ = cli_integer(iid_best.length);
-    *cell++ = cli_real(loss(p, iid_best.length, cost));
-    *cell++ = cli_integer(used);
-    *cell++ = cli_real(speedup_at(p, used, cost));
-    *cell++ = cli_real(loss(p, used, cost));
+    const double row[] = {p->alpha,
+                          cost.draft,
+                          cost.slope,
+                          p->best.length,
+                          p->best.accepted,
+                          p->best.accepted + 1,
+                          p->best.speedup,
+                          from,
+                          to,
+                          iid_best.length,
+                          loss(p, iid_best.length, cost),
+                          used,
+                          speedup_at(p, used, cost),
+                          loss(p, used, cost)};
+    memcpy(x, row, sizeof row);
     return DSC_OK;
-}
-
-static const cli_closed description = {
-    .usage = "theory length --alpha LIST [--draft-cost LIST] [--num-speculative-tokens LIST] "
-             "[OPTIONS]",
-    .about = "Computes the best draft length for each acceptance rate and cost, the speedup at "
-             "that length, and the speedup that other lengths lose.",
-    .option = options,
-    .options = OPTIONS,
-    .column = columns,
-    .columns = COLUMNS,
-    .formula = formulas,
-    .formulas = sizeof formulas / sizeof *formulas,
-    .by_position = true,
-    .axis = {DRAFT_COST, TARGET_SLOPE, ALPHA, USED},
-    .axes = 4,
-    .length = {MAX},
-    .bounded = MAX,
-    .shows = shows,
-    .row = compute_row,
-};
-
-static int run(int argc, char **argv, dsc_error *err)
-{
-    return cli_closed_run(&description, argc, argv, err);
 }
 
 const cli_command cli_theory_length = {
     .name = "length",
     .summary = "the best draft length, and the speedup that another length loses",
-    .run = run,
     .option = options,
     .options = OPTIONS,
+    .usage = "theory length --alpha LIST [--draft-cost LIST] [--num-speculative-tokens LIST] "
+             "[OPTIONS]",
+    .about = "Computes the best draft length for each acceptance rate and cost, the speedup at "
+             "that length, and the speedup that other lengths lose.",
+    .what = "no argument but options",
+    .fields = {CLI_FIELDS("Columns", columns), CLI_FIELDS("Formulas", formulas)},
+    .execute = cli_closed_execute,
+    .form =
+        &(const cli_closed){
+            .by_position = true,
+            .axis = {DRAFT_COST, TARGET_SLOPE, ALPHA, USED},
+            .axes = 4,
+            .length = {MAX},
+            .bounded = MAX,
+            .shows = shows,
+            .row = compute_row,
+        },
 };

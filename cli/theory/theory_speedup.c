@@ -95,7 +95,7 @@ static int simulate(const cli_point *p, int length, dsc_steps_mean *mean, dsc_er
     return rc;
 }
 
-static int compute_row(cli_point *p, dsc_cell *cell, dsc_error *err)
+static int compute_row(cli_point *p, double *x, dsc_error *err)
 {
     const int length = (int)p->value[LENGTH].integer;
     const dsc_block_cost cost = {p->value[DRAFT_COST].real, p->value[TARGET_SLOPE].real};
@@ -104,50 +104,42 @@ static int compute_row(cli_point *p, dsc_cell *cell, dsc_error *err)
     const double iid_speedup = dsc_block_speedup(iid, length, cost);
     dsc_steps_mean simulated;
     int rc = simulate(p, length, &simulated, err);
-    *cell++ = cli_real(p->alpha);
-    *cell++ = cli_integer(length);
-    *cell++ = cli_real(cost.draft);
-    *cell++ = cli_real(cost.slope);
-    *cell++ = cli_real(accepted);
-    *cell++ = cli_real(accepted + 1);
-    *cell++ = cli_real(speedup);
-    *cell++ = cli_real(iid);
-    *cell++ = cli_real(iid_speedup);
-    *cell++ = cli_real(100 * (iid_speedup / speedup - 1));
-    *cell++ = cli_real(simulated.accepted);
-    *cell++ = cli_real(simulated.error);
+    const double row[] = {p->alpha,
+                          length,
+                          cost.draft,
+                          cost.slope,
+                          accepted,
+                          accepted + 1,
+                          speedup,
+                          iid,
+                          iid_speedup,
+                          100 * (iid_speedup / speedup - 1),
+                          simulated.accepted,
+                          simulated.error};
+    memcpy(x, row, sizeof row);
     return rc;
-}
-
-static const cli_closed description = {
-    .usage = "theory speedup --alpha LIST [--num-speculative-tokens LIST] [--draft-cost LIST] "
-             "[OPTIONS]",
-    .about = "Computes the speedup of speculative decoding with one draft sequence per target "
-             "call, for every combination of acceptance rate, draft length and costs.",
-    .option = options,
-    .options = OPTIONS,
-    .column = columns,
-    .columns = COLUMNS,
-    .formula = formulas,
-    .formulas = sizeof formulas / sizeof *formulas,
-    .by_position = true,
-    .axis = {DRAFT_COST, TARGET_SLOPE, ALPHA, LENGTH},
-    .axes = 4,
-    .length = {LENGTH},
-    .bounded = LENGTH,
-    .shows = shows,
-    .row = compute_row,
-};
-
-static int run(int argc, char **argv, dsc_error *err)
-{
-    return cli_closed_run(&description, argc, argv, err);
 }
 
 const cli_command cli_theory_speedup = {
     .name = "speedup",
     .summary = "block efficiency and speedup by acceptance rate, draft length and cost",
-    .run = run,
     .option = options,
     .options = OPTIONS,
+    .usage = "theory speedup --alpha LIST [--num-speculative-tokens LIST] [--draft-cost LIST] "
+             "[OPTIONS]",
+    .about = "Computes the speedup of speculative decoding with one draft sequence per target "
+             "call, for every combination of acceptance rate, draft length and costs.",
+    .what = "no argument but options",
+    .fields = {CLI_FIELDS("Columns", columns), CLI_FIELDS("Formulas", formulas)},
+    .execute = cli_closed_execute,
+    .form =
+        &(const cli_closed){
+            .by_position = true,
+            .axis = {DRAFT_COST, TARGET_SLOPE, ALPHA, LENGTH},
+            .axes = 4,
+            .length = {LENGTH},
+            .bounded = LENGTH,
+            .shows = shows,
+            .row = compute_row,
+        },
 };

@@ -266,35 +266,24 @@ static int fill(dsc_table *t, const dsc_option_value *value, dsc_error *err)
     return rc;
 }
 
-static const cli_closed description = {
+const cli_command cli_theory_tree = {
+    .name = "tree",
+    .summary = "the draft tree with the highest speedup, or the yield of a given tree",
+    .option = options,
+    .options = OPTIONS,
     .usage = "theory tree --acceptance P0,P1,... [--budget M] [--depth L] [OPTIONS]\n"
              "       draftscope theory tree --acceptance P0,P1,... --tree NAME|FILE [OPTIONS]",
     .about = "Computes the draft tree with the highest speedup, or the expected tokens of a given "
              "tree. Acceptance rates without a / hold at every level. A tree FILE (a name with a / "
              "or . in it) has one draft token per line, as the ranks on its path from the root: "
              "0,1,0.",
-    .option = options,
-    .options = OPTIONS,
-    .column = node_columns,
-    .columns = NODE_COLUMNS,
-    .formula = formulas,
-    .formulas = sizeof formulas / sizeof *formulas,
-    .other_title = "Columns with --summary",
-    .other = summary_columns,
-    .others = SUMMARY_COLUMNS,
-    .check = check,
-    .fill = fill,
-};
-
-static int run(int argc, char **argv, dsc_error *err)
-{
-    return cli_closed_run(&description, argc, argv, err);
-}
-
-const cli_command cli_theory_tree = {
-    .name = "tree",
-    .summary = "the draft tree with the highest speedup, or the yield of a given tree",
-    .run = run,
-    .option = options,
-    .options = OPTIONS,
+    .what = "no argument but options",
+    .fields = {CLI_FIELDS("Columns", node_columns), CLI_FIELDS("Formulas", formulas),
+               CLI_FIELDS("Columns with --summary", summary_columns)},
+    .execute = cli_closed_execute,
+    .form =
+        &(const cli_closed){
+            .check = check,
+            .fill = fill,
+        },
 };

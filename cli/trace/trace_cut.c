@@ -25,8 +25,9 @@ static const dsc_option options[OPTIONS] = {
 };
 // clang-format on
 
-static int cut_trace(char **argv, size_t words, const dsc_option_value *value, dsc_error *err)
+static int cut_trace(const cli_call *call, dsc_error *err)
 {
+    const dsc_option_value *value = call->value;
     cli_progress progress;
     int64_t *request = NULL;
     const dsc_join_options o = {
@@ -45,7 +46,6 @@ static int cut_trace(char **argv, size_t words, const dsc_option_value *value, d
         .tokens = value[TOKENS].given ? value[TOKENS].integer : 0,
     };
     int rc = DSC_OK;
-    (void)words;
     if (!value[REQUESTS].given && !value[SAMPLE].given && !value[TOKENS].given)
         return dsc_fail(err, DSC_EUSAGE,
                         "nothing selects a part: add --requests, --sample or --tokens");
@@ -54,36 +54,25 @@ static int cut_trace(char **argv, size_t words, const dsc_option_value *value, d
             dsc_option_list(&options[REQUESTS], value[REQUESTS].text, &request, &cut.requests, err);
     cut.request = request;
     cli_progress_init(&progress, value[PROGRESS].integer, "requests");
-    cli_catch_signals();
     if (!rc)
-        rc = dsc_trace_cut(argv[0], value[OUT].text, &cut, &o, err);
+        rc = dsc_trace_cut(call->word[0], value[OUT].text, &cut, &o, err);
     cli_progress_end(&progress);
     free(request);
     return rc;
 }
 
-static const cli_trace_description description = {
+const cli_command cli_trace_cut = {
+    .name = "cut",
+    .summary = "keep some requests, or the beginnings of the outputs",
+    .option = options,
+    .options = OPTIONS,
     .usage = "trace cut TRACE -o NAME.dst",
     .about =
         "Writes a part of a trace as a new trace. --requests applies first, then --sample, then "
         "--tokens. The requests keep their order.",
-    .option = options,
-    .options = OPTIONS,
     .least = 1,
     .most = 1,
     .what = "one trace",
-    .run = cut_trace,
-};
-
-static int run(int argc, char **argv, dsc_error *err)
-{
-    return cli_trace_run(&description, argc, argv, err);
-}
-
-const cli_command cli_trace_cut = {
-    .name = "cut",
-    .summary = "keep some requests, or the beginnings of the outputs",
-    .run = run,
-    .option = options,
-    .options = OPTIONS,
+    .needs_out = CLI_TRACE_NEEDS_OUT,
+    .execute = cut_trace,
 };

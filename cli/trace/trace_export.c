@@ -20,13 +20,13 @@ static const dsc_option options[OPTIONS] = {
 };
 // clang-format on
 
-static int export_text(const dsc_trace *t, const dsc_option_value *value, dsc_error *err)
+static int export_text(const dsc_trace *t, const cli_call *call, dsc_error *err)
 {
-    const char *format = value[FORMAT].text;
-    if (strcmp(value[OUT].text, "-") == 0)
+    const char *format = call->value[FORMAT].text;
+    if (strcmp(call->out, "-") == 0)
         return dsc_trace_export(t, format, stdout, err);
     dsc_outfile out;
-    int rc = dsc_outfile_open(&out, value[OUT].text, value[FORCE].given, err);
+    int rc = dsc_outfile_open(&out, call->out, call->force, err);
     if (rc)
         return rc;
     rc = dsc_trace_export(t, format, out.stream, err);
@@ -37,42 +37,30 @@ static int export_text(const dsc_trace *t, const dsc_option_value *value, dsc_er
     return rc;
 }
 
-static int export_trace(char **argv, size_t words, const dsc_option_value *value, dsc_error *err)
+static int export_trace(const cli_call *call, dsc_error *err)
 {
-    const bool npy = value[FORMAT].integer == NPY;
+    const bool npy = call->value[FORMAT].integer == NPY;
     dsc_trace *t;
-    (void)words;
-    if (npy && (!*value[OUT].text || strcmp(value[OUT].text, "-") == 0))
+    if (npy && strcmp(call->out, "-") == 0)
         return dsc_fail(err, DSC_EUSAGE, "npy writes one file per column: add -o FOLDER");
-    int rc = dsc_trace_open(&t, argv[0], err);
+    int rc = dsc_trace_open(&t, call->word[0], err);
     if (rc)
         return rc;
-    rc = npy ? dsc_trace_export_npy(t, value[OUT].text, value[FORCE].given, err)
-             : export_text(t, value, err);
+    rc = npy ? dsc_trace_export_npy(t, call->out, call->force, err) : export_text(t, call, err);
     dsc_trace_close(t);
     return rc;
-}
-
-static const cli_trace_description description = {
-    .usage = "trace export TRACE [--format NAME] [-o FILE]",
-    .about = "Writes a trace as JSON lines, CSV or NumPy files.",
-    .option = options,
-    .options = OPTIONS,
-    .least = 1,
-    .most = 1,
-    .what = "one trace",
-    .run = export_trace,
-};
-
-static int run(int argc, char **argv, dsc_error *err)
-{
-    return cli_trace_run(&description, argc, argv, err);
 }
 
 const cli_command cli_trace_export = {
     .name = "export",
     .summary = "export a trace as JSON lines, CSV or NumPy files",
-    .run = run,
     .option = options,
     .options = OPTIONS,
+    .usage = "trace export TRACE [--format NAME] [-o FILE]",
+    .about = "Writes a trace as JSON lines, CSV or NumPy files.",
+    .least = 1,
+    .most = 1,
+    .what = "one trace",
+    .needs_out = CLI_TRACE_NEEDS_OUT,
+    .execute = export_trace,
 };

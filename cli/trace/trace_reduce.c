@@ -47,48 +47,36 @@ static int reduce(dsc_trace *in, const dsc_option_value *value, dsc_error *err)
         .user = &progress,
     };
     cli_progress_init(&progress, value[PROGRESS].integer, "tokens");
-    cli_catch_signals();
     rc = dsc_reduce_trace(in, value[OUT].text, &o, err);
     cli_progress_end(&progress);
     free(provenance);
     return rc;
 }
 
-static int reduce_trace(char **argv, size_t words, const dsc_option_value *value, dsc_error *err)
+static int reduce_trace(const cli_call *call, dsc_error *err)
 {
     dsc_trace *in;
-    (void)words;
-    int rc = dsc_trace_open(&in, argv[0], err);
+    int rc = dsc_trace_open(&in, call->word[0], err);
     if (rc)
         return rc;
-    rc = reduce(in, value, err);
+    rc = reduce(in, call->value, err);
     dsc_trace_close(in);
     return rc;
-}
-
-static const cli_trace_description description = {
-    .usage = "trace reduce TRACE -o NAME.dst",
-    .about =
-        "Replaces the recorded draft and target distributions by the statistics that replay "
-        "needs: a few hundred bytes per output token for a vocabulary of any size. The rest of "
-        "the trace is kept.",
-    .option = options,
-    .options = OPTIONS,
-    .least = 1,
-    .most = 1,
-    .what = "one trace",
-    .run = reduce_trace,
-};
-
-static int run(int argc, char **argv, dsc_error *err)
-{
-    return cli_trace_run(&description, argc, argv, err);
 }
 
 const cli_command cli_trace_reduce = {
     .name = "reduce",
     .summary = "replace distributions by sufficient statistics for replay",
-    .run = run,
     .option = options,
     .options = OPTIONS,
+    .usage = "trace reduce TRACE -o NAME.dst",
+    .about =
+        "Replaces the recorded draft and target distributions by the statistics that replay "
+        "needs: a few hundred bytes per output token for a vocabulary of any size. The rest of "
+        "the trace is kept.",
+    .least = 1,
+    .most = 1,
+    .what = "one trace",
+    .needs_out = CLI_TRACE_NEEDS_OUT,
+    .execute = reduce_trace,
 };

@@ -100,21 +100,19 @@ static int synthesize(const dsc_language *target, const dsc_language *draft, con
     if (!provenance)
         return dsc_fail(err, DSC_ENOMEM, "out of memory");
     cli_progress_init(&progress, value[PROGRESS].integer, "requests");
-    cli_catch_signals();
     int rc = dsc_synthesize(&o, value[OUT].text, err);
     cli_progress_end(&progress);
     free(provenance);
     return rc;
 }
 
-static int synth(char **argv, size_t words, const dsc_option_value *value, dsc_error *err)
+static int synth(const cli_call *call, dsc_error *err)
 {
+    const dsc_option_value *value = call->value;
     const dsc_language_kind *kind;
     dsc_tokenizer *tokenizer = NULL;
     dsc_language *target = NULL, *draft = NULL;
     const char *spec = value[DRAFT].text;
-    (void)argv;
-    (void)words;
     if (!value[TARGET].text)
         return dsc_fail(err, DSC_EUSAGE, "give the target model: --target SPEC");
     int rc = dsc_language_find(&kind, value[TARGET].text, err);
@@ -134,27 +132,17 @@ static int synth(char **argv, size_t words, const dsc_option_value *value, dsc_e
     return rc;
 }
 
-static const cli_trace_description description = {
+const cli_command cli_trace_synth = {
+    .name = "synth",
+    .summary = "sample outputs from a synthetic pair of models into a trace",
+    .option = options,
+    .options = OPTIONS,
     .usage = "trace synth --target SPEC [--draft SPEC] -o NAME.dst",
     .about = "Samples outputs from a synthetic pair of models and records them with the "
              "log-probability of every token, the argmax token and the entropy under both models. "
              "The same options give the same trace.",
-    .option = options,
-    .options = OPTIONS,
     .what = "no argument",
     .more_help = print_models,
-    .run = synth,
-};
-
-static int run(int argc, char **argv, dsc_error *err)
-{
-    return cli_trace_run(&description, argc, argv, err);
-}
-
-const cli_command cli_trace_synth = {
-    .name = "synth",
-    .summary = "sample outputs from a synthetic pair of models into a trace",
-    .run = run,
-    .option = options,
-    .options = OPTIONS,
+    .needs_out = CLI_TRACE_NEEDS_OUT,
+    .execute = synth,
 };

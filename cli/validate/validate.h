@@ -70,8 +70,8 @@ int validate_report(dsc_table *t, const char *name, const validate_row *row, dsc
 // Adds one table row for a row that is skipped.
 int validate_report_skipped(dsc_table *t, const char *name, const char *why, dsc_error *err);
 
-extern const dsc_column validate_columns[];
-extern const size_t validate_column_count;
+enum { VALIDATE_COLUMNS = 12 };
+extern const dsc_column validate_columns[VALIDATE_COLUMNS];
 
 // Finds the given figure of a case; `at` NaN matches any setting. DSC_EINPUT: there is none.
 int validate_given(const validate_row *row, const char *where, const char *quantity, double at,

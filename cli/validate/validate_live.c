@@ -42,11 +42,6 @@ const dsc_option validate_live_options[VALIDATE_LIVE_OPTIONS] = {
 };
 // clang-format on
 
-bool validate_live_asked(const dsc_option_value *value)
-{
-    return value[VALIDATE_TRACE].given || value[VALIDATE_LIVE].given;
-}
-
 // Repeats with the same seed must have the same counts.
 static int check_repeat(const validate_comparison *c, const validate_line *a,
                         const validate_line *b, dsc_error *err)
@@ -241,7 +236,7 @@ int validate_live(dsc_table *t, const dsc_option_value *value, validate_summary 
     if (!rc && c.costs && c.cost.note[0])
         rc = dsc_table_comment(t, "cost_note", c.cost.note, err);
     if (!rc)
-        rc = cli_result_columns(t, validate_live_columns, validate_live_column_count, err);
+        rc = cli_result_columns(t, validate_live_columns, VALIDATE_LIVE_COLUMNS, err);
     if (!rc)
         rc = put_all(&c, err);
     end(&c);

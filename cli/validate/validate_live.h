@@ -136,11 +136,9 @@ enum {
     VALIDATE_LIVE_OPTIONS
 };
 extern const dsc_option validate_live_options[VALIDATE_LIVE_OPTIONS];
-extern const dsc_column validate_live_columns[];
-extern const size_t validate_live_column_count;
+enum { VALIDATE_LIVE_COLUMNS = 16 };
+extern const dsc_column validate_live_columns[VALIDATE_LIVE_COLUMNS];
 
-// Returns whether an option asks for a comparison with live runs.
-bool validate_live_asked(const dsc_option_value *value);
 // Numbers of configurations by verdict, and the largest errors.
 typedef struct validate_summary {
     size_t configurations, passed, failed, unknown; // configurations

@@ -13,8 +13,8 @@
 
 // clang-format off
 enum { METHOD, RULE, PARAMETERS, TEMPERATURE, QUANTITY, AT, PREDICTED, MEASURED, ERROR, PERCENT, SE,
-       Z, TOLERANCE, VERDICT, SOURCE, NOTE, COLUMNS };
-const dsc_column validate_live_columns[COLUMNS] = {
+       Z, TOLERANCE, VERDICT, SOURCE, NOTE };
+const dsc_column validate_live_columns[VALIDATE_LIVE_COLUMNS] = {
     {"method", DSC_CELL_TEXT, "drafting method"},
     {"rule", DSC_CELL_TEXT, "verification rule"},
     {"parameters", DSC_CELL_TEXT, "parameters that differ from their defaults; all: pooled over "
@@ -45,7 +45,6 @@ const dsc_column validate_live_columns[COLUMNS] = {
     {"note", DSC_CELL_TEXT, "remark; -: none"},
 };
 // clang-format on
-const size_t validate_live_column_count = COLUMNS;
 
 // --- rows ----------------------------------------------------------------------------------------
 
@@ -87,7 +86,7 @@ static int put(validate_comparison *c, const validate_group *g, const char *para
                const row *r, dsc_error *err)
 {
     const dsc_comparison *x = &r->x;
-    const dsc_cell cell[COLUMNS] = {
+    const dsc_cell cell[VALIDATE_LIVE_COLUMNS] = {
         [METHOD] = text_or_dash(g->first->config.drafter->name),
         [RULE] = text_or_dash(g->first->rule->name),
         [PARAMETERS] = text_or_dash(parameters),
