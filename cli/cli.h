@@ -106,8 +106,9 @@ void cli_print_fields(const char *title, const dsc_column *field, size_t count);
 // The positional arguments must be `least` to `most` (most < 0: any number).
 int cli_check_positionals(size_t given, int least, int most, const char *what, dsc_error *err);
 
-// Comment lines of a result: program and version, command, trace and its hash (NULL: none), seed,
-// cost.
+// The comment lines that every result begins with: program and version, command.
+int cli_result_comments(dsc_table *t, dsc_error *err);
+// These, then trace and its hash (NULL: none), seed, cost.
 int cli_comments(dsc_table *t, const dsc_trace *trace, uint64_t seed, const char *cost,
                  dsc_error *err);
 

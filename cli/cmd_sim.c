@@ -4,6 +4,7 @@
 #include "base/columns.h"
 #include "base/file.h"
 #include "base/statistics.h"
+#include "cli/result.h"
 #include "cli/simulate.h"
 #include "cli/workload.h"
 #include "sim/cost/cost.h"
@@ -59,7 +60,7 @@ static const char about[] =
 enum { RESAMPLES = 1000 };
 
 typedef struct context {
-    cli_progress progress;
+    cli_progress progress; // the first field, as the user of cli_progress_step
     dsc_bootstrap bootstrap;
     dsc_table table; // the result: its comment lines, then totals
     dsc_table rows;  // one request at a time, with --per-request
@@ -75,11 +76,6 @@ typedef struct context {
     size_t batches;
     bool batched; // --batch-size was given
 } context;
-
-static int on_progress(void *user, int64_t done, int64_t total)
-{
-    return cli_progress_step(&((context *)user)->progress, done, total);
-}
 
 static int expected(const context *c)
 {
@@ -118,9 +114,7 @@ static int on_step(void *user, const dsc_step_record *step, dsc_error *err)
 
 static int write_timeline(context *c, dsc_error *err)
 {
-    dsc_table_write_tsv_head(&c->timeline, c->timeline_file.stream);
-    for (size_t i = 0; i < c->timeline.rows; i++)
-        dsc_table_write_tsv_row(&c->timeline, i, c->timeline_file.stream);
+    cli_result_print(&c->timeline, false, true, c->timeline_file.stream);
     return dsc_outfile_commit(&c->timeline_file, err);
 }
 
@@ -235,9 +229,7 @@ static int print_batch_lines(dsc_table *t, dsc_error *err)
         snprintf(text, sizeof text, "%" PRId64, least);
     int rc = dsc_table_comment(t, "break_even_batch", text, err);
     if (!rc)
-        dsc_table_write_jsonl_head(t, stdout);
-    for (size_t r = 0; r < t->rows && !rc; r++)
-        dsc_table_write_jsonl_row(t, r, stdout);
+        cli_result_print(t, true, true, stdout);
     return rc;
 }
 
@@ -273,10 +265,8 @@ static int print_head(context *c, dsc_error *err)
 {
     int rc = dsc_result_columns(&c->table, &c->config->drafter, 1, DSC_RESULT_REQUEST | expected(c),
                                 err);
-    if (!rc && c->json)
-        dsc_table_write_jsonl_head(&c->table, stdout);
-    else if (!rc)
-        dsc_table_write_tsv_head(&c->table, stdout);
+    if (!rc)
+        cli_result_print(&c->table, c->json, true, stdout);
     return rc;
 }
 
@@ -372,7 +362,7 @@ static int simulate(const dsc_trace *trace, const dsc_config *config, const dsc_
                            .threads = cli_threads(value[THREADS].integer),
                            .seed = (uint64_t)value[SEED].integer,
                            .workload = &models.load,
-                           .progress = on_progress,
+                           .progress = cli_progress_step,
                            .request = on_request,
                            .user = &c};
     dsc_results results = {0};

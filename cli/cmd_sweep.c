@@ -64,14 +64,9 @@ static const char *const without[] = {"output",        "threads",  "engine", "bl
                                       "request-block", "progress", "force",  NULL};
 
 typedef struct context {
-    cli_progress progress;
-    const char *what; // the units that progress counts
+    cli_progress progress; // the first field, as the user of cli_progress_step
+    const char *what;      // the units that progress counts
 } context;
-
-static int on_progress(void *user, int64_t done, int64_t total)
-{
-    return cli_progress_step(&((context *)user)->progress, done, total);
-}
 
 static void on_resume(void *user, size_t done, size_t total)
 {
@@ -220,7 +215,7 @@ static int sweep(const dsc_trace *trace, const request *q, dsc_error *err)
                 .threads = cli_threads(value[THREADS].integer),
                 .seed = (uint64_t)value[SEED].integer,
                 .workload = &models.load,
-                .progress = on_progress,
+                .progress = cli_progress_step,
                 .user = &c},
         .block = (size_t)value[BLOCK].integer,
         .force = value[FORCE].given,

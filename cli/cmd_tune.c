@@ -2,6 +2,7 @@
 // draftscope tune: finds the best configuration for a trace or a synthetic model, with confidence
 // intervals over requests.
 #include "base/file.h"
+#include "cli/result.h"
 #include "cli/simulate.h"
 #include "cli/tune/tune.h"
 #include "cli/workload.h"
@@ -157,11 +158,6 @@ static int check_engine(const request *r, dsc_error *err)
 
 // --- running -----------------------------------------------------------------------------------
 
-static int on_progress(void *user, int64_t done, int64_t total)
-{
-    return cli_progress_step(user, done, total);
-}
-
 static int note_references(const dsc_trace *trace, const dsc_language *target,
                            const dsc_space *space, dsc_error *err)
 {
@@ -174,7 +170,7 @@ static int note_references(const dsc_trace *trace, const dsc_language *target,
 static int note_engine(dsc_table *t, const dsc_trace *trace, const dsc_space *space,
                        const dsc_run_options *run, dsc_error *err)
 {
-    char key[64];
+    const char *name = space->drafter->name;
     dsc_engine_choice engine;
     dsc_config last = dsc_space_at(space, space->total - 1);
     if (dsc_config_prepare(&last, err)) // a combination that the method refuses
@@ -182,17 +178,14 @@ static int note_engine(dsc_table *t, const dsc_trace *trace, const dsc_space *sp
     bool learns = last.drafter->uses_history && last.drafter->uses_history(&last);
     int rc = dsc_run_choose(trace, &last, 1, run, &engine, err);
     dsc_config_fini(&last);
-    snprintf(key, sizeof key, "engine_%s", space->drafter->name);
     if (!rc)
         cli_note_temperature(trace, space->drafter, &engine);
     if (!rc && engine.expected)
-        rc = dsc_table_comment(t, key, engine.why, err);
-    snprintf(key, sizeof key, "note_%s", space->drafter->name);
+        rc = cli_tune_comment(t, err, "engine_", name, "%s", engine.why);
     if (!rc && learns)
-        rc = dsc_table_comment(t, key,
-                               "requests learn from those before them: they are not independent, "
-                               "and intervals are too narrow",
-                               err);
+        rc = cli_tune_comment(t, err, "note_", name,
+                              "requests learn from those before them: they are not independent, "
+                              "and intervals are too narrow");
     return rc;
 }
 
@@ -208,7 +201,7 @@ static int run_method(dsc_tune *found, const request *r, const dsc_space *space,
         .seed = (uint64_t)r->value[SEED].integer,
         .workload = &models->load,
         .widths = !r->cost.type->linear,
-        .progress = on_progress,
+        .progress = cli_progress_step,
         .user = progress};
     int rc = run.rule ? note_references(trace, models->target, space, err) : DSC_EUSAGE;
     if (!rc)
@@ -240,11 +233,11 @@ static int write_result(dsc_table *t, size_t first, const char *lines, const req
     size_t end = t->comments;
     int rc = cli_tune_comment_lines(t, lines, err);
     if (!rc && r->value[OUT].given) {
-        cli_tune_write(t, cli_ends_with(r->value[OUT].text, ".jsonl"), file->stream);
+        cli_result_print(t, cli_ends_with(r->value[OUT].text, ".jsonl"), true, file->stream);
         rc = dsc_outfile_commit(file, err);
     }
     if (!rc && r->value[JSON].given)
-        cli_tune_write(t, true, stdout);
+        cli_result_print(t, true, true, stdout);
     else if (!rc)
         cli_tune_print(t, first, end, lines);
     return rc;

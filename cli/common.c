@@ -73,18 +73,22 @@ int cli_check_positionals(size_t given, int least, int most, const char *what, d
     return DSC_OK;
 }
 
+int cli_result_comments(dsc_table *t, dsc_error *err)
+{
+    int rc = dsc_table_comment(t, "draftscope", PACKAGE_VERSION, err);
+    return rc ? rc : dsc_table_comment(t, "command", cli_command_line(), err);
+}
+
 int cli_comments(dsc_table *t, const dsc_trace *trace, uint64_t seed, const char *cost,
                  dsc_error *err)
 {
     char number[32];
     snprintf(number, sizeof number, "%" PRIu64, seed);
-    const char *pair[][2] = {{"draftscope", PACKAGE_VERSION},
-                             {"command", cli_command_line()},
-                             {"trace", trace ? dsc_trace_path(trace) : NULL},
+    const char *pair[][2] = {{"trace", trace ? dsc_trace_path(trace) : NULL},
                              {"trace_hash", trace ? dsc_trace_get_info(trace)->hash : NULL},
                              {"seed", number},
                              {"cost", cost}};
-    int rc = DSC_OK;
+    int rc = cli_result_comments(t, err);
     for (size_t i = 0; i < sizeof pair / sizeof *pair && !rc; i++)
         if (pair[i][1])
             rc = dsc_table_comment(t, pair[i][0], pair[i][1], err);

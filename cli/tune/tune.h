@@ -32,6 +32,10 @@ typedef struct cli_tune_naming {
     const char *objective, *search, *engine;
 } cli_tune_naming;
 
+// A comment line: KEYTAIL: TEXT.
+int cli_tune_comment(dsc_table *t, dsc_error *err, const char *key, const char *tail,
+                     const char *format, ...) DSC_PRINTF(5, 6);
+
 // standing[price] in all of these is the ranking for that price (dsc_tune_rank).
 
 // Comments: how it was searched, and for each price the best and those not significantly worse.
@@ -45,7 +49,6 @@ int cli_tune_comment_lines(dsc_table *t, const char *lines, dsc_error *err);
 // The columns, and the first `top` rows of each price (0: all).
 int cli_tune_rows(dsc_table *t, const dsc_tune *found, dsc_standing *const *standing, int64_t top,
                   dsc_error *err);
-void cli_tune_write(const dsc_table *t, bool jsonl, FILE *f);
 // For a person, on stdout: comments [first, end), the rows in columns, the lines (may be NULL).
 void cli_tune_print(const dsc_table *t, size_t first, size_t end, const char *lines);
 
