@@ -5,6 +5,7 @@
 
 #include "base/option.h"
 #include "base/table.h"
+#include "sim/drafter.h"
 #include "traces/trace/trace.h"
 
 // A table of options with its heading in a help text.
@@ -26,19 +27,33 @@ typedef struct cli_help_fields {
         title, list, sizeof(list) / sizeof *(list)                                                 \
     }
 
+enum { CLI_MAX_OPTIONS = 32, CLI_MAX_FIELDS = 3, CLI_MAX_METHODS = 32 };
+
 // What a command is run with.
 typedef struct cli_call {
     const struct cli_command *command;
     char **word; // [words] the arguments that are no options
     size_t words;
-    const dsc_option_value *value; // [command->options]
-    const dsc_option_value *more;  // [command->more.count]
+    dsc_option_value value[CLI_MAX_OPTIONS]; // [command->options]
+    dsc_option_value more[CLI_MAX_OPTIONS];  // [command->more.count]
+    dsc_option_uses uses;                    // every use of its own options
+    // The methods of --method, with the values and all uses of their options.
+    const dsc_drafter_type *method[CLI_MAX_METHODS];
+    size_t methods;
+    dsc_option_value list[CLI_MAX_METHODS][DSC_MAX_PARAMETERS];
+    dsc_option_uses list_uses[CLI_MAX_METHODS];
     // The values of options of these names, where the command has them: --json, -o, --force.
     bool json, force;
     const char *out;
 } cli_call;
 
-enum { CLI_MAX_OPTIONS = 32, CLI_MAX_FIELDS = 3 }; // of a table; of a help text
+// How a command takes --method, which is its first option, and the options of methods.
+typedef enum cli_method_kind {
+    CLI_METHOD_NONE,  // not at all
+    CLI_METHOD_ONE,   // one method; its options take single values
+    CLI_METHOD_LISTS, // several, whose options take lists; also as --METHOD.OPTION if several
+    CLI_METHOD_OWNED, // several, whose options take lists; also as --METHOD.OPTION
+} cli_method_kind;
 
 // A command is one of three: it parses its arguments itself (`run`), it has commands below it
 // (`sub`), or cli_command_run prints its help, parses and checks its arguments (`execute`).
@@ -54,6 +69,10 @@ typedef struct cli_command {
     int (*execute)(const cli_call *call, dsc_error *err);
     cli_help_section more; // options of another table
     bool more_first;       // the help begins with these
+    cli_method_kind methods;
+    // Options that change no row of the result, NULL-terminated: the command line is recorded
+    // without them (cli_canonical_command). NULL: it is recorded as it was given.
+    const char *const *without;
     int least, most;       // number of arguments, most < 0: any
     const char *what;      // what the arguments must be, for the error message
     const char *needs_out; // error message where -o is not given; NULL: it need not be
@@ -69,6 +88,12 @@ extern const cli_command cli_trace, cli_sim, cli_sweep, cli_merge, cli_theory, c
 // exit code. `program`: how a user calls it, "draftscope live"; `commands`: NULL-terminated.
 int cli_main(const char *program, const cli_command *const *commands,
              int (*dispatch)(int argc, char **argv, dsc_error *err), int argc, char **argv);
+
+// Parses the arguments after a command's name; cli_call_fini frees, also after an error.
+int cli_call_init(cli_call *call, const cli_command *c, int argc, char **argv, dsc_error *err);
+void cli_call_fini(cli_call *call);
+// The value of the command's own option of this name; NULL: it has none.
+const dsc_option_value *cli_call_value(const cli_call *call, const char *name);
 
 // Runs a command on the arguments after its name.
 int cli_command_run(const cli_command *c, int argc, char **argv, dsc_error *err);

@@ -1,12 +1,54 @@
 // SPDX-License-Identifier: Apache-2.0
-// Notes on standard error that `sim` and `sweep` share: references that no request has, and
-// distributions of another temperature than the recorded text's.
+// Opens what `sim`, `sweep` and `tune` simulate on, and prints their notes on standard error:
+// references that no request has, and distributions of another temperature than the recorded
+// text's.
 #include "cli/simulate.h"
-#include "cli/workload.h"
 
 #include <jansson.h>
 #include <stdlib.h>
 #include <string.h>
+
+static int64_t integer_of(const cli_call *call, const char *name)
+{
+    const dsc_option_value *value = cli_call_value(call, name);
+    return value ? value->integer : 0;
+}
+
+int cli_simulation_open(cli_simulation *s, const cli_call *call, dsc_error *err)
+{
+    const dsc_option_value *batch = cli_call_value(call, "batch-size");
+    *s = (cli_simulation){.run = {.engine = (dsc_engine)integer_of(call, "engine"),
+                                  .threads = cli_threads(integer_of(call, "threads")),
+                                  .seed = (uint64_t)integer_of(call, "seed"),
+                                  .workload = &s->models.load,
+                                  .progress = cli_progress_step,
+                                  .user = s}};
+    int rc = call->words ? dsc_trace_open(&s->trace, call->word[0], err) : DSC_OK;
+    if (!rc)
+        rc = cli_workload_make(&s->models, call->more, call->method, call->methods,
+                               s->trace != NULL, err);
+    if (!rc)
+        rc = dsc_cost_parse(&s->cost, cli_call_value(call, "cost")->text, err);
+    if (!rc && batch && batch->text)
+        rc = dsc_option_list(&call->command->option[batch - call->value], batch->text, &s->batch,
+                             &s->batches, err);
+    s->run.widths = !rc && !s->cost.type->linear;
+    return rc;
+}
+
+void cli_simulation_close(cli_simulation *s)
+{
+    cli_workload_free(&s->models);
+    dsc_cost_fini(&s->cost);
+    dsc_trace_close(s->trace);
+    free(s->batch);
+}
+
+const dsc_verifier_type *cli_simulation_rule(const cli_simulation *s, const cli_call *call,
+                                             const dsc_drafter_type *method, dsc_error *err)
+{
+    return cli_workload_rule(&s->models, s->trace, call->more[CLI_WORKLOAD_RULE].text, method, err);
+}
 
 // Returns whether any request of the trace has something that --references VALUE may copy from.
 static int any_reference(const dsc_trace *trace, const char *chosen, bool *found, dsc_error *err)

@@ -1,11 +1,31 @@
 // SPDX-License-Identifier: Apache-2.0
-// Notes on the trace that sim, sweep and tune share.
+// What sim, sweep and tune open, and their notes on it.
 #ifndef DSC_CLI_SIMULATE_H
 #define DSC_CLI_SIMULATE_H
 
-#include "cli/method.h"
-#include "sim/model/language.h"
+#include "cli/workload.h"
+#include "sim/cost/cost.h"
 #include "sim/run/run.h"
+
+// The trace or the models to simulate on, and how.
+typedef struct cli_simulation {
+    cli_progress progress; // the first field, as the user of cli_progress_step
+    dsc_trace *trace;      // NULL: the models
+    cli_workload models;
+    dsc_cost cost;
+    int64_t *batch; // [batches] of --batch-size
+    size_t batches;
+    dsc_run_options run; // without a rule
+} cli_simulation;
+
+// Opens what a command's argument and its options name: those of the models, --cost, --batch-size,
+// --engine, --seed and --threads, as far as it has them. cli_simulation_close frees, also after an
+// error.
+int cli_simulation_open(cli_simulation *s, const cli_call *call, dsc_error *err);
+void cli_simulation_close(cli_simulation *s);
+// The rule of --rule, or the default one of the method; NULL with DSC_EUSAGE in `err`.
+const dsc_verifier_type *cli_simulation_rule(const cli_simulation *s, const cli_call *call,
+                                             const dsc_drafter_type *method, dsc_error *err);
 
 // Warns once on stderr when the chosen references do not occur in the trace or, where that is NULL,
 // in the requests of the model `target`: every count would be zero. `value`: the drafter's options
