@@ -29,6 +29,9 @@ typedef struct cli_help_fields {
 
 enum { CLI_MAX_OPTIONS = 32, CLI_MAX_FIELDS = 3, CLI_MAX_METHODS = 32 };
 
+// A table of options as that of a command.
+#define CLI_OPTIONS(table) .option = table, .options = sizeof(table) / sizeof *(table)
+
 // What a command is run with.
 typedef struct cli_call {
     const struct cli_command *command;
@@ -42,9 +45,14 @@ typedef struct cli_call {
     size_t methods;
     dsc_option_value list[CLI_MAX_METHODS][DSC_MAX_PARAMETERS];
     dsc_option_uses list_uses[CLI_MAX_METHODS];
-    // The values of options of these names, where the command has them: --json, -o, --force.
+    dsc_trace *trace; // the first argument of a command that opens it
+    // The values of options of these names, where the command has them: --json, -o, --force,
+    // --seed, --threads (at least 1) and --progress.
     bool json, force;
     const char *out;
+    uint64_t seed;
+    int threads;
+    int64_t progress; // CLI_PROGRESS_AUTO, ...
 } cli_call;
 
 // How a command takes --method, which is its first option, and the options of methods.
@@ -76,6 +84,7 @@ typedef struct cli_command {
     int least, most;       // number of arguments, most < 0: any
     const char *what;      // what the arguments must be, for the error message
     const char *needs_out; // error message where -o is not given; NULL: it need not be
+    bool opens_trace;      // the first argument is a trace
     void (*more_help)(void);
     cli_help_fields fields[CLI_MAX_FIELDS]; // the help ends with these
     const void *form;                       // for `execute`, or NULL

@@ -128,8 +128,7 @@ static int list(const cli_call *call, dsc_error *err)
 const cli_command cli_list = {
     .name = "list",
     .summary = "list methods, rules, models, figures, costs and import formats",
-    .option = options,
-    .options = sizeof options / sizeof *options,
+    CLI_OPTIONS(options),
     .usage = "list methods|rules|models|figures|costs|formats [-v]",
     .about = "Lists the drafting methods, verification rules, kinds of model, figures, cost models "
              "or import formats.",

@@ -3,9 +3,8 @@
 #include "cli/cli.h"
 #include "sim/sweep/merge.h"
 
-enum { OUT, PROGRESS, FORCE, OPTIONS };
 // clang-format off
-static const dsc_option options[OPTIONS] = {
+static const dsc_option options[] = {
     {.name = "output", .letter = 'o', .kind = DSC_OPTION_TEXT, .metavar = "FILE",
      .help = "result table: JSON lines when the name ends in .jsonl, else TSV"},
     CLI_OPTION_PROGRESS,
@@ -15,7 +14,7 @@ static const dsc_option options[OPTIONS] = {
 static int merge(const cli_call *call, dsc_error *err)
 {
     cli_progress progress;
-    cli_progress_init(&progress, call->value[PROGRESS].integer, "shards");
+    cli_progress_init(&progress, call->progress, "shards");
     const dsc_merge_options o = {.version = PACKAGE_VERSION,
                                  .force = call->force,
                                  .jsonl = cli_ends_with(call->out, ".jsonl"),
@@ -29,8 +28,7 @@ static int merge(const cli_call *call, dsc_error *err)
 const cli_command cli_merge = {
     .name = "merge",
     .summary = "join the shards of a sweep into one table",
-    .option = options,
-    .options = OPTIONS,
+    CLI_OPTIONS(options),
     .usage = "merge SHARD... -o FILE [OPTIONS]",
     .about =
         "Joins the files of draftscope sweep --shard 1/N ... N/N. The result equals, byte for "

@@ -7,9 +7,9 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum { OUT, TERMINAL, WHERE, COLUMN, X, Y, TITLE, WIDTH, HEIGHT, FORCE, OPTIONS };
+enum { OUT, TERMINAL, WHERE, COLUMN, X, Y, TITLE, WIDTH, HEIGHT };
 // clang-format off
-static const dsc_option options[OPTIONS] = {
+static const dsc_option options[] = {
     {.name = "output", .letter = 'o', .kind = DSC_OPTION_TEXT, .metavar = "FILE",
      .help = "picture to write: .svg, .pdf or .png; - for standard output"},
     {.name = "terminal", .kind = DSC_OPTION_CHOICE, .choices = "auto|svg|pdf|png|dumb",
@@ -137,8 +137,7 @@ static int plot(const cli_call *call, dsc_error *err)
 const cli_command cli_plot = {
     .name = "plot",
     .summary = "draw a figure of a result table",
-    .option = options,
-    .options = OPTIONS,
+    CLI_OPTIONS(options),
     .usage = "plot FIGURE RESULT... -o FILE [OPTIONS]",
     .about = "Draws a figure of result tables (see: draftscope list figures). The gnuplot script "
              "and the plotted numbers are written next to the picture, with the extension of FILE "

@@ -3,9 +3,9 @@
 #include "cli/cli.h"
 #include "plots/report/report.h"
 
-enum { OUT, LATEX, TITLE, FORCE, OPTIONS };
+enum { OUT, LATEX, TITLE };
 // clang-format off
-static const dsc_option options[OPTIONS] = {
+static const dsc_option options[] = {
     {.name = "output", .letter = 'o', .kind = DSC_OPTION_TEXT, .metavar = "FILE",
      .help = "page to write (report.html); with --latex, NAME.tex or a folder for report.tex"},
     {.name = "latex", .kind = DSC_OPTION_FLAG,
@@ -25,8 +25,7 @@ static int report(const cli_call *call, dsc_error *err)
 const cli_command cli_report = {
     .name = "report",
     .summary = "write one page of figures and tables, HTML or LaTeX",
-    .option = options,
-    .options = OPTIONS,
+    CLI_OPTIONS(options),
     .usage = "report RESULT... -o FILE [OPTIONS]",
     .about =
         "Writes one self-contained HTML page, or LaTeX. It contains a recommendation with its "

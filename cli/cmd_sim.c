@@ -16,22 +16,9 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum {
-    METHOD,
-    ENGINE,
-    COST,
-    BATCH,
-    JSON,
-    PER_REQUEST,
-    TIMELINE,
-    FORCE,
-    SEED,
-    THREADS,
-    PROGRESS,
-    OPTIONS
-};
+enum { METHOD, ENGINE, COST, BATCH, JSON, PER_REQUEST, TIMELINE };
 // clang-format off
-static const dsc_option options[OPTIONS] = {
+static const dsc_option options[] = {
     {.name = "method", .kind = DSC_OPTION_TEXT, .metavar = "NAME", .help = "drafting method"},
     {.name = "engine", .kind = DSC_OPTION_CHOICE, .choices = "auto|loop|expect", .initial = "auto",
      .help = "loop: run step by step; expect: exact replay of all positions (no Monte Carlo)"},
@@ -327,7 +314,7 @@ static int simulate(context *c, dsc_error *err)
     c->s.run.request = on_request;
     c->s.run.rule = cli_simulation_rule(&c->s, c->call, c->config.drafter, err);
     int rc = c->s.run.rule ? prepare(c, err) : DSC_EUSAGE;
-    cli_progress_init(&c->s.progress, value[PROGRESS].integer, "tokens");
+    cli_progress_init(&c->s.progress, c->call->progress, "tokens");
     if (!rc)
         rc = dsc_run(c->s.trace, &c->config, 1, &c->s.run, &results, err);
     cli_progress_end(&c->s.progress);
@@ -363,8 +350,7 @@ static int execute(const cli_call *call, dsc_error *err)
 const cli_command cli_sim = {
     .name = "sim",
     .summary = "run one configuration of a method over a trace or a synthetic model",
-    .option = options,
-    .options = OPTIONS,
+    CLI_OPTIONS(options),
     .more = {"Models", cli_workload_options, CLI_WORKLOAD_OPTIONS},
     .methods = CLI_METHOD_ONE,
     .usage = "sim TRACE --method NAME [OPTIONS]",

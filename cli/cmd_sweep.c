@@ -6,23 +6,9 @@
 
 #include <string.h>
 
-enum {
-    METHOD,
-    OUT,
-    COST,
-    SEED,
-    THREADS,
-    ENGINE,
-    BATCH,
-    BLOCK,
-    SHARD,
-    REQUEST_BLOCK,
-    PROGRESS,
-    FORCE,
-    OPTIONS
-};
+enum { METHOD, OUT, COST, SEED, THREADS, ENGINE, BATCH, BLOCK, SHARD, REQUEST_BLOCK };
 // clang-format off
-static const dsc_option options[OPTIONS] = {
+static const dsc_option options[] = {
     {.name = "method", .kind = DSC_OPTION_TEXT, .metavar = "NAME[,NAME...]",
      .help = "drafting methods (see: draftscope list methods)"},
     {.name = "output", .letter = 'o', .kind = DSC_OPTION_TEXT, .metavar = "FILE",
@@ -186,7 +172,7 @@ static int sweep(context *c, const dsc_split *split, dsc_error *err)
     int rc = make_grids(c, err);
     if (!rc)
         rc = comment(&comments, c, err);
-    cli_progress_init(&c->s.progress, c->call->value[PROGRESS].integer,
+    cli_progress_init(&c->s.progress, c->call->progress,
                       split->shards ? "request-configurations" : "token-configurations");
     if (!rc && split->shards)
         rc = dsc_sweep_shard(c->s.trace, &c->grids, &comments, split, c->call->out, &c->options,
@@ -226,8 +212,7 @@ static int execute(const cli_call *call, dsc_error *err)
 const cli_command cli_sweep = {
     .name = "sweep",
     .summary = "run a grid of configurations over a trace or a synthetic model",
-    .option = options,
-    .options = OPTIONS,
+    CLI_OPTIONS(options),
     .more = {"Models", cli_workload_options, CLI_WORKLOAD_OPTIONS},
     .methods = CLI_METHOD_LISTS,
     .without = without,

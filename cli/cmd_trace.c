@@ -8,23 +8,9 @@
 
 // --- import ----------------------------------------------------------------------------------
 
-enum {
-    FORMAT,
-    TOKENIZER,
-    OUT,
-    SEMANTICS,
-    EOS,
-    VOCAB_SIZE,
-    QUESTIONS,
-    ON_ERROR,
-    THREADS,
-    SHARD_TOKENS,
-    PROGRESS,
-    FORCE,
-    IMPORT_OPTIONS
-};
+enum { FORMAT, TOKENIZER, OUT, SEMANTICS, EOS, VOCAB, QUESTIONS, ON_ERROR, THREADS, SHARD };
 // clang-format off
-static const dsc_option import_options[IMPORT_OPTIONS] = {
+static const dsc_option import_options[] = {
     {.name = "format", .kind = DSC_OPTION_TEXT, .metavar = "NAME",
      .help = "input format: llma, specbench, vllm, jsonl, ... (see draftscope list formats); "
              "detected from the first line by default"},
@@ -62,12 +48,12 @@ static int import_files(const cli_call *call, dsc_error *err)
         .format = value[FORMAT].text,
         .semantics = value[SEMANTICS].integer ? "code" : "paper",
         .eos = value[EOS].text,
-        .vocab_size = (int32_t)value[VOCAB_SIZE].integer,
+        .vocab_size = (int32_t)value[VOCAB].integer,
         .questions = value[QUESTIONS].text,
         .skip_errors = value[ON_ERROR].integer == 1,
         .force = call->force,
-        .threads = cli_threads(value[THREADS].integer),
-        .shard_tokens = value[SHARD_TOKENS].integer,
+        .threads = call->threads,
+        .shard_tokens = value[SHARD].integer,
         .version = PACKAGE_VERSION,
         .command = cli_command_line(),
         .progress = cli_progress_step,
@@ -79,7 +65,7 @@ static int import_files(const cli_call *call, dsc_error *err)
     int rc = DSC_OK;
     if (value[TOKENIZER].text)
         rc = dsc_tokenizer_load(&tokenizer, value[TOKENIZER].text, err);
-    cli_progress_init(&progress, value[PROGRESS].integer, "bytes");
+    cli_progress_init(&progress, call->progress, "bytes");
     if (!rc)
         rc = dsc_import((const char *const *)call->word, call->words, tokenizer, call->out, &o,
                         &left_out, err);
@@ -105,8 +91,7 @@ static int import(const cli_call *call, dsc_error *err)
 static const cli_command trace_import = {
     .name = "import",
     .summary = "import logs of many formats into a trace",
-    .option = import_options,
-    .options = IMPORT_OPTIONS,
+    CLI_OPTIONS(import_options),
     .usage = "trace import [--format NAME] --tokenizer FILE|bytes IN... -o NAME.dst",
     .about =
         "Converts files of JSON lines or JSON documents (also .gz and .zst; - is standard input) "

@@ -8,28 +8,9 @@
 
 #include <stdlib.h>
 
-enum {
-    METHOD,
-    OBJECTIVE,
-    SEARCH,
-    START,
-    SPLIT,
-    RESAMPLES,
-    TOP,
-    ENGINE_LINES,
-    ENGINE,
-    COST,
-    BATCH,
-    OUT,
-    JSON,
-    FORCE,
-    SEED,
-    THREADS,
-    PROGRESS,
-    OPTIONS
-};
+enum { METHOD, OBJECTIVE, SEARCH, START, SPLIT, RESAMPLES, TOP, ENGINE_LINES, ENGINE, COST };
 // clang-format off
-static const dsc_option options[OPTIONS] = {
+static const dsc_option options[] = {
     {.name = "method", .kind = DSC_OPTION_TEXT, .metavar = "NAME[,NAME...]",
      .help = "drafting methods to choose from"},
     {.name = "objective", .kind = DSC_OPTION_CHOICE,
@@ -174,7 +155,7 @@ static int run_method(context *c, const dsc_space *space, dsc_error *err)
 static int run_methods(context *c, dsc_error *err)
 {
     int rc = DSC_OK;
-    cli_progress_init(&c->s.progress, c->call->value[PROGRESS].integer, "token-configurations");
+    cli_progress_init(&c->s.progress, c->call->progress, "token-configurations");
     for (size_t m = 0; m < c->call->methods && !rc; m++)
         rc = run_method(c, &c->space[m], err);
     cli_progress_end(&c->s.progress);
@@ -188,7 +169,7 @@ static int write_result(context *c, const char *lines, dsc_error *err)
     dsc_table *t = &c->table;
     size_t end = t->comments;
     int rc = cli_tune_comment_lines(t, lines, err);
-    if (!rc && c->call->value[OUT].given) {
+    if (!rc && c->call->out) {
         cli_result_print(t, cli_ends_with(c->call->out, ".jsonl"), true, c->file.stream);
         rc = dsc_outfile_commit(&c->file, err);
     }
@@ -248,7 +229,7 @@ static int tune(context *c, dsc_error *err)
     };
     if (!rc)
         rc = dsc_tune_init(&c->found, &o, err);
-    if (!rc && value[OUT].given)
+    if (!rc && c->call->out)
         rc = dsc_outfile_open(&c->file, c->call->out, c->call->force, err);
     if (!rc)
         rc = cli_comments(&c->table, c->s.trace, o.seed, value[COST].text, err);
@@ -277,8 +258,7 @@ static int execute(const cli_call *call, dsc_error *err)
 const cli_command cli_tune = {
     .name = "tune",
     .summary = "find the best configuration, with confidence intervals",
-    .option = options,
-    .options = OPTIONS,
+    CLI_OPTIONS(options),
     .more = {"Models", cli_workload_options, CLI_WORKLOAD_OPTIONS},
     .methods = CLI_METHOD_OWNED,
     .usage = "tune TRACE --method NAME[,NAME...] [--PARAMETER LIST]... [OPTIONS]",

@@ -16,9 +16,9 @@ static const validate_row_type *const rows[] = {
 };
 enum { ROWS = sizeof rows / sizeof *rows };
 
-enum { PUBLISHED, TABLES, DATA, CORPUS, JSON, OUT, FORCE, OPTIONS };
+enum { PUBLISHED, TABLES, DATA, CORPUS };
 // clang-format off
-static const dsc_option options[OPTIONS] = {
+static const dsc_option options[] = {
     {.name = "published", .kind = DSC_OPTION_FLAG,
      .help = "compare with published figures: of the given rows, or of all rows"},
     {.name = "tables", .kind = DSC_OPTION_TEXT, .metavar = "DIR",
@@ -186,8 +186,7 @@ static int execute(const cli_call *call, dsc_error *err)
 const cli_command cli_validate = {
     .name = "validate",
     .summary = "predictions against published figures and live runs",
-    .option = options,
-    .options = OPTIONS,
+    CLI_OPTIONS(options),
     .more = {"Against live runs", validate_live_options, VALIDATE_LIVE_OPTIONS},
     .usage = "validate [ROW...] --published | --trace NAME.dst --live FILE.jsonl [OPTIONS]",
     .about = "Compares published figures, or measurements of live runs, with the predictions of "

@@ -84,15 +84,27 @@ static int apply_presets(cli_call *call, dsc_error *err)
     return rc;
 }
 
+static void take_values(cli_call *call)
+{
+    static const dsc_option_value none = {0};
+    static const char *const name[] = {"json", "force", "output", "seed", "threads", "progress"};
+    const dsc_option_value *value[sizeof name / sizeof *name];
+    for (size_t i = 0; i < sizeof name / sizeof *name; i++) {
+        value[i] = cli_call_value(call, name[i]);
+        value[i] = value[i] ? value[i] : &none;
+    }
+    call->json = value[0]->given;
+    call->force = value[1]->given;
+    call->out = value[2]->text;
+    call->seed = (uint64_t)value[3]->integer;
+    call->threads = cli_threads(value[4]->integer);
+    call->progress = value[5]->integer;
+}
+
 static int check(cli_call *call, dsc_error *err)
 {
     const cli_command *c = call->command;
-    const dsc_option_value *out = cli_call_value(call, "output"),
-                           *json = cli_call_value(call, "json"),
-                           *force = cli_call_value(call, "force");
-    call->out = out ? out->text : NULL;
-    call->json = json && json->given;
-    call->force = force && force->given;
+    take_values(call);
     int rc = cli_check_positionals(call->words, c->least, c->most, c->what, err);
     return !rc && c->needs_out && !(call->out && *call->out)
                ? dsc_fail(err, DSC_EUSAGE, "%s", c->needs_out)
@@ -115,6 +127,8 @@ int cli_call_init(cli_call *call, const cli_command *c, int argc, char **argv, d
         rc = apply_presets(call, err);
     if (!rc)
         rc = check(call, err);
+    if (!rc && c->opens_trace)
+        rc = dsc_trace_open(&call->trace, argv[0], err);
     return rc || !c->without ? rc
                              : cli_canonical_command(c->name, call->words ? argv[0] : NULL, set,
                                                      own + call->methods, c->without, err);
@@ -122,6 +136,7 @@ int cli_call_init(cli_call *call, const cli_command *c, int argc, char **argv, d
 
 void cli_call_fini(cli_call *call)
 {
+    dsc_trace_close(call->trace);
     free(call->uses.use);
     for (size_t m = 0; m < call->methods; m++)
         free(call->list_uses[m].use);

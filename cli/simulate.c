@@ -8,18 +8,13 @@
 #include <stdlib.h>
 #include <string.h>
 
-static int64_t integer_of(const cli_call *call, const char *name)
-{
-    const dsc_option_value *value = cli_call_value(call, name);
-    return value ? value->integer : 0;
-}
-
 int cli_simulation_open(cli_simulation *s, const cli_call *call, dsc_error *err)
 {
-    const dsc_option_value *batch = cli_call_value(call, "batch-size");
-    *s = (cli_simulation){.run = {.engine = (dsc_engine)integer_of(call, "engine"),
-                                  .threads = cli_threads(integer_of(call, "threads")),
-                                  .seed = (uint64_t)integer_of(call, "seed"),
+    const dsc_option_value *batch = cli_call_value(call, "batch-size"),
+                           *engine = cli_call_value(call, "engine");
+    *s = (cli_simulation){.run = {.engine = engine ? (dsc_engine)engine->integer : DSC_ENGINE_AUTO,
+                                  .threads = call->threads,
+                                  .seed = call->seed,
                                   .workload = &s->models.load,
                                   .progress = cli_progress_step,
                                   .user = s}};

@@ -12,9 +12,9 @@
 #include <string.h>
 #include <unistd.h>
 
-enum { K, SUMMARY, COMPLETE, THREADS, PROGRESS, JSON, OUT, FORCE, OPTIONS };
+enum { K, SUMMARY, COMPLETE };
 // clang-format off
-static const dsc_option options[OPTIONS] = {
+static const dsc_option options[] = {
     {.name = "num-drafts", .letter = 'K', .kind = DSC_OPTION_INT, .metavar = "LIST",
      .initial = "1:8", .min = 1, .max = DSC_MAX_DRAFTS, .list = true,
      .help = "numbers of drafts per position, as in 1:16 or 1,2,4,8"},
@@ -296,8 +296,9 @@ static int tabulate(const request *q, const results *r, int64_t positions, dsc_t
 
 // --- the command -------------------------------------------------------------------------------
 
-static int make_request(request *q, const dsc_option_value *value, int64_t pairs, dsc_error *err)
+static int make_request(request *q, const cli_call *call, int64_t pairs, dsc_error *err)
 {
+    const dsc_option_value *value = call->value;
     int64_t *list = NULL;
     int rc = dsc_option_list(&options[K], value[K].text, &list, &q->count, err);
     if (!rc)
@@ -307,9 +308,9 @@ static int make_request(request *q, const dsc_option_value *value, int64_t pairs
     free(list);
     q->summary = value[SUMMARY].given;
     q->quick = q->summary && !value[COMPLETE].given;
-    q->threads = cli_threads(value[THREADS].integer);
-    q->show_progress = q->summary || pairs > 16 || value[PROGRESS].integer;
-    cli_progress_init(&q->progress, value[PROGRESS].integer, "positions");
+    q->threads = call->threads;
+    q->show_progress = q->summary || pairs > 16 || call->progress;
+    cli_progress_init(&q->progress, call->progress, "positions");
     if (!rc && !q->summary && pairs > MOST_ROWS / (int64_t)q->count)
         rc = dsc_fail(err, DSC_EUSAGE,
                       "%" PRId64 " pairs and %zu numbers of drafts give more than %d rows; add "
@@ -333,7 +334,7 @@ static int compute_table(cli_rows *rows, const cli_call *call, dsc_error *err)
     dsc_table t = {0};
     int rc = check_out(call->out, call->force, err);
     if (!rc)
-        rc = make_request(&q, call->value, cli_rows_count(rows), err);
+        rc = make_request(&q, call, cli_rows_count(rows), err);
     if (!rc)
         rc = q.summary ? summarize(&q, rows, &r, err) : compute(&q, rows, &r, err);
     cli_progress_end(&q.progress);
@@ -369,8 +370,7 @@ static int accept(const cli_call *call, dsc_error *err)
 const cli_command cli_theory_accept = {
     .name = "accept",
     .summary = "acceptance probability of k drafts for each rule, and upper bounds",
-    .option = options,
-    .options = OPTIONS,
+    CLI_OPTIONS(options),
     .more = {"Distributions", cli_rows_options, CLI_ROWS_OPTIONS},
     .more_first = true,
     .usage = "theory accept DISTRIBUTIONS [--num-drafts LIST] [OPTIONS]",

@@ -4,22 +4,9 @@
 // lengths lose.
 #include "cli/theory/theory_closed.h"
 
-enum {
-    ALPHA,
-    BY_POSITION,
-    HISTOGRAM,
-    MAX,
-    USED,
-    WITHIN,
-    DRAFT_COST,
-    TARGET_SLOPE,
-    JSON,
-    OUT,
-    FORCE,
-    OPTIONS
-};
+enum { ALPHA, BY_POSITION, HISTOGRAM, MAX, USED, WITHIN, DRAFT_COST, TARGET_SLOPE };
 // clang-format off
-static const dsc_option options[OPTIONS] = {
+static const dsc_option options[] = {
     CLI_OPTION_ALPHA,
     CLI_OPTION_BY_POSITION,
     CLI_OPTION_HISTOGRAM,
@@ -135,8 +122,7 @@ static int compute_row(cli_point *p, double *x, dsc_error *err)
 const cli_command cli_theory_length = {
     .name = "length",
     .summary = "the best draft length, and the speedup that another length loses",
-    .option = options,
-    .options = OPTIONS,
+    CLI_OPTIONS(options),
     .usage = "theory length --alpha LIST [--draft-cost LIST] [--num-speculative-tokens LIST] "
              "[OPTIONS]",
     .about = "Computes the best draft length for each acceptance rate and cost, the speedup at "

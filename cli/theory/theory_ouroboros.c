@@ -4,21 +4,9 @@
 #include "cli/theory/theory_closed.h"
 #include "theory/ouroboros.h"
 
-enum {
-    ALPHA,
-    BY_POSITION,
-    HISTOGRAM,
-    LENGTH,
-    PHRASE,
-    DRAFT_COST,
-    PER_FORWARD,
-    JSON,
-    OUT,
-    FORCE,
-    OPTIONS
-};
+enum { ALPHA, BY_POSITION, HISTOGRAM, LENGTH, PHRASE, DRAFT_COST, PER_FORWARD };
 // clang-format off
-static const dsc_option options[OPTIONS] = {
+static const dsc_option options[] = {
     CLI_OPTION_ALPHA,
     CLI_OPTION_BY_POSITION,
     CLI_OPTION_HISTOGRAM,
@@ -87,8 +75,7 @@ static int compute_row(cli_point *p, double *x, dsc_error *err)
 const cli_command cli_theory_ouroboros = {
     .name = "ouroboros",
     .summary = "speedup that phrases add to speculative decoding (Ouroboros)",
-    .option = options,
-    .options = OPTIONS,
+    CLI_OPTIONS(options),
     .usage = "theory ouroboros --alpha LIST [--num-speculative-tokens LIST] [--phrase LIST] "
              "[OPTIONS]",
     .about = "Computes the speedup from phrases: drafting needs fewer forward passes, and drafts "

@@ -6,9 +6,9 @@
 #include "theory/pearl.h"
 #include "theory/pearl_published.h"
 
-enum { ALPHA, RATIO, WINDOW, FORM, PUBLISHED, JSON, OUT, FORCE, OPTIONS };
+enum { ALPHA, RATIO, WINDOW, FORM, PUBLISHED };
 // clang-format off
-static const dsc_option options[OPTIONS] = {
+static const dsc_option options[] = {
     CLI_OPTION_ALPHA,
     {.name = "ratio", .kind = DSC_OPTION_REAL, .metavar = "LIST", .least = 1e-3, .most = 1e6,
      .list = true, .help = "time of a target call divided by time of a draft token (PEARL's c)"},
@@ -174,8 +174,7 @@ static int check(const dsc_option_value *value, dsc_error *err)
 const cli_command cli_theory_pearl = {
     .name = "pearl",
     .summary = "speedup of drafting and verifying in parallel (PEARL), by draft length",
-    .option = options,
-    .options = OPTIONS,
+    CLI_OPTIONS(options),
     .usage = "theory pearl --alpha LIST --ratio LIST [--num-speculative-tokens LIST] [OPTIONS]\n"
              "       draftscope theory pearl --published [OPTIONS]",
     .about = "Computes the speedup of drafting and verifying in parallel, by draft length, under "

@@ -7,22 +7,9 @@
 
 #include <stdlib.h>
 
-enum {
-    ALPHA,
-    BY_POSITION,
-    HISTOGRAM,
-    LENGTH,
-    DRAFT_COST,
-    TARGET_SLOPE,
-    STEPS,
-    SEED,
-    JSON,
-    OUT,
-    FORCE,
-    OPTIONS
-};
+enum { ALPHA, BY_POSITION, HISTOGRAM, LENGTH, DRAFT_COST, TARGET_SLOPE, STEPS, SEED };
 // clang-format off
-static const dsc_option options[OPTIONS] = {
+static const dsc_option options[] = {
     CLI_OPTION_ALPHA,
     CLI_OPTION_BY_POSITION,
     CLI_OPTION_HISTOGRAM,
@@ -123,8 +110,7 @@ static int compute_row(cli_point *p, double *x, dsc_error *err)
 const cli_command cli_theory_speedup = {
     .name = "speedup",
     .summary = "block efficiency and speedup by acceptance rate, draft length and cost",
-    .option = options,
-    .options = OPTIONS,
+    CLI_OPTIONS(options),
     .usage = "theory speedup --alpha LIST [--num-speculative-tokens LIST] [--draft-cost LIST] "
              "[OPTIONS]",
     .about = "Computes the speedup of speculative decoding with one draft sequence per target "

@@ -7,22 +7,9 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum {
-    ACCEPTANCE,
-    TREE,
-    BUDGET,
-    DEPTH,
-    DRAFT_COST,
-    TARGET_COST,
-    TARGET_SLOPE,
-    SUMMARY,
-    JSON,
-    OUT,
-    FORCE,
-    OPTIONS
-};
+enum { ACCEPTANCE, TREE, BUDGET, DEPTH, DRAFT_COST, TARGET_COST, TARGET_SLOPE, SUMMARY };
 // clang-format off
-static const dsc_option options[OPTIONS] = {
+static const dsc_option options[] = {
     {.name = "acceptance", .kind = DSC_OPTION_TEXT, .metavar = "P0,P1,...[/...]",
      .help = "acceptance probabilities of the candidates, the most probable first; / separates "
              "levels"},
@@ -269,8 +256,7 @@ static int fill(dsc_table *t, const dsc_option_value *value, dsc_error *err)
 const cli_command cli_theory_tree = {
     .name = "tree",
     .summary = "the draft tree with the highest speedup, or the yield of a given tree",
-    .option = options,
-    .options = OPTIONS,
+    CLI_OPTIONS(options),
     .usage = "theory tree --acceptance P0,P1,... [--budget M] [--depth L] [OPTIONS]\n"
              "       draftscope theory tree --acceptance P0,P1,... --tree NAME|FILE [OPTIONS]",
     .about = "Computes the draft tree with the highest speedup, or the expected tokens of a given "

@@ -8,9 +8,9 @@
 #include <stdio.h>
 #include <stdlib.h>
 
-enum { OUT, REQUESTS, SAMPLE, SEED, TOKENS, SHARD_TOKENS, PROGRESS, FORCE, OPTIONS };
+enum { OUT, REQUESTS, SAMPLE, SEED, TOKENS, SHARD_TOKENS };
 // clang-format off
-static const dsc_option options[OPTIONS] = {
+static const dsc_option options[] = {
     CLI_OPTION_TRACE_OUT,
     {.name = "requests", .kind = DSC_OPTION_INT, .metavar = "RANGE", .min = 0, .max = INT64_MAX,
      .list = true, .help = "numbers of the requests to keep, from 0: 0:99 or 3,5,8 or 0:999:10"},
@@ -31,7 +31,7 @@ static int cut_trace(const cli_call *call, dsc_error *err)
     cli_progress progress;
     int64_t *request = NULL;
     const dsc_join_options o = {
-        .force = value[FORCE].given,
+        .force = call->force,
         .shard_tokens = value[SHARD_TOKENS].integer,
         .version = PACKAGE_VERSION,
         .command = cli_command_line(),
@@ -42,7 +42,7 @@ static int cut_trace(const cli_call *call, dsc_error *err)
     dsc_cut cut = {
         .range = value[REQUESTS].text,
         .sample = value[SAMPLE].given ? value[SAMPLE].integer : 0,
-        .seed = (uint64_t)value[SEED].integer,
+        .seed = call->seed,
         .tokens = value[TOKENS].given ? value[TOKENS].integer : 0,
     };
     int rc = DSC_OK;
@@ -53,9 +53,9 @@ static int cut_trace(const cli_call *call, dsc_error *err)
         rc =
             dsc_option_list(&options[REQUESTS], value[REQUESTS].text, &request, &cut.requests, err);
     cut.request = request;
-    cli_progress_init(&progress, value[PROGRESS].integer, "requests");
+    cli_progress_init(&progress, call->progress, "requests");
     if (!rc)
-        rc = dsc_trace_cut(call->word[0], value[OUT].text, &cut, &o, err);
+        rc = dsc_trace_cut(call->word[0], call->out, &cut, &o, err);
     cli_progress_end(&progress);
     free(request);
     return rc;
@@ -64,8 +64,7 @@ static int cut_trace(const cli_call *call, dsc_error *err)
 const cli_command cli_trace_cut = {
     .name = "cut",
     .summary = "keep some requests, or the beginnings of the outputs",
-    .option = options,
-    .options = OPTIONS,
+    CLI_OPTIONS(options),
     .usage = "trace cut TRACE -o NAME.dst",
     .about =
         "Writes a part of a trace as a new trace. --requests applies first, then --sample, then "

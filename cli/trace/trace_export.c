@@ -5,10 +5,10 @@
 
 #include <string.h>
 
-enum { FORMAT, OUT, FORCE, OPTIONS };
+enum { FORMAT };
 enum { NPY = 4 }; // index in the choices of --format
 // clang-format off
-static const dsc_option options[OPTIONS] = {
+static const dsc_option options[] = {
     {.name = "format", .kind = DSC_OPTION_CHOICE,
      .choices = "jsonl|csv|csv-steps|csv-positions|npy", .initial = "jsonl",
      .help = "jsonl: the whole trace, which trace import reads; csv: lengths, one row per "
@@ -39,28 +39,23 @@ static int export_text(const dsc_trace *t, const cli_call *call, dsc_error *err)
 
 static int export_trace(const cli_call *call, dsc_error *err)
 {
-    const bool npy = call->value[FORMAT].integer == NPY;
-    dsc_trace *t;
-    if (npy && strcmp(call->out, "-") == 0)
-        return dsc_fail(err, DSC_EUSAGE, "npy writes one file per column: add -o FOLDER");
-    int rc = dsc_trace_open(&t, call->word[0], err);
-    if (rc)
-        return rc;
-    rc = npy ? dsc_trace_export_npy(t, call->out, call->force, err) : export_text(t, call, err);
-    dsc_trace_close(t);
-    return rc;
+    if (call->value[FORMAT].integer != NPY)
+        return export_text(call->trace, call, err);
+    return strcmp(call->out, "-") == 0
+               ? dsc_fail(err, DSC_EUSAGE, "npy writes one file per column: add -o FOLDER")
+               : dsc_trace_export_npy(call->trace, call->out, call->force, err);
 }
 
 const cli_command cli_trace_export = {
     .name = "export",
     .summary = "export a trace as JSON lines, CSV or NumPy files",
-    .option = options,
-    .options = OPTIONS,
+    CLI_OPTIONS(options),
     .usage = "trace export TRACE [--format NAME] [-o FILE]",
     .about = "Writes a trace as JSON lines, CSV or NumPy files.",
     .least = 1,
     .most = 1,
     .what = "one trace",
     .needs_out = CLI_TRACE_NEEDS_OUT,
+    .opens_trace = true,
     .execute = export_trace,
 };

@@ -11,9 +11,9 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum { BY, JSON, OPTIONS };
+enum { BY };
 // clang-format off
-static const dsc_option options[OPTIONS] = {
+static const dsc_option options[] = {
     {.name = "by", .kind = DSC_OPTION_TEXT, .metavar = "KEY",
      .help = "print the statistics also for each value of this metadata field, as in category"},
     {.name = "json", .kind = DSC_OPTION_FLAG, .help = "print one JSON object"},
@@ -184,13 +184,10 @@ static void print_text(const json_t *o)
 
 static int print_info(const cli_call *call, dsc_error *err)
 {
-    dsc_trace *t;
+    const dsc_trace *t = call->trace;
     lengths l;
     char *parameters = NULL;
-    int rc = dsc_trace_open(&t, call->word[0], err);
-    if (rc)
-        return rc;
-    rc = measure(t, call->value[BY].text, &l, err);
+    int rc = measure(t, call->value[BY].text, &l, err);
     if (!rc)
         rc = dsc_trace_parameters(&parameters, dsc_trace_get_info(t), err);
     json_t *o = NULL;
@@ -208,15 +205,13 @@ static int print_info(const cli_call *call, dsc_error *err)
     free(l.prompt);
     free(l.output);
     free(l.reference);
-    dsc_trace_close(t);
     return rc;
 }
 
 const cli_command cli_trace_info = {
     .name = "info",
     .summary = "print what a trace contains",
-    .option = options,
-    .options = OPTIONS,
+    CLI_OPTIONS(options),
     .usage = "trace info TRACE [--by KEY] [--json]",
     .about =
         "Prints the contents of a trace: requests, tokens, lengths per request (including BOS "
@@ -226,5 +221,6 @@ const cli_command cli_trace_info = {
     .least = 1,
     .most = 1,
     .what = "one trace",
+    .opens_trace = true,
     .execute = print_info,
 };

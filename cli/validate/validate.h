@@ -39,6 +39,7 @@ typedef struct validate_row {
     const char *corpus;      // text to train n-gram pairs on
     validate_figure *figure; // [count]
     size_t count;
+    void *state; // of the row's type, zeroed before its `begin`
 } validate_row;
 
 typedef struct validate_row_type {
@@ -50,7 +51,7 @@ typedef struct validate_row_type {
     void (*end)(void *state);
     // Sets f->predicted of a figure that is not given; leaves it NaN for an unknown quantity.
     // DSC_EINPUT: the table lacks a given figure.
-    int (*predict)(validate_figure *f, const validate_row *row, const void *state, dsc_error *err);
+    int (*predict)(validate_figure *f, const validate_row *row, dsc_error *err);
 } validate_row_type;
 
 // Predicts every figure of the row that is not given.

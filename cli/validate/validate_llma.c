@@ -38,9 +38,9 @@ static int fit_slope(workspace *w, const validate_row *row, dsc_error *err)
     return rc;
 }
 
-static int predict(validate_figure *f, const validate_row *row, const void *state, dsc_error *err)
+static int predict(validate_figure *f, const validate_row *row, dsc_error *err)
 {
-    const workspace *w = state;
+    const workspace *w = row->state;
     const dsc_trace_info *info = dsc_trace_get_info(w->trace);
     validate_outcome o;
     if (validate_is(f, "prompt_tokens") || validate_is(f, "output_tokens")) {

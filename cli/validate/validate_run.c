@@ -21,8 +21,7 @@ static const dsc_option options[] = {
 };
 static const cli_command simulation = {
     .name = "sim",
-    .option = options,
-    .options = sizeof options / sizeof *options,
+    CLI_OPTIONS(options),
     .more = {"Models", cli_workload_options, CLI_WORKLOAD_OPTIONS},
     .methods = CLI_METHOD_ONE,
     .most = 1,

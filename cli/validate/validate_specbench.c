@@ -200,12 +200,11 @@ static bool find_case(const char *where, int *log, int *task)
     return false;
 }
 
-static int predict(validate_figure *f, const validate_row *row, const void *state, dsc_error *err)
+static int predict(validate_figure *f, const validate_row *row, dsc_error *err)
 {
-    const log_file *log = state; // [LOGS]
+    const log_file *log = row->state; // [LOGS]
     double speed, plain;
     int l, task;
-    (void)row;
     if (!find_case(f->where, &l, &task))
         return DSC_OK;
     const dsc_accept_tally *tally = &log[l].tally[task];

@@ -157,18 +157,17 @@ int validate_given(const validate_row *row, const char *where, const char *quant
 
 int validate_predict_row(const validate_row_type *type, validate_row *row, dsc_error *err)
 {
-    void *state;
-    int rc = dsc_alloc(&state, 1, type->state_size, err);
+    int rc = dsc_alloc(&row->state, 1, type->state_size, err);
     if (rc)
         return rc;
     if (type->begin)
-        rc = type->begin(state, row, err);
+        rc = type->begin(row->state, row, err);
     for (size_t i = 0; i < row->count && !rc; i++)
         if (row->figure[i].kind != VALIDATE_GIVEN)
-            rc = type->predict(&row->figure[i], row, state, err);
+            rc = type->predict(&row->figure[i], row, err);
     if (type->end)
-        type->end(state);
-    free(state);
+        type->end(row->state);
+    free(row->state);
     return rc;
 }
 
