@@ -21,7 +21,7 @@ void cli_pair_fini(cli_pair *p)
 
 static const struct {
     int option; // selects the source
-    int (*open)(cli_rows *r, const dsc_option_value *value, bool all, dsc_error *err);
+    int (*open)(cli_rows *r, dsc_error *err);
     uint32_t goes_with; // bits of the other options that the source has
 } sources[] = {
     {CLI_ROWS_BERNOULLI, cli_open_bernoulli, 0},
@@ -78,8 +78,8 @@ int cli_rows_open(cli_rows **out, const dsc_option_value *value, bool all, dsc_e
         rc = dsc_new(out, 1, err);
     if (rc)
         return rc;
-    (*out)->value = value;
-    rc = sources[source].open(*out, value, all, err);
+    **out = (cli_rows){.value = value, .all = all};
+    rc = sources[source].open(*out, err);
     if (rc) {
         cli_rows_close(*out);
         *out = NULL;

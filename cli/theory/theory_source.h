@@ -10,6 +10,7 @@
 // a failed open leaves.
 struct cli_rows {
     const dsc_option_value *value; // [CLI_ROWS_OPTIONS], owned by the caller
+    bool all;                      // --trace is valid without --request
     int64_t count;
     void *state;
     int (*read)(cli_rows *r, int64_t i, cli_pair *p, dsc_error *err);
@@ -17,11 +18,11 @@ struct cli_rows {
     int (*comments)(const cli_rows *r, dsc_table *t, dsc_error *err); // or NULL
 };
 
-int cli_open_bernoulli(cli_rows *r, const dsc_option_value *value, bool all, dsc_error *err);
-int cli_open_uniform(cli_rows *r, const dsc_option_value *value, bool all, dsc_error *err);
-int cli_open_zipf(cli_rows *r, const dsc_option_value *value, bool all, dsc_error *err);
-int cli_open_files(cli_rows *r, const dsc_option_value *value, bool all, dsc_error *err);
-int cli_open_trace(cli_rows *r, const dsc_option_value *value, bool all, dsc_error *err);
+int cli_open_bernoulli(cli_rows *r, dsc_error *err);
+int cli_open_uniform(cli_rows *r, dsc_error *err);
+int cli_open_zipf(cli_rows *r, dsc_error *err);
+int cli_open_files(cli_rows *r, dsc_error *err);
+int cli_open_trace(cli_rows *r, dsc_error *err);
 
 // --- theory_pair.c ---
 

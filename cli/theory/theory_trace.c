@@ -240,19 +240,23 @@ static int comment_trace(const cli_rows *r, dsc_table *t, dsc_error *err)
     return rc ? rc : dsc_table_comment(t, "trace_hash", dsc_trace_get_info(s->trace)->hash, err);
 }
 
-int cli_open_trace(cli_rows *r, const dsc_option_value *value, bool all, dsc_error *err)
+int cli_open_trace(cli_rows *r, dsc_error *err)
 {
+    const dsc_option_value *value = r->value;
     recorded *s;
     bool request = value[CLI_ROWS_REQUEST].given;
     if (!request && value[CLI_ROWS_POSITION].given)
         return dsc_fail(err, DSC_EUSAGE, "--position requires --request");
-    if (!request && !all)
+    if (!request && !r->all)
         return dsc_fail(err, DSC_EUSAGE,
                         "--trace needs --request I, or --summary for all requests");
     int rc = dsc_new(&s, 1, err);
     if (rc)
         return rc;
-    *r = (cli_rows){value, 0, s, read_trace, close_trace, comment_trace};
+    r->state = s;
+    r->read = read_trace;
+    r->close = close_trace;
+    r->comments = comment_trace;
     s->position = -1;
     rewind_trace(s);
     rc = dsc_trace_open(&s->trace, value[CLI_ROWS_TRACE].text, err);
