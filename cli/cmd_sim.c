@@ -225,16 +225,9 @@ static int print_totals(context *c, const dsc_counts *counts, const char *cost, 
     return rc;
 }
 
-// Adds the comment lines that the result and the timeline begin with.
-static int begin_comments(const context *c, dsc_table *t, dsc_error *err)
-{
-    int rc = cli_comments(t, c->s.trace, c->s.run.seed, c->call->value[COST].text, err);
-    return rc ? rc : cli_workload_comments(t, c->call->more, err);
-}
-
 static int make_comments(context *c, dsc_error *err)
 {
-    int rc = begin_comments(c, &c->table, err);
+    int rc = cli_simulation_comments(&c->s, c->call, &c->table, err);
     if (!rc && c->engine.expected)
         rc = dsc_table_comment(&c->table, "engine", c->engine.why, err);
     if (!rc && c->s.cost.note[0])
@@ -258,7 +251,7 @@ static int begin_timeline(context *c, dsc_error *err)
     if (c->s.run.engine == DSC_ENGINE_EXPECT)
         return dsc_fail(err, DSC_EUSAGE,
                         "--engine expect runs no steps for --timeline; use --engine loop");
-    int rc = begin_comments(c, &c->timeline, err);
+    int rc = cli_simulation_comments(&c->s, c->call, &c->timeline, err);
     if (!rc)
         rc = dsc_table_comment(&c->timeline, "request", "0", err);
     if (!rc)
@@ -294,7 +287,7 @@ static int prepare(context *c, dsc_error *err)
         rc = begin_timeline(c, err);
     }
     if (!rc)
-        rc = cli_note_missing_references(c->s.trace, c->s.models.target, c->config.drafter,
+        rc = cli_note_missing_references(c->s.trace, c->s.target, c->config.drafter,
                                          c->call->list[0], err);
     if (!rc)
         rc = dsc_run_choose(c->s.trace, &c->config, 1, &c->s.run, &c->engine, err);
@@ -312,7 +305,8 @@ static int simulate(context *c, dsc_error *err)
     const dsc_option_value *value = c->call->value;
     dsc_results results = {0};
     c->s.run.request = on_request;
-    c->s.run.rule = cli_simulation_rule(&c->s, c->call, c->config.drafter, err);
+    c->s.run.rule =
+        cli_simulation_rule(&c->s, c->call->more[CLI_WORKLOAD_RULE].text, c->config.drafter, err);
     int rc = c->s.run.rule ? prepare(c, err) : DSC_EUSAGE;
     cli_progress_init(&c->s.progress, c->call->progress, "tokens");
     if (!rc)

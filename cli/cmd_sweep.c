@@ -112,8 +112,8 @@ static int add_grids(context *c, size_t method, dsc_buffer *left_out, dsc_error 
         char name[64] = "";
         const size_t n = rules ? strcspn(rules, ",") : 0;
         snprintf(name, sizeof name, "%.*s", (int)n, rules ? rules : "");
-        const dsc_verifier_type *rule = cli_workload_rule(
-            &c->s.models, c->s.trace, rules ? name : NULL, c->call->method[method], err);
+        const dsc_verifier_type *rule =
+            cli_simulation_rule(&c->s, rules ? name : NULL, c->call->method[method], err);
         rc = rule ? add_grid(c, method, rule, left_out, err) : DSC_EUSAGE;
         more = rules && rules[n];
         rules = more ? rules + n + 1 : rules;
@@ -146,9 +146,7 @@ static int comment(dsc_table *comments, const context *c, dsc_error *err)
 {
     const cli_call *call = c->call;
     dsc_buffer b = {0};
-    int rc = cli_comments(comments, c->s.trace, c->s.run.seed, call->value[COST].text, err);
-    if (!rc)
-        rc = cli_workload_comments(comments, call->more, err);
+    int rc = cli_simulation_comments(&c->s, call, comments, err);
     if (!rc && c->s.cost.note[0])
         rc = dsc_table_comment(comments, "cost_note", c->s.cost.note, err);
     if (!rc && c->s.batches)
@@ -161,8 +159,8 @@ static int comment(dsc_table *comments, const context *c, dsc_error *err)
     if (!rc)
         rc = describe_engine(comments, c, err);
     for (size_t m = 0; m < call->methods && !rc; m++)
-        rc = cli_note_missing_references(c->s.trace, c->s.models.target, call->method[m],
-                                         call->list[m], err);
+        rc = cli_note_missing_references(c->s.trace, c->s.target, call->method[m], call->list[m],
+                                         err);
     return rc;
 }
 

@@ -119,7 +119,7 @@ static int note_references(const context *c, const dsc_space *space, dsc_error *
     dsc_option_value list[DSC_MAX_PARAMETERS] = {{0}};
     for (size_t o = 0; o < space->drafter->option_count; o++)
         list[o].text = space->list[o];
-    return cli_note_missing_references(c->s.trace, c->s.models.target, space->drafter, list, err);
+    return cli_note_missing_references(c->s.trace, c->s.target, space->drafter, list, err);
 }
 
 static int note_engine(context *c, const dsc_space *space, dsc_error *err)
@@ -145,7 +145,8 @@ static int note_engine(context *c, const dsc_space *space, dsc_error *err)
 
 static int run_method(context *c, const dsc_space *space, dsc_error *err)
 {
-    c->s.run.rule = cli_simulation_rule(&c->s, c->call, space->drafter, err);
+    c->s.run.rule =
+        cli_simulation_rule(&c->s, c->call->more[CLI_WORKLOAD_RULE].text, space->drafter, err);
     int rc = c->s.run.rule ? note_references(c, space, err) : DSC_EUSAGE;
     if (!rc)
         rc = note_engine(c, space, err);
@@ -224,17 +225,14 @@ static int tune(context *c, dsc_error *err)
         .split = value[SPLIT].real,
         .resamples = (int)(value[RESAMPLES].integer & ~(int64_t)3),
         .seed = c->s.run.seed,
-        .requests =
-            c->s.trace ? dsc_trace_get_info(c->s.trace)->requests : c->s.models.load.requests,
+        .requests = c->s.trace ? dsc_trace_get_info(c->s.trace)->requests : c->s.load.requests,
     };
     if (!rc)
         rc = dsc_tune_init(&c->found, &o, err);
     if (!rc && c->call->out)
         rc = dsc_outfile_open(&c->file, c->call->out, c->call->force, err);
     if (!rc)
-        rc = cli_comments(&c->table, c->s.trace, o.seed, value[COST].text, err);
-    if (!rc)
-        rc = cli_workload_comments(&c->table, c->call->more, err);
+        rc = cli_simulation_comments(&c->s, c->call, &c->table, err);
     c->first = c->table.comments;
     if (!rc)
         rc = run_methods(c, err);

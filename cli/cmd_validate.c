@@ -29,9 +29,7 @@ static const dsc_option options[] = {
              "without it"},
     {.name = "corpus", .kind = DSC_OPTION_TEXT, .metavar = "FILE",
      .help = "text to train n-gram pairs on (default: the bundled sample)"},
-    CLI_OPTION_JSON,
-    CLI_OPTION_OUT,
-    CLI_OPTION_FORCE,
+    CLI_OPTIONS_RESULT,
 };
 // clang-format on
 // --- one row ----------------------------------------------------------------------------------

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // draftscope: the command table, and what else people type for these commands.
-#include "cli/workload.h"
+#include "cli/simulate.h"
 
 #include <string.h>
 

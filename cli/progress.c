@@ -11,11 +11,11 @@
 
 static volatile sig_atomic_t caught, caught_at_s;
 
-static sig_atomic_t monotonic_s(void)
+static double now_s(void)
 {
     struct timespec t;
     clock_gettime(CLOCK_MONOTONIC, &t);
-    return (sig_atomic_t)t.tv_sec;
+    return (double)t.tv_sec + 1e-9 * (double)t.tv_nsec;
 }
 
 // The first signal requests a stop. A second one at least 2 s later ends the program at once; an
@@ -23,9 +23,9 @@ static sig_atomic_t monotonic_s(void)
 static void on_signal(int number)
 {
     if (!caught) {
-        caught_at_s = monotonic_s();
+        caught_at_s = (sig_atomic_t)now_s();
         caught = number;
-    } else if (monotonic_s() - caught_at_s >= 2) {
+    } else if ((sig_atomic_t)now_s() - caught_at_s >= 2) {
         signal(number, SIG_DFL);
         raise(number);
     }
@@ -42,13 +42,6 @@ void cli_catch_signals(void)
 int cli_signal(void)
 {
     return caught;
-}
-
-static double now_s(void)
-{
-    struct timespec t;
-    clock_gettime(CLOCK_MONOTONIC, &t);
-    return (double)t.tv_sec + 1e-9 * (double)t.tv_nsec;
 }
 
 void cli_progress_init(cli_progress *p, int64_t mode, const char *unit)

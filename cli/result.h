@@ -5,15 +5,14 @@
 
 #include "cli/cli.h"
 
-#define CLI_OPTION_JSON                                                                            \
-    {                                                                                              \
-        .name = "json", .kind = DSC_OPTION_FLAG, .help = "print JSON lines instead of a table"     \
-    }
-#define CLI_OPTION_OUT                                                                             \
-    {                                                                                              \
-        .name = "output", .letter = 'o', .kind = DSC_OPTION_TEXT, .metavar = "FILE",               \
-        .initial = "-", .help = "file to write the result to; - is standard output"                \
-    }
+// Options of a command that writes one table.
+// clang-format off
+#define CLI_OPTIONS_RESULT                                                                         \
+    {.name = "json", .kind = DSC_OPTION_FLAG, .help = "print JSON lines instead of a table"},      \
+    {.name = "output", .letter = 'o', .kind = DSC_OPTION_TEXT, .metavar = "FILE", .initial = "-",  \
+     .help = "file to write the result to; - is standard output"},                                 \
+    CLI_OPTION_FORCE
+// clang-format on
 
 // Adds columns to a table without rows.
 int cli_result_columns(dsc_table *t, const dsc_column *column, size_t count, dsc_error *err);

@@ -25,9 +25,7 @@ static const dsc_option options[] = {
      .help = "with --summary: compute all columns and do not round; this takes far longer"},
     CLI_OPTION_THREADS,
     CLI_OPTION_PROGRESS,
-    CLI_OPTION_JSON,
-    CLI_OPTION_OUT,
-    CLI_OPTION_FORCE,
+    CLI_OPTIONS_RESULT,
 };
 static const dsc_column head_columns[] = {
     {"pair", DSC_CELL_TEXT, "draft distribution and target distribution"},

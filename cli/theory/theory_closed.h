@@ -21,49 +21,31 @@ enum { CLI_CLOSED_ALPHA, CLI_CLOSED_BY_POSITION, CLI_CLOSED_HISTOGRAM };
     .name = "num-speculative-tokens", .letter = 'k', .synonyms = "length|gamma|k",                 \
     .kind = DSC_OPTION_INT, .metavar = "LIST"
 #define CLI_OPTION_ALPHA                                                                           \
-    {                                                                                              \
-        .name = "alpha", .kind = DSC_OPTION_REAL, .metavar = "LIST", .least = 0, .most = 1,        \
-        .list = true,                                                                              \
-        .help = "i.i.d. per-token acceptance probabilities, as in .5:.95:.05; this is alpha_iid "  \
-                "of a result table, not draft_acceptance_rate (accepted / drafted tokens)"         \
-    }
-#define CLI_OPTION_BY_POSITION                                                                     \
-    {                                                                                              \
-        .name = "acceptance-by-position", .kind = DSC_OPTION_TEXT, .metavar = "H1,H2,...",         \
-        .help = "conditional acceptance rate of each draft position, in place of --alpha"          \
-    }
-#define CLI_OPTION_HISTOGRAM                                                                       \
-    {                                                                                              \
-        .name = "histogram", .kind = DSC_OPTION_TEXT, .metavar = "N0,N1,...",                      \
-        .help = "numbers of steps that accepted 0, 1, ..., all draft tokens, in place of --alpha"  \
-    }
-#define CLI_OPTION_DRAFT_COST                                                                      \
-    {                                                                                              \
-        .name = "draft-cost", .kind = DSC_OPTION_REAL, .metavar = "LIST", .initial = ".05",        \
-        .least = 0, .most = 1e6, .list = true,                                                     \
-        .help = "time to draft one token, in units of a target call"                               \
-    }
-#define CLI_OPTION_TARGET_SLOPE                                                                    \
-    {                                                                                              \
-        .name = "target-slope", .kind = DSC_OPTION_REAL, .metavar = "LIST", .initial = "0",        \
-        .least = 0, .most = 1e6, .list = true,                                                     \
-        .help = "time that each further token adds to a target call, in units of a target call"    \
-    }
+    {.name = "alpha", .kind = DSC_OPTION_REAL, .metavar = "LIST", .least = 0, .most = 1,           \
+     .list = true,                                                                                 \
+     .help = "i.i.d. per-token acceptance probabilities, as in .5:.95:.05; this is alpha_iid of a "\
+             "result table, not draft_acceptance_rate (accepted / drafted tokens)"}
+#define CLI_OPTIONS_ACCEPTANCE                                                                     \
+    CLI_OPTION_ALPHA,                                                                              \
+    {.name = "acceptance-by-position", .kind = DSC_OPTION_TEXT, .metavar = "H1,H2,...",            \
+     .help = "conditional acceptance rate of each draft position, in place of --alpha"},           \
+    {.name = "histogram", .kind = DSC_OPTION_TEXT, .metavar = "N0,N1,...",                         \
+     .help = "numbers of steps that accepted 0, 1, ..., all draft tokens, in place of --alpha"}
+#define CLI_OPTIONS_COST                                                                           \
+    {.name = "draft-cost", .kind = DSC_OPTION_REAL, .metavar = "LIST", .initial = ".05",           \
+     .least = 0, .most = 1e6, .list = true,                                                        \
+     .help = "time to draft one token, in units of a target call"},                                \
+    {.name = "target-slope", .kind = DSC_OPTION_REAL, .metavar = "LIST", .initial = "0",           \
+     .least = 0, .most = 1e6, .list = true,                                                        \
+     .help = "time that each further token adds to a target call, in units of a target call"}
 #define CLI_COLUMN_ALPHA                                                                           \
-    {                                                                                              \
-        "alpha", DSC_CELL_REAL,                                                                    \
-            "i.i.d. per-token acceptance probability (alpha_iid); with --acceptance-by-position "  \
-            "or --histogram, the one that gives the same number of accepted tokens"                \
-    }
-#define CLI_COLUMN_DRAFT_COST                                                                      \
-    {                                                                                              \
-        "draft_cost", DSC_CELL_REAL, "time to draft one token, in units of a target call"          \
-    }
-#define CLI_COLUMN_TARGET_SLOPE                                                                    \
-    {                                                                                              \
-        "target_slope", DSC_CELL_REAL,                                                             \
-            "time that each further token adds to a target call, in units of a target call"        \
-    }
+    {"alpha", DSC_CELL_REAL,                                                                       \
+     "i.i.d. per-token acceptance probability (alpha_iid); with --acceptance-by-position or "      \
+     "--histogram, the one that gives the same number of accepted tokens"}
+#define CLI_COLUMNS_COST                                                                           \
+    {"draft_cost", DSC_CELL_REAL, "time to draft one token, in units of a target call"},           \
+    {"target_slope", DSC_CELL_REAL,                                                                \
+     "time that each further token adds to a target call, in units of a target call"}
 // clang-format on
 
 enum { CLI_CLOSED_COLUMNS = 16, CLI_CLOSED_AXES = 5 }; // at most

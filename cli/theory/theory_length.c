@@ -7,9 +7,7 @@
 enum { ALPHA, BY_POSITION, HISTOGRAM, MAX, USED, WITHIN, DRAFT_COST, TARGET_SLOPE };
 // clang-format off
 static const dsc_option options[] = {
-    CLI_OPTION_ALPHA,
-    CLI_OPTION_BY_POSITION,
-    CLI_OPTION_HISTOGRAM,
+    CLI_OPTIONS_ACCEPTANCE,
     {.name = "max-speculative-tokens", .kind = DSC_OPTION_INT, .metavar = "N", .initial = "64",
      .min = 1, .max = DSC_BLOCK_LONGEST,
      .help = "longest draft to consider; with --acceptance-by-position the default is the number "
@@ -19,17 +17,13 @@ static const dsc_option options[] = {
      .help = "draft lengths in use; the table has one row for each, with the speedup it loses"},
     {.name = "within", .kind = DSC_OPTION_REAL, .metavar = "PERCENT", .initial = "1", .least = 0,
      .most = 100, .help = "largest loss of speedup from near_from to near_to"},
-    CLI_OPTION_DRAFT_COST,
-    CLI_OPTION_TARGET_SLOPE,
-    CLI_OPTION_JSON,
-    CLI_OPTION_OUT,
-    CLI_OPTION_FORCE,
+    CLI_OPTIONS_COST,
+    CLI_OPTIONS_RESULT,
 };
 enum { FIRST_IID = 9, FIRST_USED = 11, COLUMNS = 14 };
 static const dsc_column columns[COLUMNS] = {
     CLI_COLUMN_ALPHA,
-    CLI_COLUMN_DRAFT_COST,
-    CLI_COLUMN_TARGET_SLOPE,
+    CLI_COLUMNS_COST,
     {"best_length", DSC_CELL_INT, "draft tokens per target call with the highest speedup; 0: do "
                                   "not speculate; where it is the longest draft considered, the "
                                   "optimum may be longer"},

@@ -7,9 +7,7 @@
 enum { ALPHA, BY_POSITION, HISTOGRAM, LENGTH, PHRASE, DRAFT_COST, PER_FORWARD };
 // clang-format off
 static const dsc_option options[] = {
-    CLI_OPTION_ALPHA,
-    CLI_OPTION_BY_POSITION,
-    CLI_OPTION_HISTOGRAM,
+    CLI_OPTIONS_ACCEPTANCE,
     {CLI_OPTION_LENGTHS, .initial = "4",
      .min = 0, .max = DSC_BLOCK_LONGEST / 2, .list = true,
      .help = "number of tokens that the draft model generates (the paper's gamma)"},
@@ -22,9 +20,7 @@ static const dsc_option options[] = {
     {.name = "tokens-per-forward", .kind = DSC_OPTION_REAL, .metavar = "LIST", .initial = "2",
      .least = 1e-3, .most = 1e6, .list = true,
      .help = "draft tokens per draft forward pass (the paper's c)"},
-    CLI_OPTION_JSON,
-    CLI_OPTION_OUT,
-    CLI_OPTION_FORCE,
+    CLI_OPTIONS_RESULT,
 };
 static const dsc_column columns[] = {
     CLI_COLUMN_ALPHA,

@@ -21,9 +21,7 @@ static const dsc_option options[] = {
     {.name = "published", .kind = DSC_OPTION_FLAG,
      .help = "print the paper's tables next to the predictions instead; exit code 1 when one is "
              "out of tolerance"},
-    CLI_OPTION_JSON,
-    CLI_OPTION_OUT,
-    CLI_OPTION_FORCE,
+    CLI_OPTIONS_RESULT,
 };
 static const dsc_column columns[] = {
     {"alpha", DSC_CELL_REAL, "i.i.d. per-token acceptance probability (alpha_iid)"},

@@ -10,29 +10,23 @@
 enum { ALPHA, BY_POSITION, HISTOGRAM, LENGTH, DRAFT_COST, TARGET_SLOPE, STEPS, SEED };
 // clang-format off
 static const dsc_option options[] = {
-    CLI_OPTION_ALPHA,
-    CLI_OPTION_BY_POSITION,
-    CLI_OPTION_HISTOGRAM,
+    CLI_OPTIONS_ACCEPTANCE,
     {CLI_OPTION_LENGTHS, .initial = "1:16",
      .min = 0, .max = DSC_BLOCK_LONGEST, .list = true,
      .help = "draft lengths, as in 1:16; 0 is no speculation; with --acceptance-by-position the "
              "default is 1 to the number of rates"},
-    CLI_OPTION_DRAFT_COST,
-    CLI_OPTION_TARGET_SLOPE,
+    CLI_OPTIONS_COST,
     {.name = "steps", .kind = DSC_OPTION_INT, .metavar = "N", .initial = "0", .min = 0,
      .max = 1000000000000,
      .help = "number of steps to simulate for each row, as a check of the closed form"},
     CLI_OPTION_SEED,
-    CLI_OPTION_JSON,
-    CLI_OPTION_OUT,
-    CLI_OPTION_FORCE,
+    CLI_OPTIONS_RESULT,
 };
 enum { FIRST_IID = 7, FIRST_SIMULATED = 10, COLUMNS = 12 };
 static const dsc_column columns[COLUMNS] = {
     CLI_COLUMN_ALPHA,
     {"length", DSC_CELL_INT, "draft tokens per target call"},
-    CLI_COLUMN_DRAFT_COST,
-    CLI_COLUMN_TARGET_SLOPE,
+    CLI_COLUMNS_COST,
     {"accepted", DSC_CELL_REAL, "expected accepted draft tokens per target call (bonus excluded)"},
     {"block_efficiency", DSC_CELL_REAL, "expected output tokens per target call (bonus included)"},
     {"speedup", DSC_CELL_REAL, "speedup over decoding one token per target call"},

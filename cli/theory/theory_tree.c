@@ -29,9 +29,7 @@ static const dsc_option options[] = {
      .most = 1e100, .help = "time that each further token adds to a target call"},
     {.name = "summary", .kind = DSC_OPTION_FLAG, .help = "print one row of totals instead of one "
                                                          "row per node"},
-    CLI_OPTION_JSON,
-    CLI_OPTION_OUT,
-    CLI_OPTION_FORCE,
+    CLI_OPTIONS_RESULT,
 };
 static const dsc_column node_columns[] = {
     {"node", DSC_CELL_INT, "number of the node; 0 is the root, the token already decided"},

@@ -74,8 +74,10 @@ static int simulate(int argc, char **argv, validate_outcome *out, dsc_error *err
     if (!rc)
         rc = cli_simulation_open(&s, &call, err);
     if (!rc)
-        rc = (s.run.rule = cli_simulation_rule(&s, &call, config.drafter, err)) ? DSC_OK
-                                                                                : DSC_EUSAGE;
+        rc = (s.run.rule =
+                  cli_simulation_rule(&s, call.more[CLI_WORKLOAD_RULE].text, config.drafter, err))
+                 ? DSC_OK
+                 : DSC_EUSAGE;
     if (!rc)
         rc = dsc_run(s.trace, &config, 1, &s.run, &results, err);
     if (!rc)
