@@ -45,7 +45,7 @@ typedef struct cli_call {
     size_t methods;
     dsc_option_value list[CLI_MAX_METHODS][DSC_MAX_PARAMETERS];
     dsc_option_uses list_uses[CLI_MAX_METHODS];
-    dsc_trace *trace; // the first argument of a command that opens it
+    dsc_trace *trace; // of a command that opens it
     // The values of options of these names, where the command has them: --json, -o, --force,
     // --seed, --threads (at least 1) and --progress.
     bool json, force;
@@ -84,7 +84,7 @@ typedef struct cli_command {
     int least, most;       // number of arguments, most < 0: any
     const char *what;      // what the arguments must be, for the error message
     const char *needs_out; // error message where -o is not given; NULL: it need not be
-    bool opens_trace;      // the first argument is a trace
+    bool opens_trace;      // the argument is one trace, as call->trace
     void (*more_help)(void);
     cli_help_fields fields[CLI_MAX_FIELDS]; // the help ends with these
     const void *form;                       // for `execute`, or NULL
@@ -101,7 +101,7 @@ int cli_main(const char *program, const cli_command *const *commands,
 // Parses the arguments after a command's name; cli_call_fini frees, also after an error.
 int cli_call_init(cli_call *call, const cli_command *c, int argc, char **argv, dsc_error *err);
 void cli_call_fini(cli_call *call);
-// The value of the command's own option of this name; NULL: it has none.
+// The value of the command's own option of this name; all zero: it has none.
 const dsc_option_value *cli_call_value(const cli_call *call, const char *name);
 
 // Runs a command on the arguments after its name.
@@ -152,37 +152,28 @@ bool cli_ends_with(const char *text, const char *end);
 int cli_finish_stdout(dsc_error *err);
 
 // Options that several commands have.
+// clang-format off
 #define CLI_OPTION_PROGRESS                                                                        \
-    {                                                                                              \
-        .name = "progress", .kind = DSC_OPTION_CHOICE, .choices = "auto|never|json",               \
-        .initial = "auto",                                                                         \
-        .help = "progress on stderr: a bar on a terminal (auto), nothing (never) or JSON lines"    \
-    }
+    {.name = "progress", .kind = DSC_OPTION_CHOICE, .choices = "auto|never|json",                  \
+     .initial = "auto",                                                                            \
+     .help = "progress on stderr: a bar on a terminal (auto), nothing (never) or JSON lines"}
 // Sequences that run together; without what differs from command to command.
 #define CLI_OPTION_BATCH                                                                           \
     .name = "batch-size", .synonyms = "batch", .kind = DSC_OPTION_INT, .min = 1, .list = true
 #define CLI_OPTION_FORCE                                                                           \
-    {                                                                                              \
-        .name = "force", .kind = DSC_OPTION_FLAG, .help = "overwrite an existing output"           \
-    }
+    {.name = "force", .kind = DSC_OPTION_FLAG, .help = "overwrite an existing output"}
 #define CLI_OPTION_SEED                                                                            \
-    {                                                                                              \
-        .name = "seed", .kind = DSC_OPTION_INT, .metavar = "S", .initial = "0", .min = 0,          \
-        .max = INT64_MAX, .help = "random seed"                                                    \
-    }
+    {.name = "seed", .kind = DSC_OPTION_INT, .metavar = "S", .initial = "0", .min = 0,             \
+     .max = INT64_MAX, .help = "random seed"}
 #define CLI_OPTION_THREADS                                                                         \
-    {                                                                                              \
-        .name = "threads", .kind = DSC_OPTION_INT, .metavar = "T", .initial = "0", .min = 0,       \
-        .max = 1024,                                                                               \
-        .help = "number of threads, 0: one per processor; results do not depend on it"             \
-    }
+    {.name = "threads", .kind = DSC_OPTION_INT, .metavar = "T", .initial = "0", .min = 0,          \
+     .max = 1024, .help = "number of threads, 0: one per processor; results do not depend on it"}
 #define CLI_OPTION_COST                                                                            \
-    {                                                                                              \
-        .name = "cost", .kind = DSC_OPTION_TEXT,                                                   \
-        .metavar = "unit|linear:...|table:FILE|fit:TRACE|roofline:...", .initial = "unit",         \
-        .help = "cost model of forward passes (see: draftscope list costs, and COST MODELS in "    \
-                "draftscope-sim(1))"                                                               \
-    }
+    {.name = "cost", .kind = DSC_OPTION_TEXT,                                                      \
+     .metavar = "unit|linear:...|table:FILE|fit:TRACE|roofline:...", .initial = "unit",            \
+     .help = "cost model of forward passes (see: draftscope list costs, and COST MODELS in "       \
+             "draftscope-sim(1))"}
+// clang-format on
 
 int cli_threads(int64_t asked); // 0: the number of processors
 

@@ -88,12 +88,6 @@ static int on_step(void *user, const dsc_step_record *step, dsc_error *err)
     return dsc_timeline_add(&c->timeline, &c->now_s, &c->s.cost, step, err);
 }
 
-static int write_timeline(context *c, dsc_error *err)
-{
-    cli_result_print(&c->timeline, false, true, c->timeline_file.stream);
-    return dsc_outfile_commit(&c->timeline_file, err);
-}
-
 static int on_request(void *user, const dsc_request *q, const dsc_counts *counts, dsc_error *err)
 {
     enum { UNIT = 1 << 20 }; // of a call: expectations are not whole
@@ -312,8 +306,10 @@ static int simulate(context *c, dsc_error *err)
     if (!rc)
         rc = dsc_run(c->s.trace, &c->config, 1, &c->s.run, &results, err);
     cli_progress_end(&c->s.progress);
-    if (!rc && value[TIMELINE].given)
-        rc = write_timeline(c, err);
+    if (!rc && value[TIMELINE].given) {
+        cli_result_print(&c->timeline, false, true, c->timeline_file.stream);
+        rc = dsc_outfile_commit(&c->timeline_file, err);
+    }
     if (!rc && !c->per_request)
         rc = print_totals(c, &results.counts[0], value[COST].text, err);
     dsc_results_fini(&results);

@@ -43,10 +43,11 @@ static void print_commands(const cli_command *c)
 
 const dsc_option_value *cli_call_value(const cli_call *call, const char *name)
 {
+    static const dsc_option_value none = {0};
     for (size_t o = 0; o < call->command->options; o++)
         if (strcmp(call->command->option[o].name, name) == 0)
             return &call->value[o];
-    return NULL;
+    return &none;
 }
 
 // Adds the sets of the methods of --method to `set`, which has `own` sets.
@@ -84,28 +85,17 @@ static int apply_presets(cli_call *call, dsc_error *err)
     return rc;
 }
 
-static void take_values(cli_call *call)
-{
-    static const dsc_option_value none = {0};
-    static const char *const name[] = {"json", "force", "output", "seed", "threads", "progress"};
-    const dsc_option_value *value[sizeof name / sizeof *name];
-    for (size_t i = 0; i < sizeof name / sizeof *name; i++) {
-        value[i] = cli_call_value(call, name[i]);
-        value[i] = value[i] ? value[i] : &none;
-    }
-    call->json = value[0]->given;
-    call->force = value[1]->given;
-    call->out = value[2]->text;
-    call->seed = (uint64_t)value[3]->integer;
-    call->threads = cli_threads(value[4]->integer);
-    call->progress = value[5]->integer;
-}
-
 static int check(cli_call *call, dsc_error *err)
 {
     const cli_command *c = call->command;
-    take_values(call);
-    int rc = cli_check_positionals(call->words, c->least, c->most, c->what, err);
+    call->json = cli_call_value(call, "json")->given;
+    call->force = cli_call_value(call, "force")->given;
+    call->out = cli_call_value(call, "output")->text;
+    call->seed = (uint64_t)cli_call_value(call, "seed")->integer;
+    call->threads = cli_threads(cli_call_value(call, "threads")->integer);
+    call->progress = cli_call_value(call, "progress")->integer;
+    int rc = c->opens_trace ? cli_check_positionals(call->words, 1, 1, "one trace", err)
+                            : cli_check_positionals(call->words, c->least, c->most, c->what, err);
     return !rc && c->needs_out && !(call->out && *call->out)
                ? dsc_fail(err, DSC_EUSAGE, "%s", c->needs_out)
                : rc;

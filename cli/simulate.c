@@ -118,9 +118,8 @@ static int make_models(cli_simulation *s, const cli_call *call, dsc_error *err)
 
 int cli_simulation_open(cli_simulation *s, const cli_call *call, dsc_error *err)
 {
-    const dsc_option_value *batch = cli_call_value(call, "batch-size"),
-                           *engine = cli_call_value(call, "engine");
-    *s = (cli_simulation){.run = {.engine = engine ? (dsc_engine)engine->integer : DSC_ENGINE_AUTO,
+    const dsc_option_value *batch = cli_call_value(call, "batch-size");
+    *s = (cli_simulation){.run = {.engine = (dsc_engine)cli_call_value(call, "engine")->integer,
                                   .threads = call->threads,
                                   .seed = call->seed,
                                   .workload = &s->load,
@@ -131,7 +130,7 @@ int cli_simulation_open(cli_simulation *s, const cli_call *call, dsc_error *err)
         rc = make_models(s, call, err);
     if (!rc)
         rc = dsc_cost_parse(&s->cost, cli_call_value(call, "cost")->text, err);
-    if (!rc && batch && batch->text)
+    if (!rc && batch->text)
         rc = dsc_option_list(&call->command->option[batch - call->value], batch->text, &s->batch,
                              &s->batches, err);
     s->run.widths = !rc && !s->cost.type->linear;

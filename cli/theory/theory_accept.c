@@ -132,12 +132,12 @@ static int read_batch(const request *q, cli_rows *rows, int64_t first, job *j, s
                       size_t *count, dsc_error *err)
 {
     int64_t enough = q->quick ? 1 << 22 : 1 << 17; // tokens: some tenths of a second of work
-    int64_t tokens = 0, all = cli_rows_count(rows);
+    int64_t tokens = 0, all = rows->count;
     int rc = DSC_OK;
     for (*count = 0; *count < most && first + (int64_t)*count < all && !rc; ++*count) {
         if (tokens >= enough && *count >= (size_t)q->threads)
             break;
-        rc = cli_rows_read(rows, first + (int64_t)*count, &j[*count].pair, err);
+        rc = rows->read(rows, first + (int64_t)*count, &j[*count].pair, err);
         tokens += j[*count].pair.whole ? j[*count].pair.vocab : 0;
     }
     return rc;
@@ -163,7 +163,7 @@ static int take_batch(const request *q, const job *j, size_t count, results *out
 static int compute(request *q, cli_rows *rows, results *out, dsc_error *err)
 {
     size_t most = (size_t)q->threads * 64, count;
-    int64_t all = cli_rows_count(rows);
+    int64_t all = rows->count;
     job *j = NULL;
     most = (int64_t)most > all ? (size_t)all : most;
     int rc = make_jobs(&j, most, q->count * CLI_QUANTITIES, err);
@@ -190,7 +190,7 @@ static int summarize(request *q, cli_rows *rows, results *out, dsc_error *err)
 {
     size_t values = q->count * CLI_QUANTITIES;
     char label[64];
-    int64_t all = cli_rows_count(rows);
+    int64_t all = rows->count;
     dsc_interval *zero;
     int rc = dsc_new(&zero, values, err);
     if (rc)
@@ -332,16 +332,16 @@ static int compute_table(cli_rows *rows, const cli_call *call, dsc_error *err)
     dsc_table t = {0};
     int rc = check_out(call->out, call->force, err);
     if (!rc)
-        rc = make_request(&q, call, cli_rows_count(rows), err);
+        rc = make_request(&q, call, rows->count, err);
     if (!rc)
         rc = q.summary ? summarize(&q, rows, &r, err) : compute(&q, rows, &r, err);
     cli_progress_end(&q.progress);
     if (!rc)
         rc = cli_result_comments(&t, err);
+    if (!rc && rows->comments)
+        rc = rows->comments(rows, &t, err);
     if (!rc)
-        rc = cli_rows_comments(rows, &t, err);
-    if (!rc)
-        rc = tabulate(&q, &r, cli_rows_count(rows), &t, err);
+        rc = tabulate(&q, &r, rows->count, &t, err);
     if (!rc)
         rc = cli_result_write(&t, call, err);
     dsc_table_fini(&t);
@@ -353,15 +353,14 @@ static int compute_table(cli_rows *rows, const cli_call *call, dsc_error *err)
 static int accept(const cli_call *call, dsc_error *err)
 {
     const bool summary = call->value[SUMMARY].given;
-    cli_rows *rows;
+    cli_rows rows;
     if (call->value[COMPLETE].given && !summary)
         return dsc_fail(err, DSC_EUSAGE,
                         "--complete requires --summary; all columns are computed without it");
     int rc = cli_rows_open(&rows, call->more, summary, err);
-    if (rc)
-        return rc;
-    rc = compute_table(rows, call, err);
-    cli_rows_close(rows);
+    if (!rc)
+        rc = compute_table(&rows, call, err);
+    cli_rows_close(&rows);
     return rc;
 }
 

@@ -69,44 +69,16 @@ static int choose_source(const dsc_option_value *value, int *source, dsc_error *
     return DSC_OK;
 }
 
-int cli_rows_open(cli_rows **out, const dsc_option_value *value, bool all, dsc_error *err)
+int cli_rows_open(cli_rows *r, const dsc_option_value *value, bool all, dsc_error *err)
 {
     int source;
-    *out = NULL;
+    *r = (cli_rows){.value = value, .all = all};
     int rc = choose_source(value, &source, err);
-    if (!rc)
-        rc = dsc_new(out, 1, err);
-    if (rc)
-        return rc;
-    **out = (cli_rows){.value = value, .all = all};
-    rc = sources[source].open(*out, err);
-    if (rc) {
-        cli_rows_close(*out);
-        *out = NULL;
-    }
-    return rc;
+    return rc ? rc : sources[source].open(r, err);
 }
 
 void cli_rows_close(cli_rows *r)
 {
-    if (!r)
-        return;
     if (r->close)
         r->close(r->state);
-    free(r);
-}
-
-int64_t cli_rows_count(const cli_rows *r)
-{
-    return r->count;
-}
-
-int cli_rows_comments(const cli_rows *r, dsc_table *t, dsc_error *err)
-{
-    return r->comments ? r->comments(r, t, err) : DSC_OK;
-}
-
-int cli_rows_read(cli_rows *r, int64_t i, cli_pair *p, dsc_error *err)
-{
-    return r->read(r, i, p, err);
 }

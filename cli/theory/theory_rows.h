@@ -42,20 +42,23 @@ typedef struct cli_pair {
 } cli_pair;
 void cli_pair_fini(cli_pair *p);
 
-typedef struct cli_rows cli_rows;
+// An open source. Its open function sets the fields after `all`.
+typedef struct cli_rows {
+    const dsc_option_value *value; // [CLI_ROWS_OPTIONS], owned by the caller
+    bool all;                      // --trace is valid without --request
+    int64_t count;                 // number of pairs
+    void *state;                   // freed by `close`, also after a failed open
+    // Reads pair i, 0 <= i < count, checked and normalized. A trace is fastest in ascending order
+    // of i. DSC_EINPUT names the file, the row and the element.
+    int (*read)(struct cli_rows *r, int64_t i, cli_pair *p, dsc_error *err);
+    void (*close)(void *state);
+    // Adds comment lines to a table: the trace and its hash, or the seed. NULL: none.
+    int (*comments)(const struct cli_rows *r, dsc_table *t, dsc_error *err);
+} cli_rows;
 
-// Opens the source that the options name. `all`: --trace is valid without --request. DSC_EUSAGE: no
+// Opens the source that the options name; cli_rows_close frees, also after an error. DSC_EUSAGE: no
 // source, several sources, or an option that the source does not have; DSC_EINPUT: a bad file.
-int cli_rows_open(cli_rows **out, const dsc_option_value *value, bool all, dsc_error *err);
+int cli_rows_open(cli_rows *r, const dsc_option_value *value, bool all, dsc_error *err);
 void cli_rows_close(cli_rows *r);
-
-int64_t cli_rows_count(const cli_rows *r); // number of pairs
-
-// Adds comment lines to a table: the trace and its hash, or the seed.
-int cli_rows_comments(const cli_rows *r, dsc_table *t, dsc_error *err);
-
-// Reads pair i, 0 <= i < count, checked and normalized. A trace is fastest in ascending order of i.
-// DSC_EINPUT names the file, the row and the element.
-int cli_rows_read(cli_rows *r, int64_t i, cli_pair *p, dsc_error *err);
 
 #endif

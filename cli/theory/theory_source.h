@@ -6,18 +6,6 @@
 
 #include "cli/theory/theory_rows.h"
 
-// A source sets count, state, read and close in its open function. close also frees the state that
-// a failed open leaves.
-struct cli_rows {
-    const dsc_option_value *value; // [CLI_ROWS_OPTIONS], owned by the caller
-    bool all;                      // --trace is valid without --request
-    int64_t count;
-    void *state;
-    int (*read)(cli_rows *r, int64_t i, cli_pair *p, dsc_error *err);
-    void (*close)(void *state);
-    int (*comments)(const cli_rows *r, dsc_table *t, dsc_error *err); // or NULL
-};
-
 int cli_open_bernoulli(cli_rows *r, dsc_error *err);
 int cli_open_uniform(cli_rows *r, dsc_error *err);
 int cli_open_zipf(cli_rows *r, dsc_error *err);

@@ -207,16 +207,12 @@ static int add_summary(dsc_table *t, const result *r, dsc_error *err)
 // Adds the totals as comments to a table of nodes, where its figure finds them.
 static int add_comments(dsc_table *t, const result *r, dsc_error *err)
 {
-    const struct {
-        const char *key;
-        double value;
-    } total[] = {
-        {"expected_tokens", r->expected}, {"step_time", r->step_time}, {"speedup", r->speedup}};
+    const double total[] = {r->expected, r->step_time, r->speedup};
     int rc = dsc_table_comment(t, "tree", r->name, err);
-    for (size_t i = 0; i < sizeof total / sizeof *total && !rc; i++) {
+    for (int i = 0; i < 3 && !rc; i++) {
         char number[DSC_NUMBER_TEXT];
-        dsc_number_text(total[i].value, number);
-        rc = dsc_table_comment(t, total[i].key, number, err);
+        dsc_number_text(total[i], number);
+        rc = dsc_table_comment(t, summary_columns[SUMMARY_COLUMNS - 3 + i].name, number, err);
     }
     return rc;
 }

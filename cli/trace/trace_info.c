@@ -218,9 +218,6 @@ const cli_command cli_trace_info = {
         "and EOS tokens), recorded columns, tokenizer, hash and provenance; for recorded steps "
         "and accepted lengths also block efficiency, conditional acceptance rates by position "
         "and the autocorrelation between steps.",
-    .least = 1,
-    .most = 1,
-    .what = "one trace",
     .opens_trace = true,
     .execute = print_info,
 };

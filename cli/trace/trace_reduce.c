@@ -64,9 +64,6 @@ const cli_command cli_trace_reduce = {
         "Replaces the recorded draft and target distributions by the statistics that replay "
         "needs: a few hundred bytes per output token for a vocabulary of any size. The rest of "
         "the trace is kept.",
-    .least = 1,
-    .most = 1,
-    .what = "one trace",
     .needs_out = CLI_TRACE_NEEDS_OUT,
     .opens_trace = true,
     .execute = reduce,

@@ -101,7 +101,8 @@ int validate_parameters(char **out, const dsc_config *config, dsc_error *err);
 
 typedef struct validate_prediction {
     bool known;
-    validate_requests requests;
+    const validate_requests *requests; // `own`, or those of a replayed line
+    validate_requests own;
     char source[96];   // "expect: draft_rank", "loop", "replayed run"
     char why[1024];    // reason where not known
     bool ends_unknown; // drafts may have ended at an EOS token that is not in the output
