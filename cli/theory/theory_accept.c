@@ -48,9 +48,9 @@ typedef struct request {
 
 // One result per pair, or one in all with --summary.
 typedef struct results {
-    char **label;    // [count]
-    dsc_interval *x; // [count][k][CLI_QUANTITIES]
-    size_t count, label_capacity, x_capacity;
+    char (*label)[sizeof((cli_pair *)0)->label]; // [count]
+    dsc_interval *x;                             // [count][values], of each k and quantity
+    size_t count, values;
 } results;
 
 // A pair that a thread works on.
@@ -61,39 +61,6 @@ typedef struct job {
     dsc_error err;
     int rc;
 } job;
-
-// --- results -----------------------------------------------------------------------------------
-
-static void results_fini(results *r)
-{
-    for (size_t i = 0; i < r->count; i++)
-        free(r->label[i]);
-    free(r->label);
-    free(r->x);
-}
-
-// Adds a result named `label`; its numbers are copied from x.
-static int add_result(results *r, const char *label, const dsc_interval *x, size_t values,
-                      dsc_error *err)
-{
-    int rc = dsc_resize(&r->label, &r->label_capacity, r->count + 1, err);
-    if (!rc)
-        rc = dsc_resize(&r->x, &r->x_capacity, (r->count + 1) * values, err);
-    if (!rc)
-        rc = dsc_strndup(&r->label[r->count], label, strlen(label), err);
-    if (!rc)
-        memcpy(r->x + r->count++ * values, x, values * sizeof *x);
-    return rc;
-}
-
-// Adds x to the sums, which are divided by the number of pairs at the end.
-static void add_to_sums(dsc_interval *sum, const dsc_interval *x, size_t values)
-{
-    for (size_t i = 0; i < values; i++) {
-        sum[i].low += x[i].low;
-        sum[i].high += x[i].high;
-    }
-}
 
 // --- computing -----------------------------------------------------------------------------------
 
@@ -143,30 +110,34 @@ static int read_batch(const request *q, cli_rows *rows, int64_t first, job *j, s
     return rc;
 }
 
-static int take_batch(const request *q, const job *j, size_t count, results *out, dsc_error *err)
+// Takes the batch that begins with pair `first` into the results. With --summary they are sums.
+static int take_batch(const request *q, const job *j, size_t count, size_t first, results *out,
+                      dsc_error *err)
 {
-    size_t values = q->count * CLI_QUANTITIES;
-    int rc = DSC_OK;
-    for (size_t i = 0; i < count && !rc; i++) {
+    for (size_t i = 0; i < count; i++) {
+        const size_t to = q->summary ? 0 : first + i;
+        dsc_interval *x = out->x + to * out->values;
         if (j[i].rc)
-            rc = dsc_fail(err, j[i].rc, "%s: %s", j[i].pair.label, j[i].err.message);
-        else if (q->summary)
-            add_to_sums(out->x, j[i].x, values);
-        else
-            rc = add_result(out, j[i].pair.label, j[i].x, values, err);
+            return dsc_fail(err, j[i].rc, "%s: %s", j[i].pair.label, j[i].err.message);
+        if (!q->summary)
+            memcpy(out->label[to], j[i].pair.label, sizeof *out->label);
+        for (size_t v = 0; v < out->values; v++) {
+            x[v].low += j[i].x[v].low;
+            x[v].high += j[i].x[v].high;
+        }
     }
-    return rc;
+    return DSC_OK;
 }
 
 // Computes all pairs, in batches. Reading and summation are in order, so that no result depends on
 // the number of threads.
-static int compute(request *q, cli_rows *rows, results *out, dsc_error *err)
+static int compute_pairs(request *q, cli_rows *rows, results *out, dsc_error *err)
 {
     size_t most = (size_t)q->threads * 64, count;
     int64_t all = rows->count;
     job *j = NULL;
     most = (int64_t)most > all ? (size_t)all : most;
-    int rc = make_jobs(&j, most, q->count * CLI_QUANTITIES, err);
+    int rc = make_jobs(&j, most, out->values, err);
     for (int64_t done = 0; done < all && !rc; done += (int64_t)count) {
         rc = read_batch(q, rows, done, j, most, &count, err);
         if (rc)
@@ -178,7 +149,7 @@ static int compute(request *q, cli_rows *rows, results *out, dsc_error *err)
         if (cli_signal())
             rc = dsc_fail(err, DSC_EINTERRUPT, "interrupted; no result was written");
         if (!rc)
-            rc = take_batch(q, j, count, out, err);
+            rc = take_batch(q, j, count, (size_t)done, out, err);
         if (!rc && q->show_progress)
             cli_progress_step(&q->progress, done + (int64_t)count, all);
     }
@@ -186,25 +157,25 @@ static int compute(request *q, cli_rows *rows, results *out, dsc_error *err)
     return rc;
 }
 
-static int summarize(request *q, cli_rows *rows, results *out, dsc_error *err)
+// Computes the results, which with --summary are the means over the pairs.
+static int compute(request *q, cli_rows *rows, results *out, dsc_error *err)
 {
-    size_t values = q->count * CLI_QUANTITIES;
-    char label[64];
-    int64_t all = rows->count;
-    dsc_interval *zero;
-    int rc = dsc_new(&zero, values, err);
-    if (rc)
-        return rc;
-    snprintf(label, sizeof label, "mean of %" PRId64 " position%s", all, all == 1 ? "" : "s");
-    rc = add_result(out, label, zero, values, err);
-    free(zero);
+    const int64_t all = rows->count;
+    *out = (results){.count = q->summary ? 1 : (size_t)all, .values = q->count * CLI_QUANTITIES};
+    int rc = dsc_new(&out->label, out->count, err);
     if (!rc)
-        rc = compute(q, rows, out, err);
-    for (size_t i = 0; i < values && !rc; i++) {
+        rc = dsc_new(&out->x, out->count * out->values, err);
+    if (!rc)
+        rc = compute_pairs(q, rows, out, err);
+    if (rc || !q->summary)
+        return rc;
+    snprintf(*out->label, sizeof *out->label, "mean of %" PRId64 " position%s", all,
+             all == 1 ? "" : "s");
+    for (size_t i = 0; i < out->values; i++) {
         out->x[i].low /= (double)all;
         out->x[i].high /= (double)all;
     }
-    return rc;
+    return DSC_OK;
 }
 
 // --- the table -----------------------------------------------------------------------------------
@@ -334,7 +305,7 @@ static int compute_table(cli_rows *rows, const cli_call *call, dsc_error *err)
     if (!rc)
         rc = make_request(&q, call, rows->count, err);
     if (!rc)
-        rc = q.summary ? summarize(&q, rows, &r, err) : compute(&q, rows, &r, err);
+        rc = compute(&q, rows, &r, err);
     cli_progress_end(&q.progress);
     if (!rc)
         rc = cli_result_comments(&t, err);
@@ -345,7 +316,8 @@ static int compute_table(cli_rows *rows, const cli_call *call, dsc_error *err)
     if (!rc)
         rc = cli_result_write(&t, call, err);
     dsc_table_fini(&t);
-    results_fini(&r);
+    free(r.label);
+    free(r.x);
     free(q.k);
     return rc;
 }

@@ -17,21 +17,24 @@ typedef struct acceptance {
     int rates;
 } acceptance;
 
-static int append_item(const dsc_option *o, const char *item, size_t length, double **out,
-                       size_t *capacity, size_t *count, dsc_error *err)
+int cli_theory_append(const dsc_option *o, const char *item, size_t length, double **out,
+                      size_t *capacity, size_t *count, dsc_error *err)
 {
     char *text = NULL;
-    double *value = NULL;
-    size_t values;
+    double *real = NULL;
+    int64_t *integer = NULL;
+    size_t n;
     int rc = dsc_strndup(&text, item, length, err);
     if (!rc)
-        rc = dsc_option_reals(o, text, &value, &values, err);
+        rc = o->kind == DSC_OPTION_INT ? dsc_option_list(o, text, &integer, &n, err)
+                                       : dsc_option_reals(o, text, &real, &n, err);
     if (!rc)
-        rc = dsc_resize(out, capacity, *count + values, err);
-    for (size_t i = 0; !rc && i < values; i++)
-        (*out)[(*count)++] = value[i];
+        rc = dsc_resize(out, capacity, *count + n, err);
+    for (size_t i = 0; !rc && i < n; i++)
+        (*out)[(*count)++] = real ? real[i] : (double)integer[i];
     free(text);
-    free(value);
+    free(real);
+    free(integer);
     return rc;
 }
 
@@ -45,7 +48,7 @@ int cli_theory_vector(const char *option, const char *text, double least, double
     *count = 0;
     for (bool more = true; more && !rc;) {
         size_t n = strcspn(text, ",");
-        rc = append_item(&o, text, n, out, &capacity, count, err);
+        rc = cli_theory_append(&o, text, n, out, &capacity, count, err);
         more = text[n] == ',';
         text += n + more;
     }

@@ -90,6 +90,9 @@ typedef struct cli_closed {
 // --force.
 int cli_closed_execute(const cli_call *call, dsc_error *err);
 
+// Appends the value or values that item[0, length) has for an option of integers or numbers.
+int cli_theory_append(const dsc_option *o, const char *item, size_t length, double **out,
+                      size_t *capacity, size_t *count, dsc_error *err);
 // Reads comma-separated numbers in [least, most]; a:b:step is a range. Unlike the values of a list
 // option they may repeat. *out is owned by the caller. DSC_EUSAGE.
 int cli_theory_vector(const char *option, const char *text, double least, double most, double **out,

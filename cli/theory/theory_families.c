@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Parametric families of draft and target distributions: --bernoulli P,Q,... and --uniform D,R,...
 // (SpecTr, Sun et al. 2023, App. B), and --zipf V,S,NOISE. The densities are in theory/probs.h.
+#include "cli/theory/theory_closed.h"
 #include "cli/theory/theory_source.h"
 #include "theory/probs.h"
 
@@ -20,51 +21,28 @@ typedef struct family {
     int (*read)(cli_rows *r, int64_t i, cli_pair *p, dsc_error *err); // the state is the numbers
 } family;
 
-// Appends a number or a list.
-static int append(double **all, size_t *capacity, size_t *count, const dsc_option *o,
-                  const char *text, bool list, dsc_error *err)
-{
-    int64_t *integer = NULL;
-    double *real = NULL;
-    size_t n;
-    int rc = o->kind == DSC_OPTION_INT ? dsc_option_list(o, text, &integer, &n, err)
-                                       : dsc_option_reals(o, text, &real, &n, err);
-    if (!rc && n > 1 && !list)
-        rc = dsc_fail(err, DSC_EUSAGE, "--%s: '%.60s' is not one number; give %s", o->name, text,
-                      o->metavar);
-    if (!rc)
-        rc = dsc_resize(all, capacity, *count + n, err);
-    for (size_t i = 0; i < n && !rc; i++)
-        (*all)[(*count)++] = real ? real[i] : (double)integer[i];
-    free(integer);
-    free(real);
-    return rc;
-}
-
 static int open_family(cli_rows *r, const char *text, const family *f, dsc_error *err)
 {
     double *all = NULL;
     size_t capacity = 0, count = 0;
     int rc = DSC_OK;
+    r->read = f->read;
+    r->close = free;
     for (int i = 0; i < f->numbers && !rc; i++) {
         const dsc_option *o = &f->number[i];
         const bool last = i + 1 == f->numbers;
-        const size_t n = last ? strlen(text) : strcspn(text, ",");
-        char *item = NULL;
+        const size_t n = last ? strlen(text) : strcspn(text, ","), before = count;
         if (!last && !text[n])
-            rc = dsc_fail(err, DSC_EUSAGE, "--%s: '%.60s' has too few values; give %s", o->name,
-                          text, o->metavar);
-        if (!rc)
-            rc = dsc_strndup(&item, text, n, err);
-        if (!rc)
-            rc = append(&all, &capacity, &count, o, item, last && f->list, err);
-        free(item);
+            return dsc_fail(err, DSC_EUSAGE, "--%s: '%.60s' has too few values; give %s", o->name,
+                            text, o->metavar);
+        rc = cli_theory_append(o, text, n, &all, &capacity, &count, err);
+        r->state = all;
+        if (!rc && count > before + 1 && !(last && f->list))
+            rc = dsc_fail(err, DSC_EUSAGE, "--%s: '%.*s' is not one number; give %s", o->name,
+                          n < 60 ? (int)n : 60, text, o->metavar);
         text += n + 1;
     }
     r->count = f->list ? (int64_t)count - f->numbers + 1 : 1;
-    r->state = all;
-    r->read = f->read;
-    r->close = free;
     return rc;
 }
 

@@ -19,6 +19,12 @@ void cli_pair_fini(cli_pair *p)
 
 // --- choice of the source --------------------------------------------------------------------
 
+// The options of how recorded distributions are read.
+enum {
+    READING = 1 << CLI_ROWS_NORMALIZE | 1 << CLI_ROWS_LOGITS | 1 << CLI_ROWS_TEMPERATURE |
+              1 << CLI_ROWS_TOP_K | 1 << CLI_ROWS_TOP_P
+};
+
 static const struct {
     int option; // selects the source
     int (*open)(cli_rows *r, dsc_error *err);
@@ -27,14 +33,8 @@ static const struct {
     {CLI_ROWS_BERNOULLI, cli_open_bernoulli, 0},
     {CLI_ROWS_UNIFORM, cli_open_uniform, 0},
     {CLI_ROWS_ZIPF, cli_open_zipf, 1u << CLI_ROWS_SEED},
-    {CLI_ROWS_DRAFT, cli_open_files,
-     1u << CLI_ROWS_TARGET | 1u << CLI_ROWS_ROWS | 1u << CLI_ROWS_NORMALIZE |
-         1u << CLI_ROWS_LOGITS | 1u << CLI_ROWS_TEMPERATURE | 1u << CLI_ROWS_TOP_K |
-         1u << CLI_ROWS_TOP_P},
-    {CLI_ROWS_TRACE, cli_open_trace,
-     1u << CLI_ROWS_REQUEST | 1u << CLI_ROWS_POSITION | 1u << CLI_ROWS_NORMALIZE |
-         1u << CLI_ROWS_LOGITS | 1u << CLI_ROWS_TEMPERATURE | 1u << CLI_ROWS_TOP_K |
-         1u << CLI_ROWS_TOP_P},
+    {CLI_ROWS_DRAFT, cli_open_files, 1u << CLI_ROWS_TARGET | 1u << CLI_ROWS_ROWS | READING},
+    {CLI_ROWS_TRACE, cli_open_trace, 1u << CLI_ROWS_REQUEST | 1u << CLI_ROWS_POSITION | READING},
 };
 enum { SOURCES = sizeof sources / sizeof *sources };
 

@@ -36,7 +36,7 @@ typedef struct cli_pair {
     int64_t vocab;
     bool whole;             // draft and target are complete; else only the listed tokens are known
     double *draft, *target; // [vocab], each sums to 1
-    size_t capacity;        // tokens that draft and target have memory for
+    size_t draft_capacity, target_capacity;
     dsc_partial_row draft_listed, target_listed; // theory/partial.h; they point into `listed`
     struct cli_listed *listed;
 } cli_pair;

@@ -25,15 +25,13 @@ static int export_text(const dsc_trace *t, const cli_call *call, dsc_error *err)
     const char *format = call->value[FORMAT].text;
     if (strcmp(call->out, "-") == 0)
         return dsc_trace_export(t, format, stdout, err);
-    dsc_outfile out;
+    dsc_outfile out = {0};
     int rc = dsc_outfile_open(&out, call->out, call->force, err);
-    if (rc)
-        return rc;
-    rc = dsc_trace_export(t, format, out.stream, err);
+    if (!rc)
+        rc = dsc_trace_export(t, format, out.stream, err);
     if (!rc)
         rc = dsc_outfile_commit(&out, err);
-    else
-        dsc_outfile_abort(&out);
+    dsc_outfile_abort(&out);
     return rc;
 }
 
