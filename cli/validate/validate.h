@@ -92,15 +92,18 @@ typedef struct validate_outcome {
 // Runs `draftscope sim` with the arguments in `words`, separated by blanks; {} stands for `file`.
 int validate_simulate(const char *words, const char *file, validate_outcome *out, dsc_error *err);
 
-// Creates a temporary folder for imported traces. Closing removes it with its contents.
-int validate_scratch_open(char **path, dsc_error *err);
-void validate_scratch_close(char *path);
 typedef struct validate_import {
     const char *format, *file, *tokenizer, *questions; // below --data; questions may be NULL
 } validate_import;
-// Imports DATA/FILE as SCRATCH/trace.dst and opens it; the caller closes *trace.
-int validate_import_trace(const validate_row *row, const char *scratch, const validate_import *what,
-                          dsc_trace **trace, dsc_error *err);
+// A trace in a temporary folder.
+typedef struct validate_imported {
+    char *scratch, *path; // the folder; the trace in it
+    dsc_trace *trace;
+} validate_imported;
+// Imports a file and opens the trace. Closing removes the folder, also after an error.
+int validate_import_open(validate_imported *to, const validate_row *row,
+                         const validate_import *what, dsc_error *err);
+void validate_import_close(validate_imported *to);
 // *out is FOLDER/NAME, owned by the caller.
 int validate_path(char **out, const char *folder, const char *name, dsc_error *err);
 

@@ -129,10 +129,9 @@ int validate_path(char **out, const char *folder, const char *name, dsc_error *e
     return rc;
 }
 
-int validate_scratch_open(char **path, dsc_error *err)
+static int make_scratch(char **path, dsc_error *err)
 {
     const char *folder = getenv("TMPDIR");
-    *path = NULL;
     int rc = validate_path(path, folder && *folder ? folder : "/tmp", "draftscope.XXXXXX", err);
     if (!rc && !mkdtemp(*path)) {
         rc = dsc_fail_errno(err, DSC_EIO, errno, "cannot create '%s' (TMPDIR)", *path);
@@ -150,37 +149,41 @@ static int remove_entry(const char *path, const struct stat *st, int type, struc
     return remove(path);
 }
 
-void validate_scratch_close(char *path)
+void validate_import_close(validate_imported *to)
 {
-    if (path)
-        nftw(path, remove_entry, 8, FTW_DEPTH | FTW_PHYS);
-    free(path);
+    dsc_trace_close(to->trace);
+    if (to->scratch)
+        nftw(to->scratch, remove_entry, 8, FTW_DEPTH | FTW_PHYS);
+    free(to->scratch);
+    free(to->path);
 }
 
-int validate_import_trace(const validate_row *row, const char *scratch, const validate_import *what,
-                          dsc_trace **trace, dsc_error *err)
+int validate_import_open(validate_imported *to, const validate_row *row,
+                         const validate_import *what, dsc_error *err)
 {
-    char *file = NULL, *tokens = NULL, *questions = NULL, *out = NULL;
+    char *file = NULL, *tokens = NULL, *questions = NULL;
     dsc_tokenizer *tokenizer = NULL;
     dsc_import_options o = {.format = what->format, .force = true};
-    int rc = validate_path(&file, row->data, what->file, err);
+    *to = (validate_imported){0};
+    int rc = make_scratch(&to->scratch, err);
+    if (!rc)
+        rc = validate_path(&to->path, to->scratch, "trace.dst", err);
+    if (!rc)
+        rc = validate_path(&file, row->data, what->file, err);
     if (!rc)
         rc = validate_path(&tokens, row->data, what->tokenizer, err);
     if (!rc && what->questions)
         rc = validate_path(&questions, row->data, what->questions, err);
     if (!rc)
-        rc = validate_path(&out, scratch, "trace.dst", err);
-    if (!rc)
         rc = dsc_tokenizer_load(&tokenizer, tokens, err);
     o.questions = questions;
     if (!rc)
-        rc = dsc_import((const char *const *)&file, 1, tokenizer, out, &o, NULL, err);
+        rc = dsc_import((const char *const *)&file, 1, tokenizer, to->path, &o, NULL, err);
     if (!rc)
-        rc = dsc_trace_open(trace, out, err);
+        rc = dsc_trace_open(&to->trace, to->path, err);
     dsc_tokenizer_free(tokenizer);
     free(file);
     free(tokens);
     free(questions);
-    free(out);
     return rc;
 }
