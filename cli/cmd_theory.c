@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // draftscope theory: the literature's closed-form formulas on distributions, rates and shapes.
-#include "cli/theory/theory.h"
+#include "cli/theory/theory_closed.h"
 
 static const cli_command *const commands[] = {&cli_theory_accept,
                                               &cli_theory_speedup,

@@ -2,14 +2,11 @@
 // draftscope theory accept: the probability that a verification rule accepts one of K drafts at a
 // position, and its upper bounds, for pairs of draft and target distributions. Formulas and sources
 // are in theory_quantities.c.
-#include "cli/result.h"
-#include "cli/theory/theory.h"
+#include "cli/theory/theory_closed.h"
 #include "cli/theory/theory_quantities.h"
 
 #include <inttypes.h>
-#include <math.h>
 #include <stdlib.h>
-#include <string.h>
 #include <unistd.h>
 
 enum { K, SUMMARY, COMPLETE };

@@ -1,16 +1,18 @@
 // SPDX-License-Identifier: Apache-2.0
-// The runner of the commands on closed forms. A command is a description: its options, columns,
-// formulas, and a function that computes one row. The runner computes a row for every combination
-// of the list options, and writes the table.
+// The commands of `draftscope theory`, and the runner of those on closed forms. A command is a
+// description: its options, columns, formulas, and a function that computes one row. The runner
+// computes a row for every combination of the list options, and writes the table.
 #ifndef DSC_CLI_THEORY_CLOSED_H
 #define DSC_CLI_THEORY_CLOSED_H
 
 #include "cli/result.h"
-#include "cli/theory/theory.h"
 #include "theory/block.h"
 
 #include <math.h>
 #include <string.h>
+
+extern const cli_command cli_theory_accept, cli_theory_speedup, cli_theory_length, cli_theory_tree,
+    cli_theory_pearl, cli_theory_ouroboros;
 
 // Options that several commands have. The acceptance options come first in a table of options:
 // --alpha alone or, where `by_position` is set, --alpha, --acceptance-by-position and --histogram.

@@ -2,7 +2,7 @@
 // Parametric families of draft and target distributions: --bernoulli P,Q,... and --uniform D,R,...
 // (SpecTr, Sun et al. 2023, App. B), and --zipf V,S,NOISE. The densities are in theory/probs.h.
 #include "cli/theory/theory_closed.h"
-#include "cli/theory/theory_source.h"
+#include "cli/theory/theory_rows.h"
 #include "theory/probs.h"
 
 #include <inttypes.h>

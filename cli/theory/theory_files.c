@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // Distributions from files: --draft FILE --target FILE, arrays with one distribution per row.
-#include "cli/theory/theory_source.h"
+#include "cli/theory/theory_rows.h"
 #include "traces/files/array.h"
 
 #include <inttypes.h>

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // The options that select pairs of distributions, the memory of a pair, and the conversion of
 // logits or probabilities as read into a distribution.
-#include "cli/theory/theory_source.h"
+#include "cli/theory/theory_rows.h"
 #include "theory/probs.h"
 
 #include <stdlib.h>

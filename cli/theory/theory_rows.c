@@ -3,8 +3,6 @@
 // selected source does not have.
 #include "cli/theory/theory_rows.h"
 
-#include "cli/theory/theory_source.h"
-
 #include <inttypes.h>
 #include <stdlib.h>
 #include <string.h>

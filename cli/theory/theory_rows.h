@@ -61,4 +61,26 @@ typedef struct cli_rows {
 int cli_rows_open(cli_rows *r, const dsc_option_value *value, bool all, dsc_error *err);
 void cli_rows_close(cli_rows *r);
 
+// --- the sources (theory_families.c, theory_files.c, theory_trace.c) ---
+
+int cli_open_bernoulli(cli_rows *r, dsc_error *err);
+int cli_open_uniform(cli_rows *r, dsc_error *err);
+int cli_open_zipf(cli_rows *r, dsc_error *err);
+int cli_open_files(cli_rows *r, dsc_error *err);
+int cli_open_trace(cli_rows *r, dsc_error *err);
+
+// --- theory_pair.c: what they share ---
+
+// Gives p memory for two distributions over `vocab` tokens.
+int cli_pair_reserve(cli_pair *p, int64_t vocab, dsc_error *err);
+
+// Returns whether an option declares the input to be logits, not probabilities.
+bool cli_rows_are_logits(const dsc_option_value *value);
+// Converts logits or probabilities as read into a distribution, in place. `what` begins the error
+// message.
+int cli_rows_make_dist(const dsc_option_value *value, const char *what, double *row, int64_t vocab,
+                       dsc_error *err);
+
+void cli_listed_free(struct cli_listed *l);
+
 #endif

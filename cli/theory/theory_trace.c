@@ -2,7 +2,7 @@
 // Distributions recorded in a trace: --trace TRACE, one pair per output token of one request or of
 // all requests. Where a distribution is recorded as its most probable tokens and the mass of the
 // rest, the pair is a list with an unlisted tail.
-#include "cli/theory/theory_source.h"
+#include "cli/theory/theory_rows.h"
 #include "traces/trace/trace.h"
 
 #include <inttypes.h>

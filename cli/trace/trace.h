@@ -23,8 +23,16 @@ extern const cli_command cli_trace_append, cli_trace_cut, cli_trace_export, cli_
 #define CLI_TRACE_NEEDS_OUT "give the trace to write: -o NAME.dst"
 
 // Print a message on stderr, as callbacks for notes and for invalid lines that are left out.
-void cli_trace_note(void *user, const char *message);
-void cli_trace_skipped(void *user, const char *message);
+static inline void cli_trace_note(void *user, const char *message)
+{
+    (void)user;
+    fprintf(stderr, "draftscope: note: %s\n", message);
+}
+static inline void cli_trace_skipped(void *user, const char *message)
+{
+    (void)user;
+    fprintf(stderr, "draftscope: skipped: %s\n", message);
+}
 
 // Imports sources that have totals and no tokens, as a result table.
 int cli_trace_totals(const dsc_totals_driver *driver, const cli_call *call, bool skip_errors,

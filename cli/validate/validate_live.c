@@ -57,20 +57,11 @@ static int check_repeat(const validate_comparison *c, const validate_line *a,
 }
 
 // Adds the counts of a line to the sums of its configuration.
-static int add_sample(validate_group *g, const validate_line *l, dsc_error *err)
+static void add_sample(validate_group *g, const validate_line *l)
 {
     validate_requests *to = &g->measured;
     const validate_requests *from = &l->requests;
     const size_t length = from->histogram_length;
-    if (length > to->histogram_length) {
-        double *wider;
-        int rc = validate_widen(&wider, to, length, err);
-        if (rc)
-            return rc;
-        free(to->histogram);
-        to->histogram = wider;
-        to->histogram_length = length;
-    }
     for (int i = 0; i <= VALIDATE_ENTROPY; i++) // the last two exist for sampled outputs only
         for (size_t q = 0; q < to->requests && from->list[i]; q++)
             to->list[i][q] += from->list[i][q];
@@ -78,18 +69,24 @@ static int add_sample(validate_group *g, const validate_line *l, dsc_error *err)
         for (size_t m = 0; m < length; m++)
             to->histogram[q * to->histogram_length + m] += from->histogram[q * length + m];
     g->seeds++;
-    return DSC_OK;
 }
 
 static int gather(validate_comparison *c, validate_group *g, dsc_error *err)
 {
-    int rc = validate_requests_init(&g->measured, g->first->requests.requests, 1,
+    size_t length = 1;
+    for (size_t i = 0; i < g->lines; i++)
+        if (g->line[i]->requests.histogram_length > length)
+            length = g->line[i]->requests.histogram_length;
+    int rc = validate_requests_init(&g->measured, g->first->requests.requests, length,
                                     VALIDATE_ENTROPY + 1, err);
     for (size_t i = 0; i < g->lines && !rc; i++) {
         size_t j = 0;
         while (g->line[j]->seed != g->line[i]->seed)
             j++;
-        rc = j < i ? check_repeat(c, g->line[j], g->line[i], err) : add_sample(g, g->line[i], err);
+        if (j < i)
+            rc = check_repeat(c, g->line[j], g->line[i], err);
+        else
+            add_sample(g, g->line[i]);
     }
     return rc ? rc : validate_parameters(&g->parameters, &g->first->config, err);
 }

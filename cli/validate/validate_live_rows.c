@@ -184,7 +184,8 @@ static int put_ratio(validate_comparison *c, const validate_group *g, const char
     return put(c, g, g->parameters, &r, err);
 }
 
-int validate_widen(double **out, const validate_requests *r, size_t length, dsc_error *err)
+// Copies the histograms to a length that is not shorter than the used one.
+static int widen(double **out, const validate_requests *r, size_t length, dsc_error *err)
 {
     const size_t own = r->histogram_length < length ? r->histogram_length : length;
     int rc = dsc_alloc(out, r->requests, length * sizeof **out, err);
@@ -221,9 +222,9 @@ static int put_dist(validate_comparison *c, const validate_group *g, dsc_error *
     const dsc_resampling how = resampling(c, n);
     double *predicted = NULL, *measured = NULL;
     row r = {.source = g->predicted.source};
-    int rc = validate_widen(&predicted, g->predicted.requests, length, err);
+    int rc = widen(&predicted, g->predicted.requests, length, err);
     if (!rc)
-        rc = validate_widen(&measured, &g->measured, length, err);
+        rc = widen(&measured, &g->measured, length, err);
     for (size_t m = 0; m < length && !rc; m++) {
         r.quantity = "accept_share";
         r.at = (double)m;

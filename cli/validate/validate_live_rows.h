@@ -40,8 +40,5 @@ int validate_put_group(validate_comparison *c, const validate_group *g, dsc_erro
 bool validate_pools(const validate_group *a, const validate_group *b);
 // Adds the pooled row of configuration `first` and of the later ones that are pooled with it.
 int validate_put_pooled(validate_comparison *c, size_t first, dsc_error *err);
-// Copies the histograms of *r to a length that is not shorter than the used one. *out is owned by
-// the caller.
-int validate_widen(double **out, const validate_requests *r, size_t length, dsc_error *err);
 
 #endif
