@@ -42,13 +42,6 @@ static const char *place(const dsc_option_value *value, const char *installed, c
     return access(installed, R_OK) != 0 && access(here, R_OK) == 0 ? here : installed;
 }
 
-static int add_source(dsc_table *t, const char *name, const dsc_table *figures, dsc_error *err)
-{
-    char key[64];
-    snprintf(key, sizeof key, "source of %s", name);
-    return dsc_table_comment(t, key, dsc_table_get_comment(figures, "source"), err);
-}
-
 // `row` has the paths; its other fields are local to this call.
 static int validate(dsc_table *t, const validate_row_type *type, validate_row row, dsc_error *err)
 {
@@ -63,8 +56,9 @@ static int validate(dsc_table *t, const validate_row_type *type, validate_row ro
         rc = validate_read(&row, &figures, type->name, err);
     if (!rc)
         rc = validate_predict_row(type, &row, err);
+    snprintf(name, sizeof name, "source of %s", type->name);
     if (!rc)
-        rc = add_source(t, type->name, &figures, err);
+        rc = dsc_table_comment(t, name, dsc_table_get_comment(&figures, "source"), err);
     if (!rc)
         rc = validate_report(t, type->name, &row, err);
     free(row.figure);

@@ -7,9 +7,7 @@
 //  - transformers: generate() and the draft model's generation_config.
 //  - llama.cpp: llama-server --spec-type, --spec-draft-* (docs/speculative.md), named --draft-max,
 //    --draft-min and --draft-p-min before May 2026.
-#include "cli/tune/tune_engine.h"
-
-#include "base/table.h"
+#include "cli/tune/tune.h"
 
 #include <assert.h>
 #include <inttypes.h>

@@ -2,7 +2,7 @@
 // Groups the lines of live runs by configuration, predicts each configuration, and fills the table
 // of the comparison.
 #include "cli/result.h"
-#include "cli/validate/validate_live_rows.h"
+#include "cli/validate/validate_live.h"
 
 #include <inttypes.h>
 #include <math.h>

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Compares prediction and measurement of a configuration, quantity by quantity: counts (equal, or
 // within sampling error by a bootstrap over requests), likelihood, outputs, latencies and speedup.
-#include "cli/validate/validate_live_rows.h"
+#include "cli/validate/validate_live.h"
 
 #include "base/columns.h"
 #include "cli/result.h"
