@@ -82,9 +82,10 @@ typedef struct cli_command {
     // without them (cli_canonical_command). NULL: it is recorded as it was given.
     const char *const *without;
     int least, most;       // number of arguments, most < 0: any
-    const char *what;      // what the arguments must be, for the error message
+    const char *what;      // what the arguments must be, for the error message; NULL: none
     const char *needs_out; // error message where -o is not given; NULL: it need not be
-    bool opens_trace;      // the argument is one trace, as call->trace
+    // The argument is one trace, as call->trace. With `methods` there is at most one, unopened.
+    bool opens_trace;
     void (*more_help)(void);
     cli_help_fields fields[CLI_MAX_FIELDS]; // the help ends with these
     const void *form;                       // for `execute`, or NULL

@@ -44,7 +44,6 @@ typedef struct context {
     const cli_call *call;
     dsc_bootstrap bootstrap;
     dsc_table table; // the result: its comment lines, then totals
-    dsc_table rows;  // one request at a time, with --per-request
     dsc_outfile timeline_file;
     dsc_table timeline;
     double now_s; // end of the timeline so far
@@ -61,7 +60,7 @@ static int expected(const context *c)
 static int print_request(context *c, const dsc_request *q, const dsc_counts *counts, dsc_error *err)
 {
     char *id;
-    dsc_table *t = &c->rows;
+    dsc_table t = {0};
     int rc = dsc_strndup(&id, q->id.bytes, (size_t)q->id.length, err);
     dsc_result result = {.config = &c->config,
                          .rule = c->s.run.rule,
@@ -70,14 +69,14 @@ static int print_request(context *c, const dsc_request *q, const dsc_counts *cou
                          .request = q->index,
                          .id = id};
     if (!rc)
-        rc = dsc_result_columns(t, &c->config.drafter, 1, DSC_RESULT_REQUEST | expected(c), err);
+        rc = dsc_result_columns(&t, &c->config.drafter, 1, DSC_RESULT_REQUEST | expected(c), err);
     if (!rc)
-        rc = dsc_result_row(t, &result, DSC_RESULT_REQUEST | expected(c), err);
+        rc = dsc_result_row(&t, &result, DSC_RESULT_REQUEST | expected(c), err);
     if (!rc && c->call->json)
-        dsc_table_write_jsonl_row(t, 0, stdout);
+        dsc_table_write_jsonl_row(&t, 0, stdout);
     else if (!rc)
-        dsc_table_write_tsv_row(t, 0, stdout);
-    dsc_table_fini(t);
+        dsc_table_write_tsv_row(&t, 0, stdout);
+    dsc_table_fini(&t);
     free(id);
     return rc;
 }
@@ -349,7 +348,5 @@ const cli_command cli_sim = {
         "the output of a synthetic model, and prints the numbers of drafted and accepted tokens, "
         "target calls and the speedup. --per-request prints a table row per request; several "
         "--batch-size values print a row per size.",
-    .most = 1,
-    .what = "one trace",
     .execute = execute,
 };

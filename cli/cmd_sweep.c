@@ -224,8 +224,6 @@ const cli_command cli_sweep = {
         "it runs; after an interruption (Ctrl-C, kill) the same command continues. With --shard "
         "I/N each of N processes, on any machines, computes one share, and draftscope merge joins "
         "their files.",
-    .most = 1,
-    .what = "one trace",
     .needs_out = "-o FILE expected",
     .execute = execute,
 };

@@ -1,6 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 // draftscope trace: dispatches to its subcommands; import and verify are here.
+#include "cli/result.h"
 #include "cli/trace/trace.h"
+#include "traces/import/import.h"
+#include "traces/import/totals.h"
 
 #include <inttypes.h>
 #include <stdlib.h>
@@ -76,7 +79,40 @@ static int import_files(const cli_call *call, dsc_error *err)
     return rc;
 }
 
-// A format that has totals and no tokens becomes a table.
+// Formats that contain totals and no tokens (SGLang, Prometheus) become a result table.
+static int add_comments(dsc_table *t, const char *format, const cli_call *call, dsc_error *err)
+{
+    int rc = cli_result_comments(t, err);
+    if (!rc)
+        rc = dsc_table_comment(t, "format", format, err);
+    for (size_t i = 0; i < call->words && !rc; i++)
+        rc = dsc_table_comment(t, "source", call->word[i], err);
+    return rc;
+}
+
+static int import_totals(const dsc_totals_driver *driver, const cli_call *call, dsc_error *err)
+{
+    const dsc_totals_options options = {.skip_errors = call->value[ON_ERROR].integer == 1,
+                                        .skipped = cli_trace_skipped};
+    dsc_table t = {0};
+    int64_t left_out = 0;
+    if (cli_ends_with(call->out, ".dst"))
+        return dsc_fail(
+            err, DSC_EUSAGE,
+            "%s contains totals and no tokens, which become a table, not a trace: use -o FILE.tsv",
+            driver->name);
+    int rc = add_comments(&t, driver->name, call, err);
+    if (!rc)
+        rc = dsc_totals_import(&t, driver, (const char *const *)call->word, call->words, &options,
+                               &left_out, err);
+    if (!rc)
+        rc = cli_result_write(&t, call, err);
+    if (!rc && left_out)
+        fprintf(stderr, "draftscope: %" PRId64 " responses were skipped\n", left_out);
+    dsc_table_fini(&t);
+    return rc;
+}
+
 static int import(const cli_call *call, dsc_error *err)
 {
     const char *format = call->value[FORMAT].text;
@@ -84,8 +120,7 @@ static int import(const cli_call *call, dsc_error *err)
     int rc = format ? DSC_OK : dsc_totals_probe(&totals, call->word[0], err);
     if (rc)
         return rc;
-    return totals ? cli_trace_totals(totals, call, call->value[ON_ERROR].integer == 1, err)
-                  : import_files(call, err);
+    return totals ? import_totals(totals, call, err) : import_files(call, err);
 }
 
 static const cli_command trace_import = {

@@ -268,8 +268,6 @@ const cli_command cli_tune = {
         "configuration is chosen on one part of the requests (selection set) and reported on the "
         "others (test set), with 95 % intervals over requests, next to all configurations that are "
         "not significantly different from it.",
-    .most = 1,
-    .what = "one trace",
     .fields = {{"Columns", cli_tune_columns, CLI_TUNE_COLUMNS}},
     .execute = execute,
 };

@@ -94,8 +94,10 @@ static int check(cli_call *call, dsc_error *err)
     call->seed = (uint64_t)cli_call_value(call, "seed")->integer;
     call->threads = cli_threads(cli_call_value(call, "threads")->integer);
     call->progress = cli_call_value(call, "progress")->integer;
-    int rc = c->opens_trace ? cli_check_positionals(call->words, 1, 1, "one trace", err)
-                            : cli_check_positionals(call->words, c->least, c->most, c->what, err);
+    int rc = c->opens_trace || c->methods
+                 ? cli_check_positionals(call->words, c->opens_trace, 1, "one trace", err)
+                 : cli_check_positionals(call->words, c->least, c->most,
+                                         c->what ? c->what : "no argument but options", err);
     return !rc && c->needs_out && !(call->out && *call->out)
                ? dsc_fail(err, DSC_EUSAGE, "%s", c->needs_out)
                : rc;

@@ -217,12 +217,6 @@ static int any_reference(const dsc_trace *trace, const char *chosen, bool *found
     return rc;
 }
 
-// Requests of a synthetic model have a prompt, cut from its texts, and no other reference.
-static bool any_prompt(const dsc_language *target, const char *chosen)
-{
-    return target->type->text && (strcmp(chosen, "all") == 0 || strcmp(chosen, "prompt") == 0);
-}
-
 int cli_note_missing_references(const dsc_trace *trace, const dsc_language *target,
                                 const dsc_drafter_type *drafter, const dsc_option_value *value,
                                 dsc_error *err)
@@ -241,8 +235,8 @@ int cli_note_missing_references(const dsc_trace *trace, const dsc_language *targ
         dsc_option_text(o, list[i], chosen, sizeof chosen);
         if (trace)
             rc = any_reference(trace, chosen, &found, err);
-        else
-            found = any_prompt(target, chosen);
+        else // requests of a model have a prompt, cut from its texts, and no other reference
+            found = target->type->text && (!strcmp(chosen, "all") || !strcmp(chosen, "prompt"));
         if (!rc && !found)
             fprintf(stderr,
                     "draftscope: note: no request of the %s has references of kind '%s': "

@@ -121,7 +121,6 @@ const cli_command cli_theory_length = {
              "[OPTIONS]",
     .about = "Computes the best draft length for each acceptance rate and cost, the speedup at "
              "that length, and the speedup that other lengths lose.",
-    .what = "no argument but options",
     .fields = {CLI_FIELDS("Columns", columns), CLI_FIELDS("Formulas", formulas)},
     .execute = cli_closed_execute,
     .form =

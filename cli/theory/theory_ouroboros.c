@@ -76,7 +76,6 @@ const cli_command cli_theory_ouroboros = {
              "[OPTIONS]",
     .about = "Computes the speedup from phrases: drafting needs fewer forward passes, and drafts "
              "get longer at no cost.",
-    .what = "no argument but options",
     .fields = {CLI_FIELDS("Columns", columns), CLI_FIELDS("Formulas", formulas)},
     .execute = cli_closed_execute,
     .form =

@@ -179,7 +179,6 @@ const cli_command cli_theory_pearl = {
              "i.i.d. acceptance. With --published, prints the paper's Tables 1, 3, 4 and 5 next to "
              "the predictions of the closed forms; the exit code is 1 when one is out of "
              "tolerance.",
-    .what = "no argument but options",
     .fields = {CLI_FIELDS("Columns", columns), CLI_FIELDS("Formulas", formulas),
                CLI_FIELDS("Columns with --published", published_columns)},
     .execute = cli_closed_execute,

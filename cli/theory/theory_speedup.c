@@ -109,7 +109,6 @@ const cli_command cli_theory_speedup = {
              "[OPTIONS]",
     .about = "Computes the speedup of speculative decoding with one draft sequence per target "
              "call, for every combination of acceptance rate, draft length and costs.",
-    .what = "no argument but options",
     .fields = {CLI_FIELDS("Columns", columns), CLI_FIELDS("Formulas", formulas)},
     .execute = cli_closed_execute,
     .form =

@@ -87,8 +87,7 @@ static int seek_pair(recorded *s, int64_t i, dsc_error *err)
     return rc;
 }
 
-// --- distributions
-// --------------------------------------------------------------------------------------
+// --- distributions -------------------------------------------------------------------------------
 
 // Where every token is listed, the tail is rounding error.
 static bool is_whole(const dsc_row *row, int64_t vocab)

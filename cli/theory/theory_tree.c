@@ -257,7 +257,6 @@ const cli_command cli_theory_tree = {
              "tree. Acceptance rates without a / hold at every level. A tree FILE (a name with a / "
              "or . in it) has one draft token per line, as the ranks on its path from the root: "
              "0,1,0.",
-    .what = "no argument but options",
     .fields = {CLI_FIELDS("Columns", node_columns), CLI_FIELDS("Formulas", formulas),
                CLI_FIELDS("Columns with --summary", summary_columns)},
     .execute = cli_closed_execute,

@@ -4,8 +4,6 @@
 #define DSC_CLI_TRACE_H
 
 #include "cli/cli.h"
-#include "traces/import/import.h"
-#include "traces/import/totals.h"
 
 extern const cli_command cli_trace_append, cli_trace_cut, cli_trace_export, cli_trace_info,
     cli_trace_merge, cli_trace_reduce, cli_trace_synth;
@@ -33,9 +31,5 @@ static inline void cli_trace_skipped(void *user, const char *message)
     (void)user;
     fprintf(stderr, "draftscope: skipped: %s\n", message);
 }
-
-// Imports sources that have totals and no tokens, as a result table.
-int cli_trace_totals(const dsc_totals_driver *driver, const cli_call *call, bool skip_errors,
-                     dsc_error *err);
 
 #endif

@@ -2,6 +2,7 @@
 // draftscope trace export: writes a trace as JSON lines, as CSV, or as one NumPy file per column.
 #include "base/file.h"
 #include "cli/trace/trace.h"
+#include "traces/import/import.h"
 
 #include <string.h>
 

@@ -24,8 +24,6 @@ static const cli_command simulation = {
     CLI_OPTIONS(options),
     .more = {"Models", cli_workload_options, CLI_WORKLOAD_OPTIONS},
     .methods = CLI_METHOD_ONE,
-    .most = 1,
-    .what = "one trace",
 };
 
 enum { WORDS_MAX = 64 };
