@@ -7,9 +7,7 @@
 #include "cli/result.h"
 #include "cli/method.h"
 #include "cli/simulate.h"
-#include "sim/cost/cost.h"
 #include "sim/run/result.h"
-#include "sim/run/run.h"
 #include "sim/run/timeline.h"
 
 #include <inttypes.h>

@@ -6,8 +6,6 @@
 #include "traces/import/totals.h"
 
 #include <inttypes.h>
-#include <stdlib.h>
-#include <string.h>
 
 // --- import ----------------------------------------------------------------------------------
 

@@ -44,10 +44,9 @@ static void print_commands(const cli_command *c)
 const dsc_option_value *cli_call_value(const cli_call *call, const char *name)
 {
     static const dsc_option_value none = {0};
-    for (size_t o = 0; o < call->command->options; o++)
-        if (strcmp(call->command->option[o].name, name) == 0)
-            return &call->value[o];
-    return &none;
+    const cli_command *c = call->command;
+    const dsc_option *o = dsc_option_find(c->option, c->options, name);
+    return o ? &call->value[o - c->option] : &none;
 }
 
 // Adds the sets of the methods of --method to `set`, which has `own` sets.

@@ -4,8 +4,6 @@
 #include "cli/cli.h"
 #include "sim/drafter.h"
 
-#include <string.h>
-
 static const char *known_program = "draftscope";
 static const cli_command *const *known_commands;
 

@@ -1,8 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // What `sim`, `sweep` and `tune` simulate on: a trace, or the synthetic models of --target, --draft
-// and the options that belong to them; the default verification rule; and notes on standard error:
-// references that no request has, and distributions of another temperature than the recorded
-// text's.
+// and the options that belong to them; the default verification rule; and notes on stderr:
+// references that no request has, distributions of another temperature than the recorded text's.
 #include "cli/simulate.h"
 
 #include "sim/expect/expect_rule.h"
@@ -221,10 +220,8 @@ int cli_note_missing_references(const dsc_trace *trace, const dsc_language *targ
                                 const dsc_drafter_type *drafter, const dsc_option_value *value,
                                 dsc_error *err)
 {
-    const dsc_option *o = drafter->option;
-    while (o < drafter->option + drafter->option_count && strcmp(o->name, "references"))
-        o++;
-    if (o == drafter->option + drafter->option_count)
+    const dsc_option *o = dsc_option_find(drafter->option, drafter->option_count, "references");
+    if (!o)
         return DSC_OK;
     int64_t *list;
     size_t n;

@@ -87,9 +87,7 @@ typedef struct cli_closed {
     int instead;
 } cli_closed;
 
-// The `execute` of a command whose `form` is a cli_closed, and whose last options are --json, -o
-// and
-// --force.
+// The `execute` of a command whose `form` is a cli_closed.
 int cli_closed_execute(const cli_call *call, dsc_error *err);
 
 // Appends the value or values that item[0, length) has for an option of integers or numbers.

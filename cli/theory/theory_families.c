@@ -5,7 +5,6 @@
 #include "cli/theory/theory_rows.h"
 #include "theory/probs.h"
 
-#include <inttypes.h>
 #include <stdlib.h>
 #include <string.h>
 

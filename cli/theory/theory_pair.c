@@ -4,8 +4,6 @@
 #include "cli/theory/theory_rows.h"
 #include "theory/probs.h"
 
-#include <stdlib.h>
-
 // clang-format off
 const dsc_option cli_rows_options[CLI_ROWS_OPTIONS] = {
     {.name = "bernoulli", .kind = DSC_OPTION_TEXT, .metavar = "P,Q[,Q...]",

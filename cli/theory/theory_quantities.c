@@ -9,7 +9,6 @@
 #include "theory/otm.h"
 #include "theory/otm_sampler.h"
 
-#include <math.h>
 #include <stdlib.h>
 
 // Steps of dsc_specinfer_wor for each k before it returns an interval: some hundredths of a second.

@@ -3,9 +3,7 @@
 // selected source does not have.
 #include "cli/theory/theory_rows.h"
 
-#include <inttypes.h>
 #include <stdlib.h>
-#include <string.h>
 
 void cli_pair_fini(cli_pair *p)
 {

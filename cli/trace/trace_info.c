@@ -6,7 +6,6 @@
 #include "cli/trace/trace.h"
 #include "cli/trace/trace_groups.h"
 
-#include <inttypes.h>
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>

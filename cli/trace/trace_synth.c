@@ -7,7 +7,6 @@
 #include "sim/model/synth.h"
 
 #include <stdlib.h>
-#include <string.h>
 
 enum { OUT, TARGET, DRAFT, TOKENIZER, REQUESTS, PROMPT, MAX, TEMPERATURE, LOGPROBS };
 // clang-format off

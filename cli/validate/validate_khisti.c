@@ -11,7 +11,6 @@
 #include "theory/otm.h"
 
 #include <math.h>
-#include <stdlib.h>
 #include <string.h>
 
 enum { PAIRS = 64, VOCAB = 1000, MOST_DRAFTS = 64 };

@@ -7,7 +7,6 @@
 #include <inttypes.h>
 #include <math.h>
 #include <stdlib.h>
-#include <string.h>
 
 // clang-format off
 const dsc_option validate_live_options[VALIDATE_LIVE_OPTIONS] = {

@@ -5,7 +5,6 @@
 #include "traces/trace/token_hash.h"
 
 #include <inttypes.h>
-#include <math.h>
 #include <stdlib.h>
 #include <string.h>
 

@@ -8,8 +8,6 @@
 #include "sim/run/run.h"
 
 #include <math.h>
-#include <stdlib.h>
-#include <string.h>
 
 static void set_unknown(validate_prediction *p, const char *why)
 {

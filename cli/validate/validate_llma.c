@@ -5,7 +5,6 @@
 #include "cli/validate/validate.h"
 
 #include <math.h>
-#include <stdlib.h>
 #include <string.h>
 
 typedef struct workspace {
