@@ -3,8 +3,11 @@
 #ifndef DSC_CLI_TUNE_H
 #define DSC_CLI_TUNE_H
 
+#include "base/memory.h"
 #include "cli/cli.h"
+#include "sim/drafter.h"
 #include "sim/tune/tune.h"
+#include "sim/verifier.h"
 
 // --- a configuration as settings of an inference engine (tune_engine.c) ------------------------
 
