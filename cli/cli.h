@@ -5,15 +5,90 @@
 
 #include "base/option.h"
 #include "base/table.h"
+#include "sim/drafter.h"
 #include "traces/trace/trace.h"
 
+// A table of options with its heading in a help text.
+typedef struct cli_help_section {
+    const char *title;
+    const dsc_option *table;
+    size_t count;
+} cli_help_section;
+
+// Names with their meanings, and the heading; without one they continue those before them.
+typedef struct cli_help_fields {
+    const char *title;
+    const dsc_column *field;
+    size_t count;
+} cli_help_fields;
+
+#define CLI_FIELDS(title, list)                                                                    \
+    {                                                                                              \
+        title, list, sizeof(list) / sizeof *(list)                                                 \
+    }
+
+enum { CLI_MAX_OPTIONS = 32, CLI_MAX_FIELDS = 3, CLI_MAX_METHODS = 32 };
+
+// A table of options as that of a command.
+#define CLI_OPTIONS(table) .option = table, .options = sizeof(table) / sizeof *(table)
+
+// What a command is run with.
+typedef struct cli_call {
+    const struct cli_command *command;
+    char **word; // [words] the arguments that are no options
+    size_t words;
+    dsc_option_value value[CLI_MAX_OPTIONS]; // [command->options]
+    dsc_option_value more[CLI_MAX_OPTIONS];  // [command->more.count]
+    dsc_option_uses uses;                    // every use of its own options
+    // The methods of --method, with the values and all uses of their options.
+    const dsc_drafter_type *method[CLI_MAX_METHODS];
+    size_t methods;
+    dsc_option_value list[CLI_MAX_METHODS][DSC_MAX_PARAMETERS];
+    dsc_option_uses list_uses[CLI_MAX_METHODS];
+    dsc_trace *trace; // of a command that opens it
+    // The values of options of these names, where the command has them: --json, -o, --force,
+    // --seed, --threads (at least 1) and --progress.
+    bool json, force;
+    const char *out;
+    uint64_t seed;
+    int threads;
+    int64_t progress; // CLI_PROGRESS_AUTO, ...
+} cli_call;
+
+// How a command takes --method, which is its first option, and the options of methods.
+typedef enum cli_method_kind {
+    CLI_METHOD_NONE,  // not at all
+    CLI_METHOD_ONE,   // one method; its options take single values
+    CLI_METHOD_LISTS, // several, whose options take lists; also as --METHOD.OPTION if several
+    CLI_METHOD_OWNED, // several, whose options take lists; also as --METHOD.OPTION
+} cli_method_kind;
+
+// A command is one of three: it parses its arguments itself (`run`), it has commands below it
+// (`sub`), or cli_command_run prints its help, parses and checks its arguments (`execute`).
 typedef struct cli_command {
     const char *name, *summary;
     // argv[0, argc) follows the command's name. Returns DSC_OK or DSC_E* with *err filled.
     int (*run)(int argc, char **argv, dsc_error *err);
     const dsc_option *option; // its own options, or NULL
     size_t options;
-    const struct cli_command *const *sub; // commands below it, NULL-terminated, or NULL
+    const struct cli_command *const *sub; // NULL-terminated, or NULL
+    const char *usage, *about;            // of the help
+    const char *see;                      // `sub`: what the help of a command below it shows
+    int (*execute)(const cli_call *call, dsc_error *err);
+    cli_help_section more; // options of another table
+    bool more_first;       // the help begins with these
+    cli_method_kind methods;
+    // Options that change no row of the result, NULL-terminated: the command line is recorded
+    // without them (cli_canonical_command). NULL: it is recorded as it was given.
+    const char *const *without;
+    int least, most;       // number of arguments, most < 0: any
+    const char *what;      // what the arguments must be, for the error message; NULL: none
+    const char *needs_out; // error message where -o is not given; NULL: it need not be
+    // The argument is one trace, as call->trace. With `methods` there is at most one, unopened.
+    bool opens_trace;
+    void (*more_help)(void);
+    cli_help_fields fields[CLI_MAX_FIELDS]; // the help ends with these
+    const void *form;                       // for `execute`, or NULL
 } cli_command;
 
 extern const cli_command cli_trace, cli_sim, cli_sweep, cli_merge, cli_theory, cli_plot, cli_report,
@@ -24,6 +99,14 @@ extern const cli_command cli_trace, cli_sim, cli_sweep, cli_merge, cli_theory, c
 int cli_main(const char *program, const cli_command *const *commands,
              int (*dispatch)(int argc, char **argv, dsc_error *err), int argc, char **argv);
 
+// Parses the arguments after a command's name; cli_call_fini frees, also after an error.
+int cli_call_init(cli_call *call, const cli_command *c, int argc, char **argv, dsc_error *err);
+void cli_call_fini(cli_call *call);
+// The value of the command's own option of this name; all zero: it has none.
+const dsc_option_value *cli_call_value(const cli_call *call, const char *name);
+
+// Runs a command on the arguments after its name.
+int cli_command_run(const cli_command *c, int argc, char **argv, dsc_error *err);
 // Runs the command that argv[0] names, of a NULL-terminated list. DSC_EUSAGE when `group` has none
 // of that name, with the nearest one, or when argc is 0.
 int cli_run_one(const cli_command *const *commands, const char *group, int argc, char **argv,
@@ -49,22 +132,18 @@ int cli_canonical_command(const char *command, const char *argument, const dsc_o
 bool cli_asks_help(int argc, char **argv); // --help or -h before any "--"
 
 // "Usage: draftscope USAGE", summary, a heading and lines per option table.
-typedef struct cli_help_section {
-    const char *title;
-    const dsc_option *table;
-    size_t count;
-} cli_help_section;
 void cli_print_help(const char *usage, const char *about, const cli_help_section *sections,
                     size_t count);
 
-// Names and meanings, indented, wrapped.
+// Names and meanings, indented, wrapped. `title` NULL: no heading.
 void cli_print_fields(const char *title, const dsc_column *field, size_t count);
 
 // The positional arguments must be `least` to `most` (most < 0: any number).
 int cli_check_positionals(size_t given, int least, int most, const char *what, dsc_error *err);
 
-// Comment lines of a result: program and version, command, trace and its hash (NULL: none), seed,
-// cost.
+// The comment lines that every result begins with: program and version, command.
+int cli_result_comments(dsc_table *t, dsc_error *err);
+// These, then trace and its hash (NULL: none), seed, cost.
 int cli_comments(dsc_table *t, const dsc_trace *trace, uint64_t seed, const char *cost,
                  dsc_error *err);
 
@@ -74,37 +153,28 @@ bool cli_ends_with(const char *text, const char *end);
 int cli_finish_stdout(dsc_error *err);
 
 // Options that several commands have.
+// clang-format off
 #define CLI_OPTION_PROGRESS                                                                        \
-    {                                                                                              \
-        .name = "progress", .kind = DSC_OPTION_CHOICE, .choices = "auto|never|json",               \
-        .initial = "auto",                                                                         \
-        .help = "progress on stderr: a bar on a terminal (auto), nothing (never) or JSON lines"    \
-    }
+    {.name = "progress", .kind = DSC_OPTION_CHOICE, .choices = "auto|never|json",                  \
+     .initial = "auto",                                                                            \
+     .help = "progress on stderr: a bar on a terminal (auto), nothing (never) or JSON lines"}
 // Sequences that run together; without what differs from command to command.
 #define CLI_OPTION_BATCH                                                                           \
     .name = "batch-size", .synonyms = "batch", .kind = DSC_OPTION_INT, .min = 1, .list = true
 #define CLI_OPTION_FORCE                                                                           \
-    {                                                                                              \
-        .name = "force", .kind = DSC_OPTION_FLAG, .help = "overwrite an existing output"           \
-    }
+    {.name = "force", .kind = DSC_OPTION_FLAG, .help = "overwrite an existing output"}
 #define CLI_OPTION_SEED                                                                            \
-    {                                                                                              \
-        .name = "seed", .kind = DSC_OPTION_INT, .metavar = "S", .initial = "0", .min = 0,          \
-        .max = INT64_MAX, .help = "random seed"                                                    \
-    }
+    {.name = "seed", .kind = DSC_OPTION_INT, .metavar = "S", .initial = "0", .min = 0,             \
+     .max = INT64_MAX, .help = "random seed"}
 #define CLI_OPTION_THREADS                                                                         \
-    {                                                                                              \
-        .name = "threads", .kind = DSC_OPTION_INT, .metavar = "T", .initial = "0", .min = 0,       \
-        .max = 1024,                                                                               \
-        .help = "number of threads, 0: one per processor; results do not depend on it"             \
-    }
+    {.name = "threads", .kind = DSC_OPTION_INT, .metavar = "T", .initial = "0", .min = 0,          \
+     .max = 1024, .help = "number of threads, 0: one per processor; results do not depend on it"}
 #define CLI_OPTION_COST                                                                            \
-    {                                                                                              \
-        .name = "cost", .kind = DSC_OPTION_TEXT,                                                   \
-        .metavar = "unit|linear:...|table:FILE|fit:TRACE|roofline:...", .initial = "unit",         \
-        .help = "cost model of forward passes (see: draftscope list costs, and COST MODELS in "    \
-                "draftscope-sim(1))"                                                               \
-    }
+    {.name = "cost", .kind = DSC_OPTION_TEXT,                                                      \
+     .metavar = "unit|linear:...|table:FILE|fit:TRACE|roofline:...", .initial = "unit",            \
+     .help = "cost model of forward passes (see: draftscope list costs, and COST MODELS in "       \
+             "draftscope-sim(1))"}
+// clang-format on
 
 int cli_threads(int64_t asked); // 0: the number of processors
 
@@ -120,6 +190,7 @@ typedef struct cli_progress {
     bool begun;
 } cli_progress;
 
+// Begins to show the progress of a command; it can be interrupted from here on.
 void cli_progress_init(cli_progress *p, int64_t mode, const char *unit);
 // A progress callback (user: cli_progress): draws, and returns nonzero after a request to stop
 // (cli/guard.h).

@@ -19,7 +19,6 @@ static const dsc_option options[] = {
      .help = "also print the parameters of methods and models, and shapes and machines of costs"},
 };
 // clang-format on
-enum { VERBOSE, OPTIONS };
 
 // ", also pld, prompt-lookup": the words of a list "a|b".
 static void print_synonyms(const char *list)
@@ -112,40 +111,29 @@ static const struct {
              {"figures", list_figures}, {"costs", list_costs}, {"formats", list_formats}};
 enum { LISTS = sizeof lists / sizeof *lists };
 
-static int run(int argc, char **argv, dsc_error *err)
+#define LISTED "methods, rules, models, figures, costs, formats"
+
+static int list(const cli_call *call, dsc_error *err)
 {
-    const cli_help_section help[] = {{"Options", options, OPTIONS}};
-    if (cli_asks_help(argc, argv)) {
-        cli_print_help("list methods|rules|models|figures|costs|formats [-v]",
-                       "Lists the drafting methods, verification rules, kinds of model, figures, "
-                       "cost models or import formats.",
-                       help, 1);
-        return DSC_OK;
-    }
-    dsc_option_value value[OPTIONS];
-    dsc_option_set set = {.table = options, .count = OPTIONS, .value = value};
-    size_t words;
-    int rc = cli_parse(&set, 1, argc, argv, &words, err);
-    if (!rc)
-        rc = cli_check_positionals(words, 1, 1,
-                                   "one of methods, rules, models, figures, costs, formats", err);
-    if (rc)
-        return rc;
-    const size_t length = strlen(argv[0]);
+    const char *word = call->word[0];
+    const size_t length = strlen(word);
     for (size_t l = 0; l < LISTS; l++)
-        if (length + 1 >= strlen(lists[l].name) && strncmp(argv[0], lists[l].name, length) == 0) {
-            lists[l].print(value[VERBOSE].given);
+        if (length + 1 >= strlen(lists[l].name) && strncmp(word, lists[l].name, length) == 0) {
+            lists[l].print(call->value[0].given);
             return DSC_OK;
         }
-    return dsc_fail(err, DSC_EUSAGE,
-                    "'%.60s' is not one of methods, rules, models, figures, costs, formats",
-                    argv[0]);
+    return dsc_fail(err, DSC_EUSAGE, "'%.60s' is not one of " LISTED, word);
 }
 
 const cli_command cli_list = {
     .name = "list",
     .summary = "list methods, rules, models, figures, costs and import formats",
-    .run = run,
-    .option = options,
-    .options = OPTIONS,
+    CLI_OPTIONS(options),
+    .usage = "list methods|rules|models|figures|costs|formats [-v]",
+    .about = "Lists the drafting methods, verification rules, kinds of model, figures, cost models "
+             "or import formats.",
+    .least = 1,
+    .most = 1,
+    .what = "one of " LISTED,
+    .execute = list,
 };

@@ -7,9 +7,9 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum { OUT, TERMINAL, WHERE, COLUMN, X, Y, TITLE, WIDTH, HEIGHT, FORCE, OPTIONS };
+enum { OUT, TERMINAL, WHERE, COLUMN, X, Y, TITLE, WIDTH, HEIGHT };
 // clang-format off
-static const dsc_option options[OPTIONS] = {
+static const dsc_option options[] = {
     {.name = "output", .letter = 'o', .kind = DSC_OPTION_TEXT, .metavar = "FILE",
      .help = "picture to write: .svg, .pdf or .png; - for standard output"},
     {.name = "terminal", .kind = DSC_OPTION_CHOICE, .choices = "auto|svg|pdf|png|dumb",
@@ -39,12 +39,13 @@ static const dsc_option options[OPTIONS] = {
 // clang-format on
 
 // Chooses svg, pdf, png or dumb by the option or by the name of the output.
-static int choose_terminal(const dsc_option_value *value, const char **out, dsc_error *err)
+static int choose_terminal(const cli_call *call, const char **out, dsc_error *err)
 {
+    const int64_t terminal = call->value[TERMINAL].integer;
     static const char *const names[] = {"svg", "pdf", "png", "dumb"};
-    const char *path = value[OUT].text, *dot = strrchr(path, '.');
-    if (value[TERMINAL].integer) {
-        *out = names[value[TERMINAL].integer - 1];
+    const char *path = call->out, *dot = strrchr(path, '.');
+    if (terminal) {
+        *out = names[terminal - 1];
         return DSC_OK;
     }
     *out = strcmp(path, "-") == 0 ? "dumb" : NULL;
@@ -76,9 +77,9 @@ static int parse_where(char *text, dsc_figure_filter *filter, size_t most, size_
     return DSC_OK;
 }
 
-static int draw(const dsc_figure_type *figure, const char *const *input, size_t inputs,
-                const dsc_option_value *value, char *where, dsc_error *err)
+static int draw(const dsc_figure_type *figure, const cli_call *call, char *where, dsc_error *err)
 {
+    const dsc_option_value *value = call->value;
     dsc_figure_filter filter[16];
     dsc_figure_options o = {
         .title = value[TITLE].text,
@@ -88,20 +89,20 @@ static int draw(const dsc_figure_type *figure, const char *const *input, size_t 
         .width = (double)value[WIDTH].integer,
         .height = (double)value[HEIGHT].integer,
         .filter = filter,
-        .input_path = input,
-        .inputs = inputs,
+        .input_path = (const char *const *)call->word + 1,
+        .inputs = call->words - 1,
     };
     const char *terminal;
     dsc_table t = {0};
-    bool to_stdout = strcmp(value[OUT].text, "-") == 0;
-    int rc = choose_terminal(value, &terminal, err);
+    bool to_stdout = strcmp(call->out, "-") == 0;
+    int rc = choose_terminal(call, &terminal, err);
     if (!rc)
         rc = parse_where(where, filter, sizeof filter / sizeof *filter, &o.filters, err);
     if (!rc)
-        rc = dsc_read_tables(&t, input, inputs, err);
+        rc = dsc_read_tables(&t, o.input_path, o.inputs, err);
     if (!rc)
-        rc = dsc_figure_render(figure, &t, &o, terminal, to_stdout ? NULL : value[OUT].text,
-                               to_stdout ? stdout : NULL, value[FORCE].given, err);
+        rc = dsc_figure_render(figure, &t, &o, terminal, to_stdout ? NULL : call->out,
+                               to_stdout ? stdout : NULL, call->force, err);
     dsc_table_fini(&t);
     return rc;
 }
@@ -119,36 +120,16 @@ static const dsc_figure_type *find_figure(const char *name, dsc_error *err)
     return NULL;
 }
 
-static int run(int argc, char **argv, dsc_error *err)
+static int plot(const cli_call *call, dsc_error *err)
 {
-    const cli_help_section help[] = {{"Options", options, OPTIONS}};
-    if (cli_asks_help(argc, argv)) {
-        cli_print_help(
-            "plot FIGURE RESULT... -o FILE [OPTIONS]",
-            "Draws a figure of result tables (see: draftscope list figures). The gnuplot script "
-            "and the plotted numbers are written next to the picture, with the extension of FILE "
-            "replaced by .gp and .data.tsv.",
-            help, 1);
-        return DSC_OK;
-    }
-    dsc_option_value value[OPTIONS];
-    dsc_option_set set = {.table = options, .count = OPTIONS, .value = value};
-    size_t words;
-    int rc = cli_parse(&set, 1, argc, argv, &words, err);
-    if (!rc)
-        rc = cli_check_positionals(words, 2, -1, "a figure and result tables", err);
-    if (!rc && (!value[OUT].text || !*value[OUT].text))
-        rc = dsc_fail(err, DSC_EUSAGE, "-o FILE is required");
-    if (rc)
-        return rc;
-    const dsc_figure_type *figure = find_figure(argv[0], err);
+    const dsc_figure_type *figure = find_figure(call->word[0], err);
     if (!figure)
         return DSC_EUSAGE;
     char *where;
-    const char *given = value[WHERE].text ? value[WHERE].text : "";
-    rc = dsc_strndup(&where, given, strlen(given), err);
+    const char *given = call->value[WHERE].text ? call->value[WHERE].text : "";
+    int rc = dsc_strndup(&where, given, strlen(given), err);
     if (!rc)
-        rc = draw(figure, (const char *const *)argv + 1, words - 1, value, where, err);
+        rc = draw(figure, call, where, err);
     free(where);
     return rc;
 }
@@ -156,7 +137,14 @@ static int run(int argc, char **argv, dsc_error *err)
 const cli_command cli_plot = {
     .name = "plot",
     .summary = "draw a figure of a result table",
-    .run = run,
-    .option = options,
-    .options = OPTIONS,
+    CLI_OPTIONS(options),
+    .usage = "plot FIGURE RESULT... -o FILE [OPTIONS]",
+    .about = "Draws a figure of result tables (see: draftscope list figures). The gnuplot script "
+             "and the plotted numbers are written next to the picture, with the extension of FILE "
+             "replaced by .gp and .data.tsv.",
+    .least = 2,
+    .most = -1,
+    .what = "a figure and result tables",
+    .needs_out = "-o FILE is required",
+    .execute = plot,
 };

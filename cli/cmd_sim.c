@@ -4,33 +4,19 @@
 #include "base/columns.h"
 #include "base/outfile.h"
 #include "base/statistics.h"
+#include "cli/result.h"
+#include "cli/method.h"
 #include "cli/simulate.h"
-#include "cli/workload.h"
-#include "sim/cost/cost.h"
 #include "sim/run/result.h"
-#include "sim/run/run.h"
 #include "sim/run/timeline.h"
 
 #include <inttypes.h>
 #include <stdlib.h>
 #include <string.h>
 
-enum {
-    METHOD,
-    ENGINE,
-    COST,
-    BATCH,
-    JSON,
-    PER_REQUEST,
-    TIMELINE,
-    FORCE,
-    SEED,
-    THREADS,
-    PROGRESS,
-    OPTIONS
-};
+enum { METHOD, ENGINE, COST, BATCH, JSON, PER_REQUEST, TIMELINE };
 // clang-format off
-static const dsc_option options[OPTIONS] = {
+static const dsc_option options[] = {
     {.name = "method", .kind = DSC_OPTION_TEXT, .metavar = "NAME", .help = "drafting method"},
     {.name = "engine", .kind = DSC_OPTION_CHOICE, .choices = "auto|loop|expect", .initial = "auto",
      .help = "loop: run step by step; expect: exact replay of all positions (no Monte Carlo)"},
@@ -49,37 +35,20 @@ static const dsc_option options[OPTIONS] = {
     CLI_OPTION_PROGRESS,
 };
 // clang-format on
-static const char usage[] = "sim TRACE --method NAME [OPTIONS]";
-static const char about[] =
-    "Runs one configuration of a drafting method over the recorded outputs of a trace, or over the "
-    "output of a synthetic model, and prints the numbers of drafted and accepted tokens, target "
-    "calls and the speedup. --per-request prints a table row per request; several --batch-size "
-    "values print a row per size.";
-
 enum { RESAMPLES = 1000 };
 
 typedef struct context {
-    cli_progress progress;
+    cli_simulation s; // the first field, as the user of dsc_run
+    const cli_call *call;
     dsc_bootstrap bootstrap;
     dsc_table table; // the result: its comment lines, then totals
-    dsc_table rows;  // one request at a time, with --per-request
     dsc_outfile timeline_file;
     dsc_table timeline;
     double now_s; // end of the timeline so far
-    bool per_request, json;
+    bool per_request;
     dsc_engine_choice engine;
-    const dsc_config *config;
-    const dsc_verifier_type *rule;
-    const dsc_cost *cost;
-    int64_t *batch; // [batches] owned
-    size_t batches;
-    bool batched; // --batch-size was given
+    dsc_config config;
 } context;
-
-static int on_progress(void *user, int64_t done, int64_t total)
-{
-    return cli_progress_step(&((context *)user)->progress, done, total);
-}
 
 static int expected(const context *c)
 {
@@ -89,23 +58,23 @@ static int expected(const context *c)
 static int print_request(context *c, const dsc_request *q, const dsc_counts *counts, dsc_error *err)
 {
     char *id;
-    dsc_table *t = &c->rows;
+    dsc_table t = {0};
     int rc = dsc_strndup(&id, q->id.bytes, (size_t)q->id.length, err);
-    dsc_result result = {.config = c->config,
-                         .rule = c->rule,
+    dsc_result result = {.config = &c->config,
+                         .rule = c->s.run.rule,
                          .counts = counts,
-                         .cost = c->cost,
+                         .cost = &c->s.cost,
                          .request = q->index,
                          .id = id};
     if (!rc)
-        rc = dsc_result_columns(t, &c->config->drafter, 1, DSC_RESULT_REQUEST | expected(c), err);
+        rc = dsc_result_columns(&t, &c->config.drafter, 1, DSC_RESULT_REQUEST | expected(c), err);
     if (!rc)
-        rc = dsc_result_row(t, &result, DSC_RESULT_REQUEST | expected(c), err);
-    if (!rc && c->json)
-        dsc_table_write_jsonl_row(t, 0, stdout);
+        rc = dsc_result_row(&t, &result, DSC_RESULT_REQUEST | expected(c), err);
+    if (!rc && c->call->json)
+        dsc_table_write_jsonl_row(&t, 0, stdout);
     else if (!rc)
-        dsc_table_write_tsv_row(t, 0, stdout);
-    dsc_table_fini(t);
+        dsc_table_write_tsv_row(&t, 0, stdout);
+    dsc_table_fini(&t);
     free(id);
     return rc;
 }
@@ -113,15 +82,7 @@ static int print_request(context *c, const dsc_request *q, const dsc_counts *cou
 static int on_step(void *user, const dsc_step_record *step, dsc_error *err)
 {
     context *c = user;
-    return dsc_timeline_add(&c->timeline, &c->now_s, c->cost, step, err);
-}
-
-static int write_timeline(context *c, dsc_error *err)
-{
-    dsc_table_write_tsv_head(&c->timeline, c->timeline_file.stream);
-    for (size_t i = 0; i < c->timeline.rows; i++)
-        dsc_table_write_tsv_row(&c->timeline, i, c->timeline_file.stream);
-    return dsc_outfile_commit(&c->timeline_file, err);
+    return dsc_timeline_add(&c->timeline, &c->now_s, &c->s.cost, step, err);
 }
 
 static int on_request(void *user, const dsc_request *q, const dsc_counts *counts, dsc_error *err)
@@ -186,13 +147,15 @@ static void print_text(const dsc_table *t, const dsc_counts *counts, const char 
 // The table of totals: a row for each batch size.
 static int add_totals(context *c, const dsc_counts *counts, dsc_error *err)
 {
-    dsc_result result = {.config = c->config, .rule = c->rule, .counts = counts, .cost = c->cost};
-    int parts = DSC_RESULT_INTERVAL | expected(c) | (c->batched ? DSC_RESULT_BATCH : 0);
+    dsc_result result = {
+        .config = &c->config, .rule = c->s.run.rule, .counts = counts, .cost = &c->s.cost};
+    int parts =
+        DSC_RESULT_INTERVAL | expected(c) | (c->call->value[BATCH].given ? DSC_RESULT_BATCH : 0);
     int rc = dsc_bootstrap_interval(&c->bootstrap, &result.low, &result.high, err);
     if (!rc)
-        rc = dsc_result_columns(&c->table, &c->config->drafter, 1, parts, err);
-    for (size_t i = 0; i < c->batches && !rc; i++) {
-        result.batch = c->batch[i];
+        rc = dsc_result_columns(&c->table, &c->config.drafter, 1, parts, err);
+    for (size_t i = 0; i < c->s.batches && !rc; i++) {
+        result.batch = c->s.batch[i];
         rc = dsc_result_row(&c->table, &result, parts, err);
     }
     return rc;
@@ -235,212 +198,153 @@ static int print_batch_lines(dsc_table *t, dsc_error *err)
         snprintf(text, sizeof text, "%" PRId64, least);
     int rc = dsc_table_comment(t, "break_even_batch", text, err);
     if (!rc)
-        dsc_table_write_jsonl_head(t, stdout);
-    for (size_t r = 0; r < t->rows && !rc; r++)
-        dsc_table_write_jsonl_row(t, r, stdout);
+        cli_result_print(t, true, true, stdout);
     return rc;
 }
 
 static int print_totals(context *c, const dsc_counts *counts, const char *cost, dsc_error *err)
 {
     int rc = add_totals(c, counts, err);
-    if (!rc && c->json && c->batches > 1)
+    if (!rc && c->call->json && c->s.batches > 1)
         return print_batch_lines(&c->table, err);
-    if (!rc && c->json)
+    if (!rc && c->call->json)
         dsc_table_write_jsonl_row(&c->table, 0, stdout);
     else if (!rc)
         print_text(&c->table, counts, cost);
-    if (!rc && !c->json && c->batches > 1)
+    if (!rc && !c->call->json && c->s.batches > 1)
         print_batches(&c->table);
     return rc;
 }
 
-static int make_comments(context *c, const dsc_trace *trace, const dsc_option_value *value,
-                         const dsc_option_value *load, dsc_error *err)
+static int make_comments(context *c, dsc_error *err)
 {
-    int rc = cli_comments(&c->table, trace, (uint64_t)value[SEED].integer, value[COST].text, err);
-    if (!rc)
-        rc = cli_workload_comments(&c->table, load, err);
+    int rc = cli_simulation_comments(&c->s, c->call, &c->table, err);
     if (!rc && c->engine.expected)
         rc = dsc_table_comment(&c->table, "engine", c->engine.why, err);
-    if (!rc && c->cost->note[0])
-        rc = dsc_table_comment(&c->table, "cost_note", c->cost->note, err);
+    if (!rc && c->s.cost.note[0])
+        rc = dsc_table_comment(&c->table, "cost_note", c->s.cost.note, err);
     return rc;
 }
 
 // Comment lines and, for TSV, the header of a per-request table.
 static int print_head(context *c, dsc_error *err)
 {
-    int rc = dsc_result_columns(&c->table, &c->config->drafter, 1, DSC_RESULT_REQUEST | expected(c),
-                                err);
-    if (!rc && c->json)
-        dsc_table_write_jsonl_head(&c->table, stdout);
-    else if (!rc)
-        dsc_table_write_tsv_head(&c->table, stdout);
+    int rc =
+        dsc_result_columns(&c->table, &c->config.drafter, 1, DSC_RESULT_REQUEST | expected(c), err);
+    if (!rc)
+        cli_result_print(&c->table, c->call->json, true, stdout);
     return rc;
 }
 
 // Prepares the table of --timeline and opens its file before anything is printed.
-static int begin_timeline(context *c, const dsc_trace *trace, const dsc_option_value *value,
-                          const dsc_option_value *load, dsc_error *err)
+static int begin_timeline(context *c, dsc_error *err)
 {
-    if (value[ENGINE].integer == DSC_ENGINE_EXPECT)
+    if (c->s.run.engine == DSC_ENGINE_EXPECT)
         return dsc_fail(err, DSC_EUSAGE,
                         "--engine expect runs no steps for --timeline; use --engine loop");
-    int rc =
-        cli_comments(&c->timeline, trace, (uint64_t)value[SEED].integer, value[COST].text, err);
-    if (!rc)
-        rc = cli_workload_comments(&c->timeline, load, err);
+    int rc = cli_simulation_comments(&c->s, c->call, &c->timeline, err);
     if (!rc)
         rc = dsc_table_comment(&c->timeline, "request", "0", err);
     if (!rc)
         rc = dsc_timeline_columns(&c->timeline, err);
     if (!rc)
-        rc = dsc_outfile_open(&c->timeline_file, value[TIMELINE].text, value[FORCE].given, err);
-    return rc;
-}
-
-// Reads --cost and --batch-size.
-static int read_cost(context *c, const dsc_option_value *value, dsc_cost *cost, dsc_error *err)
-{
-    c->batched = value[BATCH].given;
-    if (c->batched && c->per_request)
-        return dsc_fail(err, DSC_EUSAGE, "--batch-size and --per-request cannot be combined");
-    int rc = dsc_cost_parse(cost, value[COST].text, err);
-    if (!rc)
-        rc = dsc_option_list(&options[BATCH], value[BATCH].text, &c->batch, &c->batches, err);
+        rc =
+            dsc_outfile_open(&c->timeline_file, c->call->value[TIMELINE].text, c->call->force, err);
     return rc;
 }
 
 // Notes on stderr: why this engine runs, and how well a fitted cost model agrees with the steps.
-static void print_notes(const context *c, const dsc_trace *trace, const dsc_run_options *run)
+static void print_notes(const context *c)
 {
-    cli_note_temperature(trace, c->config->drafter, &c->engine);
+    const dsc_run_options *run = &c->s.run;
+    cli_note_temperature(c->s.trace, c->config.drafter, &c->engine);
     if (c->per_request)
         return;
     if (c->engine.expected)
         fprintf(stderr, "draftscope: engine: expect, %s\n", c->engine.why);
     else if (run->engine == DSC_ENGINE_AUTO && !run->workload->target &&
-             (run->widths || (c->config->drafter->needs_draft && !run->workload->draft)))
+             (run->widths || (c->config.drafter->needs_draft && !run->workload->draft)))
         fprintf(stderr, "draftscope: engine: loop, %s\n", c->engine.why);
-    if (c->cost->type == &dsc_cost_fit)
-        fprintf(stderr, "draftscope: cost: %s\n", c->cost->note);
+    if (c->s.cost.type == &dsc_cost_fit)
+        fprintf(stderr, "draftscope: cost: %s\n", c->s.cost.note);
 }
 
 // Prepares the outputs and chooses the engine, up to the first request.
-static int prepare(context *c, const dsc_trace *trace, dsc_run_options *run,
-                   const dsc_language *target, const dsc_option_value *value,
-                   const dsc_option_value *load, const dsc_option_value *parameter, dsc_error *err)
+static int prepare(context *c, dsc_error *err)
 {
     int rc = DSC_OK;
-    if (value[TIMELINE].given) {
-        run->step = on_step;
-        rc = begin_timeline(c, trace, value, load, err);
+    if (c->call->value[TIMELINE].given) {
+        c->s.run.step = on_step;
+        rc = begin_timeline(c, err);
     }
     if (!rc)
-        rc = cli_note_missing_references(trace, target, c->config->drafter, parameter, err);
+        rc = cli_note_missing_references(c->s.trace, c->s.target, c->config.drafter,
+                                         c->call->list[0], err);
     if (!rc)
-        rc = dsc_run_choose(trace, c->config, 1, run, &c->engine, err);
+        rc = dsc_run_choose(c->s.trace, &c->config, 1, &c->s.run, &c->engine, err);
     if (!rc)
-        print_notes(c, trace, run);
+        print_notes(c);
     if (!rc)
-        rc = dsc_bootstrap_init(&c->bootstrap, RESAMPLES, run->seed, err);
+        rc = dsc_bootstrap_init(&c->bootstrap, RESAMPLES, c->s.run.seed, err);
     if (!rc)
-        rc = make_comments(c, trace, value, load, err);
+        rc = make_comments(c, err);
     return !rc && c->per_request ? print_head(c, err) : rc;
 }
 
-static void context_fini(context *c)
+static int simulate(context *c, dsc_error *err)
 {
-    dsc_bootstrap_fini(&c->bootstrap);
-    dsc_outfile_abort(&c->timeline_file);
-    dsc_table_fini(&c->timeline);
-    dsc_table_fini(&c->table);
-    free(c->batch);
-}
-
-static int simulate(const dsc_trace *trace, const dsc_config *config, const dsc_option_value *value,
-                    const dsc_option_value *load, const dsc_option_value *parameter, dsc_error *err)
-{
-    cli_workload models;
-    dsc_cost cost = {0};
-    context c = {.per_request = value[PER_REQUEST].given,
-                 .json = value[JSON].given,
-                 .config = config,
-                 .cost = &cost};
-    dsc_run_options run = {.engine = (dsc_engine)value[ENGINE].integer,
-                           .threads = cli_threads(value[THREADS].integer),
-                           .seed = (uint64_t)value[SEED].integer,
-                           .workload = &models.load,
-                           .progress = on_progress,
-                           .request = on_request,
-                           .user = &c};
+    const dsc_option_value *value = c->call->value;
     dsc_results results = {0};
-    int rc = cli_workload_make(&models, load, &config->drafter, 1, trace != NULL, err);
-    if (rc)
-        return rc;
-    run.rule = c.rule =
-        cli_workload_rule(&models, trace, load[CLI_WORKLOAD_RULE].text, config->drafter, err);
-    rc = c.rule ? read_cost(&c, value, &cost, err) : DSC_EUSAGE;
-    run.widths = !rc && !cost.type->linear;
+    c->s.run.request = on_request;
+    c->s.run.rule =
+        cli_simulation_rule(&c->s, c->call->more[CLI_WORKLOAD_RULE].text, c->config.drafter, err);
+    int rc = c->s.run.rule ? prepare(c, err) : DSC_EUSAGE;
+    cli_progress_init(&c->s.progress, c->call->progress, "tokens");
     if (!rc)
-        rc = prepare(&c, trace, &run, models.target, value, load, parameter, err);
-    cli_progress_init(&c.progress, value[PROGRESS].integer, "tokens");
-    if (!rc)
-        rc = dsc_run(trace, config, 1, &run, &results, err);
-    cli_progress_end(&c.progress);
-    if (!rc && value[TIMELINE].given)
-        rc = write_timeline(&c, err);
-    if (!rc && !c.per_request)
-        rc = print_totals(&c, &results.counts[0], value[COST].text, err);
+        rc = dsc_run(c->s.trace, &c->config, 1, &c->s.run, &results, err);
+    cli_progress_end(&c->s.progress);
+    if (!rc && value[TIMELINE].given) {
+        cli_result_print(&c->timeline, false, true, c->timeline_file.stream);
+        rc = dsc_outfile_commit(&c->timeline_file, err);
+    }
+    if (!rc && !c->per_request)
+        rc = print_totals(c, &results.counts[0], value[COST].text, err);
     dsc_results_fini(&results);
-    context_fini(&c);
-    dsc_cost_fini(&cost);
-    cli_workload_free(&models);
     return rc;
 }
 
-static int run(int argc, char **argv, dsc_error *err)
+static int execute(const cli_call *call, dsc_error *err)
 {
-    if (cli_asks_help(argc, argv)) {
-        const cli_help_section own[] = {{"Options", options, OPTIONS},
-                                        {"Models", cli_workload_options, CLI_WORKLOAD_OPTIONS}};
-        cli_print_method_help(usage, about, own, 2, argc, argv);
-        return DSC_OK;
-    }
-    dsc_config config = {0};
-    dsc_option_value value[OPTIONS], load[CLI_WORKLOAD_OPTIONS], parameter[DSC_MAX_PARAMETERS];
-    size_t words;
-    dsc_option_set sets[3] = {
-        {.table = options, .count = OPTIONS, .value = value},
-        {.table = cli_workload_options, .count = CLI_WORKLOAD_OPTIONS, .value = load},
-    };
-    int rc = cli_find_method(sets, 2, argc, argv, &config.drafter, err);
-    if (rc)
-        return rc;
-    sets[2] = (dsc_option_set){
-        .table = config.drafter->option, .count = config.drafter->option_count, .value = parameter};
-    rc = cli_parse(sets, 3, argc, argv, &words, err);
+    context c = {.call = call,
+                 .per_request = call->value[PER_REQUEST].given,
+                 .config = {.drafter = call->method[0]}};
+    if (c.per_request && call->value[BATCH].given)
+        return dsc_fail(err, DSC_EUSAGE, "--batch-size and --per-request cannot be combined");
+    int rc = cli_config_fill(&c.config, call->list[0], err);
     if (!rc)
-        rc = cli_check_positionals(words, 0, 1, "one trace", err);
+        rc = cli_simulation_open(&c.s, call, err);
     if (!rc)
-        cli_apply_preset(value[METHOD].text, config.drafter, parameter);
-    if (!rc)
-        rc = cli_config_fill(&config, parameter, err);
-    dsc_trace *trace = NULL;
-    if (!rc && words)
-        rc = dsc_trace_open(&trace, argv[0], err);
-    if (!rc)
-        rc = simulate(trace, &config, value, load, parameter, err);
-    dsc_trace_close(trace);
-    dsc_config_fini(&config);
+        rc = simulate(&c, err);
+    dsc_bootstrap_fini(&c.bootstrap);
+    dsc_outfile_abort(&c.timeline_file);
+    dsc_table_fini(&c.timeline);
+    dsc_table_fini(&c.table);
+    cli_simulation_close(&c.s);
+    dsc_config_fini(&c.config);
     return rc;
 }
 
 const cli_command cli_sim = {
     .name = "sim",
     .summary = "run one configuration of a method over a trace or a synthetic model",
-    .run = run,
-    .option = options,
-    .options = OPTIONS,
+    CLI_OPTIONS(options),
+    .more = {"Models", cli_workload_options, CLI_WORKLOAD_OPTIONS},
+    .methods = CLI_METHOD_ONE,
+    .usage = "sim TRACE --method NAME [OPTIONS]",
+    .about =
+        "Runs one configuration of a drafting method over the recorded outputs of a trace, or over "
+        "the output of a synthetic model, and prints the numbers of drafted and accepted tokens, "
+        "target calls and the speedup. --per-request prints a table row per request; several "
+        "--batch-size values print a row per size.",
+    .execute = execute,
 };

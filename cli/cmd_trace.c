@@ -1,30 +1,17 @@
 // SPDX-License-Identifier: Apache-2.0
 // draftscope trace: dispatches to its subcommands; import and verify are here.
+#include "cli/result.h"
 #include "cli/trace/trace.h"
+#include "traces/import/import.h"
+#include "traces/import/totals.h"
 
 #include <inttypes.h>
-#include <stdlib.h>
-#include <string.h>
 
 // --- import ----------------------------------------------------------------------------------
 
-enum {
-    FORMAT,
-    TOKENIZER,
-    OUT,
-    SEMANTICS,
-    EOS,
-    VOCAB_SIZE,
-    QUESTIONS,
-    ON_ERROR,
-    THREADS,
-    SHARD_TOKENS,
-    PROGRESS,
-    FORCE,
-    IMPORT_OPTIONS
-};
+enum { FORMAT, TOKENIZER, OUT, SEMANTICS, EOS, VOCAB, QUESTIONS, ON_ERROR, THREADS, SHARD };
 // clang-format off
-static const dsc_option import_options[IMPORT_OPTIONS] = {
+static const dsc_option import_options[] = {
     {.name = "format", .kind = DSC_OPTION_TEXT, .metavar = "NAME",
      .help = "input format: llma, specbench, vllm, jsonl, ... (see draftscope list formats); "
              "detected from the first line by default"},
@@ -53,30 +40,25 @@ static const dsc_option import_options[IMPORT_OPTIONS] = {
 };
 // clang-format on
 
-static void on_skipped(void *user, const char *message)
+static int import_files(const cli_call *call, dsc_error *err)
 {
-    (void)user;
-    fprintf(stderr, "draftscope: skipped: %s\n", message);
-}
-
-static int import_files(char **path, size_t count, const dsc_option_value *value, dsc_error *err)
-{
+    const dsc_option_value *value = call->value;
     cli_progress progress;
     dsc_tokenizer *tokenizer = NULL;
     dsc_import_options o = {
         .format = value[FORMAT].text,
         .semantics = value[SEMANTICS].integer ? "code" : "paper",
         .eos = value[EOS].text,
-        .vocab_size = (int32_t)value[VOCAB_SIZE].integer,
+        .vocab_size = (int32_t)value[VOCAB].integer,
         .questions = value[QUESTIONS].text,
         .skip_errors = value[ON_ERROR].integer == 1,
-        .force = value[FORCE].given,
-        .threads = cli_threads(value[THREADS].integer),
-        .shard_tokens = value[SHARD_TOKENS].integer,
+        .force = call->force,
+        .threads = call->threads,
+        .shard_tokens = value[SHARD].integer,
         .version = PACKAGE_VERSION,
         .command = cli_command_line(),
         .progress = cli_progress_step,
-        .skipped = on_skipped,
+        .skipped = cli_trace_skipped,
         .note = cli_trace_note,
         .user = &progress,
     };
@@ -84,10 +66,10 @@ static int import_files(char **path, size_t count, const dsc_option_value *value
     int rc = DSC_OK;
     if (value[TOKENIZER].text)
         rc = dsc_tokenizer_load(&tokenizer, value[TOKENIZER].text, err);
-    cli_progress_init(&progress, value[PROGRESS].integer, "bytes");
+    cli_progress_init(&progress, call->progress, "bytes");
     if (!rc)
-        rc = dsc_import((const char *const *)path, count, tokenizer, value[OUT].text, &o, &left_out,
-                        err);
+        rc = dsc_import((const char *const *)call->word, call->words, tokenizer, call->out, &o,
+                        &left_out, err);
     cli_progress_end(&progress);
     if (!rc && left_out)
         fprintf(stderr, "draftscope: %" PRId64 " lines were skipped\n", left_out);
@@ -95,115 +77,108 @@ static int import_files(char **path, size_t count, const dsc_option_value *value
     return rc;
 }
 
-// Finds the driver of a format that has totals and no tokens. *driver NULL: the format has tokens.
-static int find_totals(const dsc_totals_driver **driver, const char *format, const char *path,
-                       dsc_error *err)
+// Formats that contain totals and no tokens (SGLang, Prometheus) become a result table.
+static int add_comments(dsc_table *t, const char *format, const cli_call *call, dsc_error *err)
 {
-    if (!format)
-        return dsc_totals_probe(driver, path, err);
-    *driver = dsc_totals_find(format);
-    return DSC_OK;
+    int rc = cli_result_comments(t, err);
+    if (!rc)
+        rc = dsc_table_comment(t, "format", format, err);
+    for (size_t i = 0; i < call->words && !rc; i++)
+        rc = dsc_table_comment(t, "source", call->word[i], err);
+    return rc;
 }
 
-static int run_import(int argc, char **argv, dsc_error *err)
+static int import_totals(const dsc_totals_driver *driver, const cli_call *call, dsc_error *err)
 {
-    const cli_help_section help[] = {{"Options", import_options, IMPORT_OPTIONS}};
-    if (cli_asks_help(argc, argv)) {
-        cli_print_help(
-            "trace import [--format NAME] --tokenizer FILE|bytes IN... -o NAME.dst",
-            "Converts files of JSON lines or JSON documents (also .gz and .zst; - is standard "
-            "input) "
-            "to a trace, or to a table when they contain totals and no tokens. Invalid input stops "
-            "the import with file and line number, and the incomplete trace is removed.",
-            help, 1);
-        return DSC_OK;
-    }
-    dsc_option_value value[IMPORT_OPTIONS];
-    dsc_option_set set = {.table = import_options, .count = IMPORT_OPTIONS, .value = value};
-    size_t words;
-    int rc = cli_parse(&set, 1, argc, argv, &words, err);
+    const dsc_totals_options options = {.skip_errors = call->value[ON_ERROR].integer == 1,
+                                        .skipped = cli_trace_skipped};
+    dsc_table t = {0};
+    int64_t left_out = 0;
+    if (cli_ends_with(call->out, ".dst"))
+        return dsc_fail(
+            err, DSC_EUSAGE,
+            "%s contains totals and no tokens, which become a table, not a trace: use -o FILE.tsv",
+            driver->name);
+    int rc = add_comments(&t, driver->name, call, err);
     if (!rc)
-        rc = cli_check_positionals(words, 1, -1, "at least one input file", err);
-    if (!rc && (!value[OUT].text || !*value[OUT].text))
-        rc = dsc_fail(err, DSC_EUSAGE, "give the trace to write: -o NAME.dst");
-    const dsc_totals_driver *totals = NULL;
+        rc = dsc_totals_import(&t, driver, (const char *const *)call->word, call->words, &options,
+                               &left_out, err);
     if (!rc)
-        rc = find_totals(&totals, value[FORMAT].text, argv[0], err);
+        rc = cli_result_write(&t, call, err);
+    if (!rc && left_out)
+        fprintf(stderr, "draftscope: %" PRId64 " responses were skipped\n", left_out);
+    dsc_table_fini(&t);
+    return rc;
+}
+
+static int import(const cli_call *call, dsc_error *err)
+{
+    const char *format = call->value[FORMAT].text;
+    const dsc_totals_driver *totals = format ? dsc_totals_find(format) : NULL;
+    int rc = format ? DSC_OK : dsc_totals_probe(&totals, call->word[0], err);
     if (rc)
         return rc;
-    if (!totals)
-        return import_files(argv, words, value, err);
-    cli_totals_options o = {.out = value[OUT].text,
-                            .force = value[FORCE].given,
-                            .skip_errors = value[ON_ERROR].integer == 1};
-    return cli_trace_totals(totals, argv, words, &o, err);
+    return totals ? import_totals(totals, call, err) : import_files(call, err);
 }
+
+static const cli_command trace_import = {
+    .name = "import",
+    .summary = "import logs of many formats into a trace",
+    CLI_OPTIONS(import_options),
+    .usage = "trace import [--format NAME] --tokenizer FILE|bytes IN... -o NAME.dst",
+    .about =
+        "Converts files of JSON lines or JSON documents (also .gz and .zst; - is standard input) "
+        "to a trace, or to a table when they contain totals and no tokens. Invalid input stops "
+        "the import with file and line number, and the incomplete trace is removed.",
+    .least = 1,
+    .most = -1,
+    .what = "at least one input file",
+    .needs_out = CLI_TRACE_NEEDS_OUT,
+    .execute = import,
+};
 
 // --- verify ----------------------------------------------------------------------------------
 
-static int run_verify(int argc, char **argv, dsc_error *err)
+static int verify(const cli_call *call, dsc_error *err)
 {
-    if (cli_asks_help(argc, argv)) {
-        cli_print_help(
-            "trace verify TRACE...",
-            "Reads a trace and checks the hashes of the shards, every offset, id and text, the "
-            "uniqueness of ids, and the totals. Prints ok, or the first error and where it is.",
-            NULL, 0);
-        return DSC_OK;
-    }
-    size_t words;
-    int rc = cli_parse(NULL, 0, argc, argv, &words, err);
-    if (!rc)
-        rc = cli_check_positionals(words, 1, -1, "a trace", err);
-    for (size_t i = 0; i < words && !rc; i++) {
+    int rc = DSC_OK;
+    for (size_t i = 0; i < call->words && !rc; i++) {
         dsc_trace *t;
-        rc = dsc_trace_open(&t, argv[i], err);
+        rc = dsc_trace_open(&t, call->word[i], err);
         if (rc)
             return rc;
         rc = dsc_trace_verify(t, err);
         if (!rc)
-            printf("%s: ok, %" PRId64 " requests, hash %s\n", argv[i],
+            printf("%s: ok, %" PRId64 " requests, hash %s\n", call->word[i],
                    dsc_trace_get_info(t)->requests, dsc_trace_get_info(t)->hash);
         dsc_trace_close(t);
     }
     return rc;
 }
 
-// --- the table -------------------------------------------------------------------------------
-
-static const cli_command trace_import = {
-    .name = "import",
-    .summary = "import logs of many formats into a trace",
-    .run = run_import,
-    .option = import_options,
-    .options = IMPORT_OPTIONS,
-};
 static const cli_command trace_verify = {
     .name = "verify",
     .summary = "check every byte of a trace",
-    .run = run_verify,
+    .usage = "trace verify TRACE...",
+    .about = "Reads a trace and checks the hashes of the shards, every offset, id and text, the "
+             "uniqueness of ids, and the totals. Prints ok, or the first error and where it is.",
+    .least = 1,
+    .most = -1,
+    .what = "a trace",
+    .execute = verify,
 };
+
+// --- the table -------------------------------------------------------------------------------
+
 static const cli_command *const commands[] = {
     &trace_import,  &cli_trace_synth,  &cli_trace_info, &cli_trace_merge,  &cli_trace_append,
     &cli_trace_cut, &cli_trace_reduce, &trace_verify,   &cli_trace_export, NULL};
-enum { COMMANDS = sizeof commands / sizeof *commands - 1 };
-
-static int run(int argc, char **argv, dsc_error *err)
-{
-    if (cli_asks_help(argc, argv) && argv[0][0] == '-') {
-        puts("Usage: draftscope trace COMMAND [ARGUMENTS]\n\n"
-             "Traces are recorded outputs of a target model.\n\nCommands");
-        for (size_t c = 0; c < COMMANDS; c++)
-            printf("  %-10s%s\n", commands[c]->name, commands[c]->summary);
-        puts("\n  draftscope trace COMMAND --help   options of a command");
-        return DSC_OK;
-    }
-    return cli_run_one(commands, "trace", argc, argv, err);
-}
 
 const cli_command cli_trace = {
     .name = "trace",
     .summary = "import, synthesize, inspect, edit, verify and export traces",
-    .run = run,
     .sub = commands,
+    .usage = "trace COMMAND [ARGUMENTS]",
+    .about = "Traces are recorded outputs of a target model.",
+    .see = "options of a command",
 };

@@ -2,36 +2,15 @@
 // draftscope tune: finds the best configuration for a trace or a synthetic model, with confidence
 // intervals over requests.
 #include "base/outfile.h"
+#include "cli/result.h"
 #include "cli/simulate.h"
 #include "cli/tune/tune.h"
-#include "cli/workload.h"
 
-#include <inttypes.h>
 #include <stdlib.h>
-#include <string.h>
 
-enum {
-    METHOD,
-    OBJECTIVE,
-    SEARCH,
-    START,
-    SPLIT,
-    RESAMPLES,
-    TOP,
-    ENGINE_LINES,
-    ENGINE,
-    COST,
-    BATCH,
-    OUT,
-    JSON,
-    FORCE,
-    SEED,
-    THREADS,
-    PROGRESS,
-    OPTIONS
-};
+enum { METHOD, OBJECTIVE, SEARCH, START, SPLIT, RESAMPLES, TOP, ENGINE_LINES, ENGINE, COST };
 // clang-format off
-static const dsc_option options[OPTIONS] = {
+static const dsc_option options[] = {
     {.name = "method", .kind = DSC_OPTION_TEXT, .metavar = "NAME[,NAME...]",
      .help = "drafting methods to choose from"},
     {.name = "objective", .kind = DSC_OPTION_CHOICE,
@@ -68,81 +47,59 @@ static const dsc_option options[OPTIONS] = {
     CLI_OPTION_PROGRESS,
 };
 // clang-format on
-static const char usage[] = "tune TRACE --method NAME[,NAME...] [--PARAMETER LIST]... [OPTIONS]";
-static const char about[] =
-    "Finds the best configuration of one or several drafting methods, over the recorded outputs of "
-    "a trace or over the output of a synthetic model. Every parameter of a method takes a list, as "
-    "in sweep: --num-speculative-tokens 1:8, or --METHOD.PARAMETER LIST for one of several "
-    "methods; an option with a text value is given once per value. The configuration is chosen on "
-    "one part "
-    "of the requests (selection set) and reported on the others (test set), with 95 % intervals "
-    "over requests, next to all configurations that are not significantly different from it.";
+typedef struct context {
+    cli_simulation s; // the first field, as the user of dsc_tune_run
+    const cli_call *call;
+    const char **start; // [starts] values of --start
+    size_t starts;
+    dsc_space *space;      // [methods]
+    dsc_tune_price *price; // for each batch size
+    dsc_table table;
+    size_t first; // the first comment that the text output prints
+    dsc_outfile file;
+    dsc_tune found;
+} context;
 
-// The parsed command line.
-typedef struct request {
-    const dsc_drafter_type *method[CLI_MAX_METHODS];
-    dsc_option_uses given[CLI_MAX_METHODS]; // options of each method, with their lists
-    dsc_option_value list[CLI_MAX_METHODS][DSC_MAX_PARAMETERS]; // the last of each
-    const char **start;
-    size_t methods, starts;
-    dsc_space *space; // [methods]
-    const dsc_option_value *value, *load;
-    dsc_cost cost;
-    dsc_tune_price *price; // [prices] for each batch size
-    size_t prices;
-} request;
-
-static void request_fini(request *r)
+static void context_fini(context *c)
 {
-    for (size_t m = 0; r->space && m < r->methods; m++)
-        dsc_space_fini(&r->space[m]);
-    for (size_t m = 0; m < r->methods; m++)
-        free(r->given[m].use);
-    free(r->space);
-    free(r->start);
-    free(r->price);
-    dsc_cost_fini(&r->cost);
-    *r = (request){0};
+    for (size_t m = 0; c->space && m < c->call->methods; m++)
+        dsc_space_fini(&c->space[m]);
+    free(c->space);
+    free(c->start);
+    free(c->price);
+    cli_simulation_close(&c->s);
+    dsc_outfile_abort(&c->file);
+    dsc_table_fini(&c->table);
+    dsc_tune_fini(&c->found);
 }
 
-// Collects all values of an option that may be repeated: the parser keeps only the last one.
-static int collect(int argc, char **argv, const char *option, const char ***out, size_t *count,
-                   dsc_error *err)
+static int read_spaces(context *c, dsc_error *err)
 {
-    void *all;
-    size_t n = strlen(option);
-    int rc = dsc_alloc(&all, (size_t)argc, sizeof(char *), err);
-    *out = all;
-    *count = 0;
-    for (int a = 0; a < argc && !rc && strcmp(argv[a], "--"); a++)
-        if (strcmp(argv[a], option) == 0 && a + 1 < argc)
-            (*out)[(*count)++] = argv[++a];
-        else if (strncmp(argv[a], option, n) == 0 && argv[a][n] == '=')
-            (*out)[(*count)++] = argv[a] + n + 1;
-    return rc;
-}
-
-static int read_spaces(request *r, dsc_error *err)
-{
-    void *all;
-    int rc = dsc_alloc(&all, r->methods, sizeof *r->space, err);
-    r->space = all;
-    for (size_t i = 0; i < r->starts && !rc; i++)
-        rc = dsc_space_check_start(r->start[i], r->method, r->methods, err);
-    for (size_t m = 0; m < r->methods && !rc; m++)
-        rc = dsc_space_init(&r->space[m], r->method[m], &r->given[m], r->start, r->starts, err);
-    for (size_t m = 0; m < r->methods && !rc; m++)
-        rc = dsc_tune_check((dsc_search_kind)r->value[SEARCH].integer, &r->space[m], err);
+    const cli_call *call = c->call;
+    const dsc_option_uses *uses = &call->uses;
+    int rc = dsc_new(&c->start, uses->count, err);
+    for (size_t u = 0; u < uses->count && !rc; u++)
+        if (uses->use[u].option == &call->command->option[START])
+            c->start[c->starts++] = uses->use[u].text;
+    if (!rc)
+        rc = dsc_new(&c->space, call->methods, err);
+    for (size_t i = 0; i < c->starts && !rc; i++)
+        rc = dsc_space_check_start(c->start[i], call->method, call->methods, err);
+    for (size_t m = 0; m < call->methods && !rc; m++)
+        rc = dsc_space_init(&c->space[m], call->method[m], &call->list_uses[m], c->start, c->starts,
+                            err);
+    for (size_t m = 0; m < call->methods && !rc; m++)
+        rc = dsc_tune_check((dsc_search_kind)call->value[SEARCH].integer, &c->space[m], err);
     return rc;
 }
 
 // Refuses an engine that has none of the methods before the search starts.
-static int check_engine(const request *r, dsc_error *err)
+static int check_engine(const cli_call *call, dsc_error *err)
 {
-    cli_engine engine = (cli_engine)r->value[ENGINE_LINES].integer;
-    bool any = !r->value[ENGINE_LINES].given;
-    for (size_t m = 0; m < r->methods; m++)
-        any |= cli_engine_has(engine, r->method[m]);
+    cli_engine engine = (cli_engine)call->value[ENGINE_LINES].integer;
+    bool any = !call->value[ENGINE_LINES].given;
+    for (size_t m = 0; m < call->methods; m++)
+        any |= cli_engine_has(engine, call->method[m]);
     if (any)
         return DSC_OK;
     dsc_buffer has = {0};
@@ -150,251 +107,169 @@ static int check_engine(const request *r, dsc_error *err)
     if (!rc)
         rc = dsc_fail(err, DSC_EUSAGE,
                       "--engine-lines %s: the engine supports none of the methods; it supports %s",
-                      r->value[ENGINE_LINES].text, has.data);
+                      call->value[ENGINE_LINES].text, has.data);
     dsc_buffer_fini(&has);
     return rc;
 }
 
 // --- running -----------------------------------------------------------------------------------
 
-static int on_progress(void *user, int64_t done, int64_t total)
-{
-    return cli_progress_step(user, done, total);
-}
-
-static int note_references(const dsc_trace *trace, const dsc_language *target,
-                           const dsc_space *space, dsc_error *err)
+static int note_references(const context *c, const dsc_space *space, dsc_error *err)
 {
     dsc_option_value list[DSC_MAX_PARAMETERS] = {{0}};
     for (size_t o = 0; o < space->drafter->option_count; o++)
         list[o].text = space->list[o];
-    return cli_note_missing_references(trace, target, space->drafter, list, err);
+    return cli_note_missing_references(c->s.trace, c->s.target, space->drafter, list, err);
 }
 
-static int note_engine(dsc_table *t, const dsc_trace *trace, const dsc_space *space,
-                       const dsc_run_options *run, dsc_error *err)
+static int note_engine(context *c, const dsc_space *space, dsc_error *err)
 {
-    char key[64];
+    const char *name = space->drafter->name;
     dsc_engine_choice engine;
     dsc_config last = dsc_space_at(space, space->total - 1);
     if (dsc_config_prepare(&last, err)) // a combination that the method refuses
         return DSC_OK;
     bool learns = last.drafter->uses_history && last.drafter->uses_history(&last);
-    int rc = dsc_run_choose(trace, &last, 1, run, &engine, err);
+    int rc = dsc_run_choose(c->s.trace, &last, 1, &c->s.run, &engine, err);
     dsc_config_fini(&last);
-    snprintf(key, sizeof key, "engine_%s", space->drafter->name);
     if (!rc)
-        cli_note_temperature(trace, space->drafter, &engine);
+        cli_note_temperature(c->s.trace, space->drafter, &engine);
     if (!rc && engine.expected)
-        rc = dsc_table_comment(t, key, engine.why, err);
-    snprintf(key, sizeof key, "note_%s", space->drafter->name);
+        rc = cli_tune_comment(&c->table, err, "engine_", name, "%s", engine.why);
     if (!rc && learns)
-        rc = dsc_table_comment(t, key,
-                               "requests learn from those before them: they are not independent, "
-                               "and intervals are too narrow",
-                               err);
+        rc = cli_tune_comment(&c->table, err, "note_", name,
+                              "requests learn from those before them: they are not independent, "
+                              "and intervals are too narrow");
     return rc;
 }
 
-static int run_method(dsc_tune *found, const request *r, const dsc_space *space,
-                      const dsc_trace *trace, const cli_workload *models, cli_progress *progress,
-                      dsc_table *t, dsc_error *err)
+static int run_method(context *c, const dsc_space *space, dsc_error *err)
 {
-    const dsc_run_options run = {
-        .engine = (dsc_engine)r->value[ENGINE].integer,
-        .rule =
-            cli_workload_rule(models, trace, r->load[CLI_WORKLOAD_RULE].text, space->drafter, err),
-        .threads = cli_threads(r->value[THREADS].integer),
-        .seed = (uint64_t)r->value[SEED].integer,
-        .workload = &models->load,
-        .widths = !r->cost.type->linear,
-        .progress = on_progress,
-        .user = progress};
-    int rc = run.rule ? note_references(trace, models->target, space, err) : DSC_EUSAGE;
+    c->s.run.rule =
+        cli_simulation_rule(&c->s, c->call->more[CLI_WORKLOAD_RULE].text, space->drafter, err);
+    int rc = c->s.run.rule ? note_references(c, space, err) : DSC_EUSAGE;
     if (!rc)
-        rc = note_engine(t, trace, space, &run, err);
-    return rc ? rc : dsc_tune_run(found, trace, space, &run, err);
+        rc = note_engine(c, space, err);
+    return rc ? rc : dsc_tune_run(&c->found, c->s.trace, space, &c->s.run, err);
 }
 
-static int run_methods(dsc_tune *found, const request *r, const dsc_trace *trace, dsc_table *t,
-                       dsc_error *err)
+static int run_methods(context *c, dsc_error *err)
 {
-    cli_workload models;
-    cli_progress progress;
-    int rc = cli_workload_make(&models, r->load, r->method, r->methods, trace != NULL, err);
-    if (rc)
-        return rc;
-    cli_progress_init(&progress, r->value[PROGRESS].integer, "token-configurations");
-    for (size_t m = 0; m < r->methods && !rc; m++)
-        rc = run_method(found, r, &r->space[m], trace, &models, &progress, t, err);
-    cli_progress_end(&progress);
-    cli_workload_free(&models);
+    int rc = DSC_OK;
+    cli_progress_init(&c->s.progress, c->call->progress, "token-configurations");
+    for (size_t m = 0; m < c->call->methods && !rc; m++)
+        rc = run_method(c, &c->space[m], err);
+    cli_progress_end(&c->s.progress);
     return rc;
 }
 
 // --- output ------------------------------------------------------------------------------------
 
-static int write_result(dsc_table *t, size_t first, const char *lines, const request *r,
-                        dsc_outfile *file, dsc_error *err)
+static int write_result(context *c, const char *lines, dsc_error *err)
 {
+    dsc_table *t = &c->table;
     size_t end = t->comments;
     int rc = cli_tune_comment_lines(t, lines, err);
-    if (!rc && r->value[OUT].given) {
-        cli_tune_write(t, cli_ends_with(r->value[OUT].text, ".jsonl"), file->stream);
-        rc = dsc_outfile_commit(file, err);
-        if (!strcmp(r->value[OUT].text, "-")) // standard output has the table and nothing else
+    if (!rc && c->call->out) {
+        cli_result_print(t, cli_ends_with(c->call->out, ".jsonl"), true, c->file.stream);
+        rc = dsc_outfile_commit(&c->file, err);
+        if (!strcmp(c->call->out, "-")) // standard output has the table and nothing else
             return rc;
     }
-    if (!rc && r->value[JSON].given)
-        cli_tune_write(t, true, stdout);
+    if (!rc && c->call->json)
+        cli_result_print(t, true, true, stdout);
     else if (!rc)
-        cli_tune_print(t, first, end, lines);
+        cli_tune_print(t, c->first, end, lines);
     return rc;
 }
 
-// `first`: the first comment that the text output prints.
-static int report(const dsc_tune *found, const request *r, dsc_table *t, size_t first,
-                  dsc_outfile *file, dsc_error *err)
+static int report(context *c, dsc_error *err)
 {
-    const cli_tune_naming name = {r->value[OBJECTIVE].text, r->value[SEARCH].text,
-                                  r->value[ENGINE_LINES].text};
-    void *all = NULL;
+    const dsc_option_value *value = c->call->value;
+    const dsc_tune *found = &c->found;
+    const size_t prices = found->options.prices;
+    const cli_tune_naming name = {value[OBJECTIVE].text, value[SEARCH].text,
+                                  value[ENGINE_LINES].text};
+    dsc_standing **standing;
     dsc_buffer lines = {0};
     if (!found->trials)
         return dsc_fail(err, DSC_EUSAGE, "no configuration to try: %s", found->why_refused);
-    int rc = dsc_alloc(&all, found->options.prices, sizeof(dsc_standing *), err);
-    dsc_standing **standing = all;
-    for (size_t p = 0; p < found->options.prices && !rc; p++)
-        rc = dsc_tune_rank(found, p, cli_threads(r->value[THREADS].integer), &standing[p], err);
+    int rc = dsc_new(&standing, prices, err);
+    for (size_t p = 0; p < prices && !rc; p++)
+        rc = dsc_tune_rank(found, p, c->s.run.threads, &standing[p], err);
     if (!rc)
-        rc = cli_tune_describe(t, found, standing, &name, err);
+        rc = cli_tune_describe(&c->table, found, standing, &name, err);
     if (!rc)
-        rc = cli_tune_rows(t, found, standing, r->value[TOP].integer, err);
-    if (!rc && r->value[ENGINE_LINES].given)
-        rc = cli_tune_engine_lines(&lines, found, standing,
-                                   (cli_engine)r->value[ENGINE_LINES].integer, &name, err);
+        rc = cli_tune_rows(&c->table, found, standing, value[TOP].integer, err);
+    if (!rc && value[ENGINE_LINES].given)
+        rc = cli_tune_engine_lines(&lines, found, standing, (cli_engine)value[ENGINE_LINES].integer,
+                                   &name, err);
     if (!rc)
-        rc = write_result(t, first, lines.data, r, file, err);
-    for (size_t p = 0; standing && p < found->options.prices; p++)
+        rc = write_result(c, lines.data, err);
+    for (size_t p = 0; standing && p < prices; p++)
         free(standing[p]);
-    free(all);
+    free(standing);
     dsc_buffer_fini(&lines);
     return rc;
 }
 
-static int tune(const dsc_trace *trace, const request *r, dsc_error *err)
+static int tune(context *c, dsc_error *err)
 {
-    dsc_tune found = {0};
-    dsc_outfile file = {0};
-    dsc_table t = {0};
+    const dsc_option_value *value = c->call->value;
+    int rc = dsc_new(&c->price, c->s.batches, err);
+    for (size_t p = 0; p < c->s.batches && !rc; p++)
+        c->price[p] = (dsc_tune_price){c->s.batch[p], &c->s.cost};
     const dsc_tune_options o = {
-        .objective = (dsc_objective)r->value[OBJECTIVE].integer,
-        .search = (dsc_search_kind)r->value[SEARCH].integer,
-        .price = r->price,
-        .prices = r->prices,
-        .split = r->value[SPLIT].real,
-        .resamples = (int)(r->value[RESAMPLES].integer & ~(int64_t)3),
-        .seed = (uint64_t)r->value[SEED].integer,
-        .requests =
-            trace ? dsc_trace_get_info(trace)->requests : r->load[CLI_WORKLOAD_REQUESTS].integer,
+        .objective = (dsc_objective)value[OBJECTIVE].integer,
+        .search = (dsc_search_kind)value[SEARCH].integer,
+        .price = c->price,
+        .prices = c->s.batches,
+        .split = value[SPLIT].real,
+        .resamples = (int)(value[RESAMPLES].integer & ~(int64_t)3),
+        .seed = c->s.run.seed,
+        .requests = c->s.trace ? dsc_trace_get_info(c->s.trace)->requests : c->s.load.requests,
     };
-    int rc = dsc_tune_init(&found, &o, err);
-    if (!rc && r->value[OUT].given)
-        rc = dsc_outfile_open(&file, r->value[OUT].text, r->value[FORCE].given, err);
     if (!rc)
-        rc = cli_comments(&t, trace, o.seed, r->value[COST].text, err);
+        rc = dsc_tune_init(&c->found, &o, err);
+    if (!rc && c->call->out)
+        rc = dsc_outfile_open(&c->file, c->call->out, c->call->force, err);
     if (!rc)
-        rc = cli_workload_comments(&t, r->load, err);
-    size_t first = t.comments;
+        rc = cli_simulation_comments(&c->s, c->call, &c->table, err);
+    c->first = c->table.comments;
     if (!rc)
-        rc = run_methods(&found, r, trace, &t, err);
-    if (!rc)
-        rc = report(&found, r, &t, first, &file, err);
-    dsc_outfile_abort(&file);
-    dsc_table_fini(&t);
-    dsc_tune_fini(&found);
-    return rc;
+        rc = run_methods(c, err);
+    return rc ? rc : report(c, err);
 }
 
-// Reads --cost and --batch-size.
-static int read_prices(request *r, dsc_error *err)
+static int execute(const cli_call *call, dsc_error *err)
 {
-    void *price;
-    int64_t *batch = NULL;
-    int rc = dsc_cost_parse(&r->cost, r->value[COST].text, err);
+    context c = {.call = call};
+    int rc = read_spaces(&c, err);
     if (!rc)
-        rc = dsc_option_list(&options[BATCH], r->value[BATCH].text, &batch, &r->prices, err);
+        rc = check_engine(call, err);
     if (!rc)
-        rc = dsc_alloc(&price, r->prices, sizeof *r->price, err);
+        rc = cli_simulation_open(&c.s, call, err);
     if (!rc)
-        r->price = price;
-    for (size_t p = 0; p < r->prices && !rc; p++)
-        r->price[p] = (dsc_tune_price){batch[p], &r->cost};
-    free(batch);
-    return rc;
-}
-
-// Parses the command's options and those of the methods, with every use of these.
-static int parse(request *r, dsc_option_value *value, dsc_option_value *load, int argc, char **argv,
-                 size_t *words, dsc_error *err)
-{
-    dsc_option_set sets[2 + CLI_MAX_METHODS] = {
-        {.table = options, .count = OPTIONS, .value = value},
-        {.table = cli_workload_options, .count = CLI_WORKLOAD_OPTIONS, .value = load}};
-    int rc = cli_find_methods(sets, 2, argc, argv, r->method, &r->methods, err);
-    if (!rc)
-        rc = collect(argc, argv, "--start", &r->start, &r->starts, err);
-    for (size_t m = 0; m < r->methods && !rc; m++)
-        sets[2 + m] = (dsc_option_set){.table = r->method[m]->option,
-                                       .count = r->method[m]->option_count,
-                                       .value = r->list[m],
-                                       .lists = true,
-                                       .owner = r->method[m]->name,
-                                       .synonyms = r->method[m]->synonyms,
-                                       .uses = &r->given[m]};
-    if (!rc)
-        rc = cli_parse(sets, 2 + r->methods, argc, argv, words, err);
-    for (size_t m = 0; m < r->methods && !rc; m++)
-        if (cli_apply_preset(value[METHOD].text, r->method[m], r->list[m])) {
-            const dsc_option_use use = {&r->method[m]->option[0], r->list[m][0].text, false};
-            rc = dsc_option_uses_add(&r->given[m], &use, err);
-        }
-    return rc ? rc : cli_check_positionals(*words, 0, 1, "one trace", err);
-}
-
-static int run(int argc, char **argv, dsc_error *err)
-{
-    if (cli_asks_help(argc, argv)) {
-        const cli_help_section section[] = {{"Options", options, OPTIONS},
-                                            {"Models", cli_workload_options, CLI_WORKLOAD_OPTIONS}};
-        cli_print_method_help(usage, about, section, 2, argc, argv);
-        cli_print_fields("Columns", cli_tune_columns, CLI_TUNE_COLUMNS);
-        return DSC_OK;
-    }
-    dsc_option_value value[OPTIONS], load[CLI_WORKLOAD_OPTIONS];
-    size_t words;
-    request r = {.value = value, .load = load};
-    int rc = parse(&r, value, load, argc, argv, &words, err);
-    if (!rc)
-        rc = read_spaces(&r, err);
-    if (!rc)
-        rc = check_engine(&r, err);
-    if (!rc)
-        rc = read_prices(&r, err);
-    dsc_trace *trace = NULL;
-    if (!rc && words)
-        rc = dsc_trace_open(&trace, argv[0], err);
-    if (!rc)
-        rc = tune(trace, &r, err);
-    dsc_trace_close(trace);
-    request_fini(&r);
+        rc = tune(&c, err);
+    context_fini(&c);
     return rc;
 }
 
 const cli_command cli_tune = {
     .name = "tune",
     .summary = "find the best configuration, with confidence intervals",
-    .run = run,
-    .option = options,
-    .options = OPTIONS,
+    CLI_OPTIONS(options),
+    .more = {"Models", cli_workload_options, CLI_WORKLOAD_OPTIONS},
+    .methods = CLI_METHOD_OWNED,
+    .usage = "tune TRACE --method NAME[,NAME...] [--PARAMETER LIST]... [OPTIONS]",
+    .about =
+        "Finds the best configuration of one or several drafting methods, over the recorded "
+        "outputs of a trace or over the output of a synthetic model. Every parameter of a method "
+        "takes a list, as in sweep: --num-speculative-tokens 1:8, or --METHOD.PARAMETER LIST for "
+        "one of several methods; an option with a text value is given once per value. The "
+        "configuration is chosen on one part of the requests (selection set) and reported on the "
+        "others (test set), with 95 % intervals over requests, next to all configurations that are "
+        "not significantly different from it.",
+    .fields = {{"Columns", cli_tune_columns, CLI_TUNE_COLUMNS}},
+    .execute = execute,
 };

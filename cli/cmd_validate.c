@@ -16,9 +16,9 @@ static const validate_row_type *const rows[] = {
 };
 enum { ROWS = sizeof rows / sizeof *rows };
 
-enum { PUBLISHED, TABLES, DATA, CORPUS, JSON, OUT, FORCE, OPTIONS };
+enum { PUBLISHED, TABLES, DATA, CORPUS };
 // clang-format off
-static const dsc_option options[OPTIONS] = {
+static const dsc_option options[] = {
     {.name = "published", .kind = DSC_OPTION_FLAG,
      .help = "compare with published figures: of the given rows, or of all rows"},
     {.name = "tables", .kind = DSC_OPTION_TEXT, .metavar = "DIR",
@@ -29,19 +29,9 @@ static const dsc_option options[OPTIONS] = {
              "without it"},
     {.name = "corpus", .kind = DSC_OPTION_TEXT, .metavar = "FILE",
      .help = "text to train n-gram pairs on (default: the bundled sample)"},
-    CLI_OPTION_JSON,
-    CLI_OPTION_OUT,
-    CLI_OPTION_FORCE,
+    CLI_OPTIONS_RESULT,
 };
 // clang-format on
-static const char usage[] =
-    "validate [ROW...] --published | --trace NAME.dst --live FILE.jsonl [OPTIONS]";
-static const char about[] =
-    "Compares published figures, or measurements of live runs, with the predictions of theory or "
-    "simulation: prints both, the error, and whether it is within the stated tolerance. No "
-    "parameter is fitted to a figure that is judged. The exit code is 1 when a figure is out of "
-    "tolerance.";
-
 // --- one row ----------------------------------------------------------------------------------
 
 // The given path, else the installed one, else, in a source tree, the local one.
@@ -50,13 +40,6 @@ static const char *place(const dsc_option_value *value, const char *installed, c
     if (value->given)
         return value->text;
     return access(installed, R_OK) != 0 && access(here, R_OK) == 0 ? here : installed;
-}
-
-static int add_source(dsc_table *t, const char *name, const dsc_table *figures, dsc_error *err)
-{
-    char key[64];
-    snprintf(key, sizeof key, "source of %s", name);
-    return dsc_table_comment(t, key, dsc_table_get_comment(figures, "source"), err);
 }
 
 // `row` has the paths; its other fields are local to this call.
@@ -73,8 +56,9 @@ static int validate(dsc_table *t, const validate_row_type *type, validate_row ro
         rc = validate_read(&row, &figures, type->name, err);
     if (!rc)
         rc = validate_predict_row(type, &row, err);
+    snprintf(name, sizeof name, "source of %s", type->name);
     if (!rc)
-        rc = add_source(t, type->name, &figures, err);
+        rc = dsc_table_comment(t, name, dsc_table_get_comment(&figures, "source"), err);
     if (!rc)
         rc = validate_report(t, type->name, &row, err);
     free(row.figure);
@@ -97,7 +81,7 @@ static int validate_all(dsc_table *t, const bool *chosen, const dsc_option_value
     if (!rc)
         rc = dsc_table_comment(t, "corpus", places.corpus, err);
     if (!rc)
-        rc = cli_result_columns(t, validate_columns, validate_column_count, err);
+        rc = cli_result_columns(t, validate_columns, VALIDATE_COLUMNS, err);
     for (size_t r = 0; r < ROWS && !rc; r++)
         if (chosen[r])
             rc = validate(t, rows[r], places, err);
@@ -106,18 +90,12 @@ static int validate_all(dsc_table *t, const bool *chosen, const dsc_option_value
 
 // --- the command ------------------------------------------------------------------------------
 
-static void print_help(void)
+static void print_rows(void)
 {
-    const cli_help_section help[] = {
-        {"Options", options, OPTIONS},
-        {"Against live runs", validate_live_options, VALIDATE_LIVE_OPTIONS}};
     dsc_column row[ROWS];
     for (size_t r = 0; r < ROWS; r++)
         row[r] = (dsc_column){.name = rows[r]->name, .help = rows[r]->summary};
-    cli_print_help(usage, about, help, 2);
     cli_print_fields("Rows", row, ROWS);
-    cli_print_fields("Columns", validate_columns, validate_column_count);
-    cli_print_fields("Columns with --live", validate_live_columns, validate_live_column_count);
 }
 
 // Finds the rows that the words name; all rows if there are none.
@@ -165,44 +143,34 @@ static int sum_up(const dsc_table *t, dsc_error *err)
 }
 
 // Checks that exactly one of the two comparisons is requested.
-static int check_way(const dsc_option_value *value, const dsc_option_value *live, size_t words,
-                     dsc_error *err)
+static int check_way(const cli_call *call, dsc_error *err)
 {
-    const bool asked = validate_live_asked(live);
-    if (value[PUBLISHED].given == asked)
+    const bool asked = call->more[VALIDATE_TRACE].given || call->more[VALIDATE_LIVE].given;
+    if (call->value[PUBLISHED].given == asked)
         return dsc_fail(err, DSC_EUSAGE,
                         "give either --published, or --trace and --live%s (see: draftscope "
                         "validate --help)",
                         asked ? ", not both" : "");
-    return asked ? cli_check_positionals(words, 0, 0, "no argument with --live", err) : DSC_OK;
+    return asked ? cli_check_positionals(call->words, 0, 0, "no argument with --live", err)
+                 : DSC_OK;
 }
 
-static int run(int argc, char **argv, dsc_error *err)
+static int execute(const cli_call *call, dsc_error *err)
 {
-    dsc_option_value value[OPTIONS], live[VALIDATE_LIVE_OPTIONS];
-    dsc_option_set sets[] = {
-        {.table = options, .count = OPTIONS, .value = value},
-        {.table = validate_live_options, .count = VALIDATE_LIVE_OPTIONS, .value = live}};
+    const bool published = call->value[PUBLISHED].given;
     validate_summary summary;
     dsc_table t = {0};
-    size_t words;
     bool chosen[ROWS];
-    if (cli_asks_help(argc, argv)) {
-        print_help();
-        return DSC_OK;
-    }
-    int rc = cli_parse(sets, 2, argc, argv, &words, err);
+    int rc = check_way(call, err);
+    if (!rc && published)
+        rc = choose(call->word, call->words, chosen, err);
     if (!rc)
-        rc = check_way(value, live, words, err);
-    if (!rc && value[PUBLISHED].given)
-        rc = choose(argv, words, chosen, err);
+        rc = published ? validate_all(&t, chosen, call->value, err)
+                       : validate_live(&t, call->more, &summary, err);
     if (!rc)
-        rc = value[PUBLISHED].given ? validate_all(&t, chosen, value, err)
-                                    : validate_live(&t, live, &summary, err);
+        rc = cli_result_write(&t, call, err);
     if (!rc)
-        rc = cli_result_write(&t, value[JSON].given, value[OUT].text, value[FORCE].given, err);
-    if (!rc)
-        rc = value[PUBLISHED].given ? sum_up(&t, err) : validate_live_sum_up(&summary, err);
+        rc = published ? sum_up(&t, err) : validate_live_sum_up(&summary, err);
     dsc_table_fini(&t);
     return rc;
 }
@@ -210,7 +178,16 @@ static int run(int argc, char **argv, dsc_error *err)
 const cli_command cli_validate = {
     .name = "validate",
     .summary = "predictions against published figures and live runs",
-    .run = run,
-    .option = options,
-    .options = OPTIONS,
+    CLI_OPTIONS(options),
+    .more = {"Against live runs", validate_live_options, VALIDATE_LIVE_OPTIONS},
+    .usage = "validate [ROW...] --published | --trace NAME.dst --live FILE.jsonl [OPTIONS]",
+    .about = "Compares published figures, or measurements of live runs, with the predictions of "
+             "theory or simulation: prints both, the error, and whether it is within the stated "
+             "tolerance. No parameter is fitted to a figure that is judged. The exit code is 1 "
+             "when a figure is out of tolerance.",
+    .most = -1,
+    .more_help = print_rows,
+    .fields = {{"Columns", validate_columns, VALIDATE_COLUMNS},
+               {"Columns with --live", validate_live_columns, VALIDATE_LIVE_COLUMNS}},
+    .execute = execute,
 };

@@ -39,7 +39,8 @@ static void wrap(const char *text, int indent, int column)
 void cli_print_fields(const char *title, const dsc_column *field, size_t count)
 {
     enum { INDENT = 26 };
-    printf("\n%s\n", title);
+    if (title)
+        printf("\n%s\n", title);
     for (size_t i = 0; i < count; i++) {
         int column = printf("  %-*s", INDENT - 2, field[i].name);
         if (strlen(field[i].name) >= INDENT - 2) { // a long name has a line of its own
@@ -72,18 +73,22 @@ int cli_check_positionals(size_t given, int least, int most, const char *what, d
     return DSC_OK;
 }
 
+int cli_result_comments(dsc_table *t, dsc_error *err)
+{
+    int rc = dsc_table_comment(t, "draftscope", PACKAGE_VERSION, err);
+    return rc ? rc : dsc_table_comment(t, "command", cli_command_line(), err);
+}
+
 int cli_comments(dsc_table *t, const dsc_trace *trace, uint64_t seed, const char *cost,
                  dsc_error *err)
 {
     char number[32];
     snprintf(number, sizeof number, "%" PRIu64, seed);
-    const char *pair[][2] = {{"draftscope", PACKAGE_VERSION},
-                             {"command", cli_command_line()},
-                             {"trace", trace ? dsc_trace_path(trace) : NULL},
+    const char *pair[][2] = {{"trace", trace ? dsc_trace_path(trace) : NULL},
                              {"trace_hash", trace ? dsc_trace_get_info(trace)->hash : NULL},
                              {"seed", number},
                              {"cost", cost}};
-    int rc = DSC_OK;
+    int rc = cli_result_comments(t, err);
     for (size_t i = 0; i < sizeof pair / sizeof *pair && !rc; i++)
         if (pair[i][1])
             rc = dsc_table_comment(t, pair[i][0], pair[i][1], err);

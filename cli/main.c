@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // draftscope: the command table, and what else people type for these commands.
-#include "cli/workload.h"
+#include "cli/simulate.h"
 
 #include <string.h>
 
@@ -64,7 +64,7 @@ static int run_command(const char *name, int argc, char **argv, dsc_error *err)
 {
     for (size_t c = 0; c < COMMANDS; c++)
         if (strcmp(name, known[c]->name) == 0)
-            return known[c]->run(argc, argv, err);
+            return cli_command_run(known[c], argc, argv, err);
     return unknown_command(name, err);
 }
 
@@ -94,22 +94,17 @@ static int help(int argc, char **argv, dsc_error *err)
     return run_word(argc, argv, err);
 }
 
-static bool is_one_of(const char *word, const char *list)
-{
-    return dsc_is_listed(list, word, strlen(word));
-}
-
 static int dispatch(int argc, char **argv, dsc_error *err)
 {
     if (argc < 2)
         return dsc_fail(err, DSC_EUSAGE, "a command is expected (see: draftscope --help)");
-    if (is_one_of(argv[1], "help|--help|-h")) {
+    if (dsc_is_listed("help|--help|-h", argv[1], strlen(argv[1]))) {
         if (argc > 2 && argv[2][0] != '-')
             return help(argc - 1, argv + 1, err);
         print_help();
         return DSC_OK;
     }
-    if (is_one_of(argv[1], "version|--version|-V")) {
+    if (dsc_is_listed("version|--version|-V", argv[1], strlen(argv[1]))) {
         puts("draftscope " PACKAGE_VERSION);
         return DSC_OK;
     }

@@ -5,7 +5,6 @@
 #define DSC_CLI_METHOD_H
 
 #include "cli/cli.h"
-#include "sim/drafter.h"
 
 // Finds --method NAME in argv before anything else is parsed, because the options that are taken
 // depend on it. DSC_EUSAGE when it is missing or unknown; before the former is reported, options
@@ -13,7 +12,6 @@
 int cli_find_method(const dsc_option_set *own, size_t sets, int argc, char **argv,
                     const dsc_drafter_type **out, dsc_error *err);
 // Finds --method NAME[,NAME...], in that order.
-enum { CLI_MAX_METHODS = 32 };
 int cli_find_methods(const dsc_option_set *own, size_t sets, int argc, char **argv,
                      const dsc_drafter_type *out[CLI_MAX_METHODS], size_t *count, dsc_error *err);
 

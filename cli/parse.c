@@ -4,8 +4,6 @@
 #include "cli/cli.h"
 #include "sim/drafter.h"
 
-#include <string.h>
-
 static const char *known_program = "draftscope";
 static const cli_command *const *known_commands;
 
@@ -86,29 +84,4 @@ int cli_check_options(const dsc_option_set *sets, size_t count, int argc, char *
         all.set[s].elsewhere = NULL;
     add_commands(&all);
     return dsc_options_check(all.set, all.count, argc, argv, err);
-}
-
-int cli_run_one(const cli_command *const *commands, const char *group, int argc, char **argv,
-                dsc_error *err)
-{
-    const char *names[32];
-    char see[64], what[64];
-    size_t n = 0;
-    for (; commands[n] && commands[n]->run && n < sizeof names / sizeof *names; n++) {
-        names[n] = commands[n]->name;
-        if (argc && strcmp(argv[0], names[n]) == 0)
-            return commands[n]->run(argc - 1, argv + 1, err);
-    }
-    snprintf(see, sizeof see, "see: draftscope %.30s --help", group);
-    snprintf(what, sizeof what, "%.30s command", group);
-    if (argc)
-        return dsc_unknown_name(what, argv[0], names, n, see, err);
-    dsc_buffer list = {0};
-    int rc = DSC_OK;
-    for (size_t i = 0; i < n && !rc; i++)
-        rc = dsc_buffer_printf(&list, err, "%s%s", i ? ", " : "", names[i]);
-    if (!rc)
-        rc = dsc_fail(err, DSC_EUSAGE, "%s expects a command: %s", group, list.data);
-    dsc_buffer_fini(&list);
-    return rc;
 }

@@ -6,12 +6,6 @@
 
 #include <string.h>
 
-int cli_result_comments(dsc_table *t, dsc_error *err)
-{
-    int rc = dsc_table_comment(t, "draftscope", PACKAGE_VERSION, err);
-    return rc ? rc : dsc_table_comment(t, "command", cli_command_line(), err);
-}
-
 int cli_result_columns(dsc_table *t, const dsc_column *column, size_t count, dsc_error *err)
 {
     int rc = DSC_OK;
@@ -20,7 +14,7 @@ int cli_result_columns(dsc_table *t, const dsc_column *column, size_t count, dsc
     return rc;
 }
 
-static void print(const dsc_table *t, bool json, bool head, FILE *f)
+void cli_result_print(const dsc_table *t, bool json, bool head, FILE *f)
 {
     if (json && head)
         dsc_table_write_jsonl_head(t, f);
@@ -33,16 +27,16 @@ static void print(const dsc_table *t, bool json, bool head, FILE *f)
             dsc_table_write_tsv_row(t, r, f);
 }
 
-int cli_result_write(const dsc_table *t, bool json, const char *out, bool force, dsc_error *err)
+int cli_result_write(const dsc_table *t, const cli_call *call, dsc_error *err)
 {
-    if (strcmp(out, "-") == 0) {
-        print(t, json, false, stdout);
+    if (strcmp(call->out, "-") == 0) {
+        cli_result_print(t, call->json, false, stdout);
         return DSC_OK;
     }
     dsc_outfile f = {0};
-    int rc = dsc_outfile_open(&f, out, force, err);
+    int rc = dsc_outfile_open(&f, call->out, call->force, err);
     if (rc)
         return rc;
-    print(t, json, true, f.stream);
+    cli_result_print(t, call->json, true, f.stream);
     return dsc_outfile_commit(&f, err);
 }

@@ -5,25 +5,24 @@
 
 #include "cli/cli.h"
 
-#define CLI_OPTION_JSON                                                                            \
-    {                                                                                              \
-        .name = "json", .kind = DSC_OPTION_FLAG, .help = "print JSON lines instead of a table"     \
-    }
-#define CLI_OPTION_OUT                                                                             \
-    {                                                                                              \
-        .name = "output", .letter = 'o', .kind = DSC_OPTION_TEXT, .metavar = "FILE",               \
-        .initial = "-", .help = "file to write the result to; - is standard output"                \
-    }
-
-// Adds the comment lines that every result begins with: program and version, command.
-int cli_result_comments(dsc_table *t, dsc_error *err);
+// Options of a command that writes one table.
+// clang-format off
+#define CLI_OPTIONS_RESULT                                                                         \
+    {.name = "json", .kind = DSC_OPTION_FLAG, .help = "print JSON lines instead of a table"},      \
+    {.name = "output", .letter = 'o', .kind = DSC_OPTION_TEXT, .metavar = "FILE", .initial = "-",  \
+     .help = "file to write the result to; - is standard output"},                                 \
+    CLI_OPTION_FORCE
+// clang-format on
 
 // Adds columns to a table without rows.
 int cli_result_columns(dsc_table *t, const dsc_column *column, size_t count, dsc_error *err);
 
-// Writes t as TSV with comments and header, or as one JSON object per row (`json`; a file begins
-// with the comments). DSC_EUSAGE: `out` exists and `force` is false.
-int cli_result_write(const dsc_table *t, bool json, const char *out, bool force, dsc_error *err);
+// Prints t as TSV with comments and header, or as JSON lines, which begin with the comments when
+// `head` is set.
+void cli_result_print(const dsc_table *t, bool json, bool head, FILE *f);
+// Writes t to the file of -o or to standard output: TSV with comments and header, or with --json an
+// object per row (a file begins with the comments). DSC_EUSAGE: the file exists, without --force.
+int cli_result_write(const dsc_table *t, const cli_call *call, dsc_error *err);
 
 static inline dsc_cell cli_integer(int64_t x)
 {

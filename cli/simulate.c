@@ -1,12 +1,198 @@
 // SPDX-License-Identifier: Apache-2.0
-// Notes on standard error that `sim` and `sweep` share: references that no request has, and
-// distributions of another temperature than the recorded text's.
+// What `sim`, `sweep` and `tune` simulate on: a trace, or the synthetic models of --target, --draft
+// and the options that belong to them; the default verification rule; and notes on stderr:
+// references that no request has, distributions of another temperature than the recorded text's.
 #include "cli/simulate.h"
-#include "cli/workload.h"
+
+#include "sim/expect/expect_rule.h"
+#include "sim/loop.h"
+#include "sim/model/model_spec.h"
+#include "traces/trace/recorded_run.h"
 
 #include <jansson.h>
 #include <stdlib.h>
 #include <string.h>
+
+// clang-format off
+const dsc_option cli_workload_options[CLI_WORKLOAD_OPTIONS] = {
+    [CLI_WORKLOAD_TARGET] = {.name = "target", .kind = DSC_OPTION_TEXT, .metavar = "SPEC",
+     .help = "synthetic target model that runs instead of a trace: ngram:FILE, markov:V, iid:ALPHA "
+             "(see: draftscope list models)"},
+    [CLI_WORKLOAD_DRAFT] = {.name = "draft", .kind = DSC_OPTION_TEXT, .metavar = "SPEC",
+     .help = "draft model (default: the draft of a markov or iid pair; for ngram, n-grams one "
+             "token shorter than those of --target)"},
+    [CLI_WORKLOAD_MIDDLE] = {.name = "middle", .kind = DSC_OPTION_TEXT, .metavar = "SPEC",
+     .help = "model between draft and target of a cascade (default: as for --draft)"},
+    [CLI_WORKLOAD_TOKENIZER] = {.name = "tokenizer", .kind = DSC_OPTION_TEXT,
+     .metavar = "FILE|bytes", .initial = "bytes",
+     .help = "tokenizer of the text that an n-gram model is trained on: a Hugging Face "
+             "tokenizer.json, or bytes"},
+    [CLI_WORKLOAD_RULE] = {.name = "rule", .kind = DSC_OPTION_TEXT, .metavar = "NAME",
+     .help = "verification rule (default: greedy at temperature 0 and on a trace without a "
+             "recorded temperature; else rejection, kseq or specinfer, by how the method drafts)"},
+    [CLI_WORKLOAD_TEMPERATURE] = {.name = "temperature", .kind = DSC_OPTION_REAL, .metavar = "T",
+     .initial = "1", .least = 0, .most = 1000,
+     .help = "sampling temperature of the models of --target and --draft"},
+    [CLI_WORKLOAD_REQUESTS] = {.name = "requests", .kind = DSC_OPTION_INT, .metavar = "N",
+     .initial = "100", .min = 1, .max = 1000000000, .help = "number of requests, with --target"},
+    [CLI_WORKLOAD_PROMPT_TOKENS] = {.name = "prompt-tokens", .kind = DSC_OPTION_INT,
+     .metavar = "P", .initial = "32", .min = 1, .max = 1 << 30,
+     .help = "longest prompt in tokens, with --target; prompts are the beginnings of held-out "
+             "sequences"},
+    [CLI_WORKLOAD_MAX_TOKENS] = {.name = "max-tokens", .kind = DSC_OPTION_INT, .metavar = "M",
+     .initial = "256", .min = 1, .max = 1 << 30,
+     .help = "maximum new tokens per request, with --target; generation stops earlier at EOS"},
+    [CLI_WORKLOAD_ORDER] = {.name = "order", .kind = DSC_OPTION_TEXT,
+     .metavar = "file|shuffle[:SEED]|consecutive:N[/TASKS]", .initial = "file",
+     .help = "order of the requests, with --target; consecutive: N requests of each of 4 tasks in "
+             "turn, where the file lists one task after the other"},
+};
+// clang-format on
+
+// The draft that goes with a target when none is named.
+static int default_spec(char **out, const char *model, const dsc_language *target, dsc_error *err)
+{
+    const dsc_language_kind *kind;
+    dsc_buffer b = {0};
+    int rc = dsc_language_find(&kind, model, err);
+    if (!rc)
+        rc = dsc_buffer_puts(&b, model, err);
+    if (!rc && !kind->pair) // a later item of a specification overrides an earlier one
+        rc = dsc_buffer_printf(&b, err, ",order=%zu", target->reach > 1 ? target->reach : 1);
+    *out = b.data;
+    return rc;
+}
+
+static int make_language(dsc_language **out, const char *spec, const char *model,
+                         const dsc_language *target, const dsc_tokenizer *tokenizer, dsc_error *err)
+{
+    char *own = NULL;
+    int rc = DSC_OK;
+    if (!spec && model)
+        rc = default_spec(&own, model, target, err);
+    if (!rc && (spec || own))
+        rc = dsc_language_make(out, spec ? spec : own, DSC_SIDE_DRAFT, tokenizer, err);
+    free(own);
+    return rc;
+}
+
+// Makes the models that the options name. With --target, it also makes the models that a method
+// needs and no option names: the other half of a pair, or n-grams one token shorter.
+static int make_models(cli_simulation *s, const cli_call *call, dsc_error *err)
+{
+    const dsc_option_value *value = call->more;
+    const char *model = value[CLI_WORKLOAD_TARGET].text, *draft = value[CLI_WORKLOAD_DRAFT].text,
+               *middle = value[CLI_WORKLOAD_MIDDLE].text;
+    bool needs_draft = false, needs_middle = false;
+    dsc_tokenizer *tokenizer = NULL;
+    if (!s->trace == !model)
+        return dsc_fail(err, DSC_EUSAGE, "one trace or --target SPEC expected, not %s",
+                        model ? "both" : "neither");
+    for (size_t m = 0; m < call->methods; m++) {
+        needs_draft |= call->method[m]->needs_draft;
+        needs_middle |= call->method[m]->needs_middle;
+    }
+    int rc = model || draft || middle
+                 ? dsc_tokenizer_load(&tokenizer, value[CLI_WORKLOAD_TOKENIZER].text, err)
+                 : DSC_OK;
+    if (!rc && model)
+        rc = dsc_language_make(&s->target, model, DSC_SIDE_TARGET, tokenizer, err);
+    if (!rc && (draft || (needs_draft && model)))
+        rc = make_language(&s->draft, draft, model, s->target, tokenizer, err);
+    if (!rc && (middle || (needs_middle && model)))
+        rc = make_language(&s->middle, middle, model, s->target, tokenizer, err);
+    dsc_tokenizer_free(tokenizer);
+    s->load = (dsc_workload){.target = s->target,
+                             .draft = s->draft,
+                             .middle = s->middle,
+                             .temperature = value[CLI_WORKLOAD_TEMPERATURE].real,
+                             .requests = value[CLI_WORKLOAD_REQUESTS].integer,
+                             .prompt_tokens = value[CLI_WORKLOAD_PROMPT_TOKENS].integer,
+                             .max_tokens = value[CLI_WORKLOAD_MAX_TOKENS].integer};
+    if (!rc && model)
+        rc = dsc_workload_order(&s->order, value[CLI_WORKLOAD_ORDER].text, s->load.requests, err);
+    s->load.order = s->order;
+    return rc;
+}
+
+int cli_simulation_open(cli_simulation *s, const cli_call *call, dsc_error *err)
+{
+    const dsc_option_value *batch = cli_call_value(call, "batch-size");
+    *s = (cli_simulation){.run = {.engine = (dsc_engine)cli_call_value(call, "engine")->integer,
+                                  .threads = call->threads,
+                                  .seed = call->seed,
+                                  .workload = &s->load,
+                                  .progress = cli_progress_step,
+                                  .user = s}};
+    int rc = call->words ? dsc_trace_open(&s->trace, call->word[0], err) : DSC_OK;
+    if (!rc)
+        rc = make_models(s, call, err);
+    if (!rc)
+        rc = dsc_cost_parse(&s->cost, cli_call_value(call, "cost")->text, err);
+    if (!rc && batch->text)
+        rc = dsc_option_list(&call->command->option[batch - call->value], batch->text, &s->batch,
+                             &s->batches, err);
+    s->run.widths = !rc && !s->cost.type->linear;
+    return rc;
+}
+
+void cli_simulation_close(cli_simulation *s)
+{
+    dsc_language_free(s->target);
+    dsc_language_free(s->draft);
+    dsc_language_free(s->middle);
+    free(s->order);
+    dsc_cost_fini(&s->cost);
+    dsc_trace_close(s->trace);
+    free(s->batch);
+}
+
+int cli_simulation_comments(const cli_simulation *s, const cli_call *call, dsc_table *t,
+                            dsc_error *err)
+{
+    const dsc_option_value *value = call->more;
+    int rc = cli_comments(t, s->trace, call->seed, cli_call_value(call, "cost")->text, err);
+    for (int o = 0; o < CLI_WORKLOAD_OPTIONS && !rc; o++)
+        if (value[o].text && (value[CLI_WORKLOAD_TARGET].text || value[o].given))
+            rc = dsc_table_comment(t, cli_workload_options[o].name, value[o].text, err);
+    return rc;
+}
+
+// --- the rule ------------------------------------------------------------------------------------
+
+// The rule for a recorded output. A sampled output is replayed by the method's sampling rule if the
+// trace contains the token probabilities that this rule needs; any other output by `greedy`.
+static const dsc_verifier_type *rule_of_trace(const dsc_trace *trace,
+                                              const dsc_drafter_type *drafter)
+{
+    const dsc_trace_info *info = dsc_trace_get_info(trace);
+    const double temperature = dsc_trace_recorded_run(info).temperature;
+    const dsc_verifier_type *rule = dsc_pair_rule(drafter, false);
+    if (!drafter->needs_draft || drafter->needs_off_path || !(temperature > 0))
+        return &dsc_verifier_greedy;
+    if (!dsc_rule_replays(drafter, rule) || !dsc_rule_recorded(rule, info)) {
+        fprintf(stderr,
+                "draftscope: rule: greedy, though the trace was recorded at temperature %g: it "
+                "lacks the token probabilities that rule %s needs for method %s\n",
+                temperature, rule->name, drafter->name);
+        return &dsc_verifier_greedy;
+    }
+    fprintf(stderr, "draftscope: rule: %s, because the trace was recorded at temperature %g\n",
+            rule->name, temperature);
+    return rule;
+}
+
+const dsc_verifier_type *cli_simulation_rule(const cli_simulation *s, const char *name,
+                                             const dsc_drafter_type *drafter, dsc_error *err)
+{
+    if (name)
+        return dsc_verifier_find(name, err);
+    if (s->trace && !s->draft)
+        return rule_of_trace(s->trace, drafter);
+    return dsc_pair_rule(drafter, !s->target || s->load.temperature == 0);
+}
+
+// --- notes ---------------------------------------------------------------------------------------
 
 // Returns whether any request of the trace has something that --references VALUE may copy from.
 static int any_reference(const dsc_trace *trace, const char *chosen, bool *found, dsc_error *err)
@@ -30,20 +216,12 @@ static int any_reference(const dsc_trace *trace, const char *chosen, bool *found
     return rc;
 }
 
-// Requests of a synthetic model have a prompt, cut from its texts, and no other reference.
-static bool any_prompt(const dsc_language *target, const char *chosen)
-{
-    return target->type->text && (strcmp(chosen, "all") == 0 || strcmp(chosen, "prompt") == 0);
-}
-
 int cli_note_missing_references(const dsc_trace *trace, const dsc_language *target,
                                 const dsc_drafter_type *drafter, const dsc_option_value *value,
                                 dsc_error *err)
 {
-    const dsc_option *o = drafter->option;
-    while (o < drafter->option + drafter->option_count && strcmp(o->name, "references"))
-        o++;
-    if (o == drafter->option + drafter->option_count)
+    const dsc_option *o = dsc_option_find(drafter->option, drafter->option_count, "references");
+    if (!o)
         return DSC_OK;
     int64_t *list;
     size_t n;
@@ -54,8 +232,8 @@ int cli_note_missing_references(const dsc_trace *trace, const dsc_language *targ
         dsc_option_text(o, list[i], chosen, sizeof chosen);
         if (trace)
             rc = any_reference(trace, chosen, &found, err);
-        else
-            found = any_prompt(target, chosen);
+        else // requests of a model have a prompt, cut from its texts, and no other reference
+            found = target->type->text && (!strcmp(chosen, "all") || !strcmp(chosen, "prompt"));
         if (!rc && !found)
             fprintf(stderr,
                     "draftscope: note: no request of the %s has references of kind '%s': "

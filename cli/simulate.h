@@ -1,11 +1,55 @@
 // SPDX-License-Identifier: Apache-2.0
-// Notes on the trace that sim, sweep and tune share.
+// What sim, sweep and tune open, and their notes on it.
 #ifndef DSC_CLI_SIMULATE_H
 #define DSC_CLI_SIMULATE_H
 
-#include "cli/method.h"
-#include "sim/model/language.h"
+#include "cli/cli.h"
+#include "sim/cost/cost.h"
+#include "sim/model/workload.h"
 #include "sim/run/run.h"
+#include "sim/verifier.h"
+
+// The options of synthetic models, the second table of these commands.
+enum {
+    CLI_WORKLOAD_TARGET,
+    CLI_WORKLOAD_DRAFT,
+    CLI_WORKLOAD_MIDDLE,
+    CLI_WORKLOAD_TOKENIZER,
+    CLI_WORKLOAD_RULE,
+    CLI_WORKLOAD_TEMPERATURE,
+    CLI_WORKLOAD_REQUESTS,
+    CLI_WORKLOAD_PROMPT_TOKENS,
+    CLI_WORKLOAD_MAX_TOKENS,
+    CLI_WORKLOAD_ORDER,
+    CLI_WORKLOAD_OPTIONS
+};
+extern const dsc_option cli_workload_options[CLI_WORKLOAD_OPTIONS];
+
+// The trace or the models to simulate on, and how.
+typedef struct cli_simulation {
+    cli_progress progress;                 // the first field, as the user of cli_progress_step
+    dsc_trace *trace;                      // NULL: the models
+    dsc_language *target, *draft, *middle; // NULL: there is no such model
+    int64_t *order;
+    dsc_workload load; // these models and their requests
+    dsc_cost cost;
+    int64_t *batch; // [batches] of --batch-size
+    size_t batches;
+    dsc_run_options run; // without a rule
+} cli_simulation;
+
+// Opens what a command's argument and its options name: those of the models, --cost, --batch-size,
+// --engine, --seed and --threads, as far as it has them. cli_simulation_close frees, also after an
+// error. DSC_EUSAGE also when a trace and --target are both given, or neither.
+int cli_simulation_open(cli_simulation *s, const cli_call *call, dsc_error *err);
+void cli_simulation_close(cli_simulation *s);
+// Adds comment lines: those of every result, and the options of the models.
+int cli_simulation_comments(const cli_simulation *s, const cli_call *call, dsc_table *t,
+                            dsc_error *err);
+// Returns the rule called `name`, or without a name the default rule of the method. Where the trace
+// decides, a note on stderr names the rule. Returns NULL with DSC_EUSAGE in `err`.
+const dsc_verifier_type *cli_simulation_rule(const cli_simulation *s, const char *name,
+                                             const dsc_drafter_type *drafter, dsc_error *err);
 
 // Warns once on stderr when the chosen references do not occur in the trace or, where that is NULL,
 // in the requests of the model `target`: every count would be zero. `value`: the drafter's options

@@ -55,7 +55,7 @@ sim/run base sim sim/model sim/cost sim/expect
 sim/sweep base sim sim/model sim/cost sim/run
 sim/tune base sim sim/cost sim/run
 sim/reduce base theory theory/rows traces/trace
-cli base traces/trace sim sim/model sim/expect sim/run
+cli base traces/trace sim sim/model sim/cost sim/expect sim/run
 cli/theory base theory traces/files traces/trace sim/draft cli
 cli/trace base traces/trace traces/import sim/model sim/reduce cli
 cli/tune base sim sim/tune cli

@@ -2,20 +2,17 @@
 // draftscope theory accept: the probability that a verification rule accepts one of K drafts at a
 // position, and its upper bounds, for pairs of draft and target distributions. Formulas and sources
 // are in theory_quantities.c.
-#include "cli/result.h"
-#include "cli/theory/theory.h"
+#include "cli/theory/theory_closed.h"
 #include "cli/theory/theory_quantities.h"
 #include "cli/guard.h"
 
 #include <inttypes.h>
-#include <math.h>
 #include <stdlib.h>
-#include <string.h>
 #include <unistd.h>
 
-enum { K, SUMMARY, COMPLETE, THREADS, PROGRESS, JSON, OUT, FORCE, OPTIONS };
+enum { K, SUMMARY, COMPLETE };
 // clang-format off
-static const dsc_option options[OPTIONS] = {
+static const dsc_option options[] = {
     {.name = "num-drafts", .letter = 'K', .kind = DSC_OPTION_INT, .metavar = "LIST",
      .initial = "1:8", .min = 1, .max = DSC_MAX_DRAFTS, .list = true,
      .help = "numbers of drafts per position, as in 1:16 or 1,2,4,8"},
@@ -26,9 +23,7 @@ static const dsc_option options[OPTIONS] = {
      .help = "with --summary: compute all columns and do not round; this takes far longer"},
     CLI_OPTION_THREADS,
     CLI_OPTION_PROGRESS,
-    CLI_OPTION_JSON,
-    CLI_OPTION_OUT,
-    CLI_OPTION_FORCE,
+    CLI_OPTIONS_RESULT,
 };
 static const dsc_column head_columns[] = {
     {"pair", DSC_CELL_TEXT, "draft distribution and target distribution"},
@@ -37,16 +32,6 @@ static const dsc_column head_columns[] = {
 };
 // clang-format on
 enum { PAIR, POSITIONS, DRAFTS, HEAD };
-
-static const char usage[] = "theory accept DISTRIBUTIONS [--num-drafts LIST] [OPTIONS]";
-static const char about[] =
-    "Computes the probability that one of k drafts at a position is accepted, for each "
-    "verification rule, and the optimum. DISTRIBUTIONS are a family (--bernoulli, --uniform, "
-    "--zipf), rows of files (--draft and --target), or positions recorded in a trace (--trace with "
-    "--request, or with --summary). Where only bounds can be computed (probabilities with an "
-    "unlisted tail; SpecInfer without replacement over many tokens), the column is nan or null, "
-    "and columns NAME_low and NAME_high at the end of the table hold the bounds. Bounds within "
-    "1e-10 of each other count as one number.";
 
 enum { MOST_ROWS = 1000000 }; // of the table
 
@@ -61,9 +46,9 @@ typedef struct request {
 
 // One result per pair, or one in all with --summary.
 typedef struct results {
-    char **label;    // [count]
-    dsc_interval *x; // [count][k][CLI_QUANTITIES]
-    size_t count, label_capacity, x_capacity;
+    char (*label)[sizeof((cli_pair *)0)->label]; // [count]
+    dsc_interval *x;                             // [count][values], of each k and quantity
+    size_t count, values;
 } results;
 
 // A pair that a thread works on.
@@ -74,39 +59,6 @@ typedef struct job {
     dsc_error err;
     int rc;
 } job;
-
-// --- results -----------------------------------------------------------------------------------
-
-static void results_fini(results *r)
-{
-    for (size_t i = 0; i < r->count; i++)
-        free(r->label[i]);
-    free(r->label);
-    free(r->x);
-}
-
-// Adds a result named `label`; its numbers are copied from x.
-static int add_result(results *r, const char *label, const dsc_interval *x, size_t values,
-                      dsc_error *err)
-{
-    int rc = dsc_resize(&r->label, &r->label_capacity, r->count + 1, err);
-    if (!rc)
-        rc = dsc_resize(&r->x, &r->x_capacity, (r->count + 1) * values, err);
-    if (!rc)
-        rc = dsc_strndup(&r->label[r->count], label, strlen(label), err);
-    if (!rc)
-        memcpy(r->x + r->count++ * values, x, values * sizeof *x);
-    return rc;
-}
-
-// Adds x to the sums, which are divided by the number of pairs at the end.
-static void add_to_sums(dsc_interval *sum, const dsc_interval *x, size_t values)
-{
-    for (size_t i = 0; i < values; i++) {
-        sum[i].low += x[i].low;
-        sum[i].high += x[i].high;
-    }
-}
 
 // --- computing -----------------------------------------------------------------------------------
 
@@ -145,41 +97,45 @@ static int read_batch(const request *q, cli_rows *rows, int64_t first, job *j, s
                       size_t *count, dsc_error *err)
 {
     int64_t enough = q->quick ? 1 << 22 : 1 << 17; // tokens: some tenths of a second of work
-    int64_t tokens = 0, all = cli_rows_count(rows);
+    int64_t tokens = 0, all = rows->count;
     int rc = DSC_OK;
     for (*count = 0; *count < most && first + (int64_t)*count < all && !rc; ++*count) {
         if (tokens >= enough && *count >= (size_t)q->threads)
             break;
-        rc = cli_rows_read(rows, first + (int64_t)*count, &j[*count].pair, err);
+        rc = rows->read(rows, first + (int64_t)*count, &j[*count].pair, err);
         tokens += j[*count].pair.whole ? j[*count].pair.vocab : 0;
     }
     return rc;
 }
 
-static int take_batch(const request *q, const job *j, size_t count, results *out, dsc_error *err)
+// Takes the batch that begins with pair `first` into the results. With --summary they are sums.
+static int take_batch(const request *q, const job *j, size_t count, size_t first, results *out,
+                      dsc_error *err)
 {
-    size_t values = q->count * CLI_QUANTITIES;
-    int rc = DSC_OK;
-    for (size_t i = 0; i < count && !rc; i++) {
+    for (size_t i = 0; i < count; i++) {
+        const size_t to = q->summary ? 0 : first + i;
+        dsc_interval *x = out->x + to * out->values;
         if (j[i].rc)
-            rc = dsc_fail(err, j[i].rc, "%s: %s", j[i].pair.label, j[i].err.message);
-        else if (q->summary)
-            add_to_sums(out->x, j[i].x, values);
-        else
-            rc = add_result(out, j[i].pair.label, j[i].x, values, err);
+            return dsc_fail(err, j[i].rc, "%s: %s", j[i].pair.label, j[i].err.message);
+        if (!q->summary)
+            memcpy(out->label[to], j[i].pair.label, sizeof *out->label);
+        for (size_t v = 0; v < out->values; v++) {
+            x[v].low += j[i].x[v].low;
+            x[v].high += j[i].x[v].high;
+        }
     }
-    return rc;
+    return DSC_OK;
 }
 
 // Computes all pairs, in batches. Reading and summation are in order, so that no result depends on
 // the number of threads.
-static int compute(request *q, cli_rows *rows, results *out, dsc_error *err)
+static int compute_pairs(request *q, cli_rows *rows, results *out, dsc_error *err)
 {
     size_t most = (size_t)q->threads * 64, count;
-    int64_t all = cli_rows_count(rows);
+    int64_t all = rows->count;
     job *j = NULL;
     most = (int64_t)most > all ? (size_t)all : most;
-    int rc = make_jobs(&j, most, q->count * CLI_QUANTITIES, err);
+    int rc = make_jobs(&j, most, out->values, err);
     for (int64_t done = 0; done < all && !rc; done += (int64_t)count) {
         rc = read_batch(q, rows, done, j, most, &count, err);
         if (rc)
@@ -191,7 +147,7 @@ static int compute(request *q, cli_rows *rows, results *out, dsc_error *err)
         if (cli_signal())
             rc = dsc_fail(err, DSC_EINTERRUPT, "interrupted; no result was written");
         if (!rc)
-            rc = take_batch(q, j, count, out, err);
+            rc = take_batch(q, j, count, (size_t)done, out, err);
         if (!rc && q->show_progress)
             cli_progress_step(&q->progress, done + (int64_t)count, all);
     }
@@ -199,25 +155,25 @@ static int compute(request *q, cli_rows *rows, results *out, dsc_error *err)
     return rc;
 }
 
-static int summarize(request *q, cli_rows *rows, results *out, dsc_error *err)
+// Computes the results, which with --summary are the means over the pairs.
+static int compute(request *q, cli_rows *rows, results *out, dsc_error *err)
 {
-    size_t values = q->count * CLI_QUANTITIES;
-    char label[64];
-    int64_t all = cli_rows_count(rows);
-    dsc_interval *zero;
-    int rc = dsc_new(&zero, values, err);
-    if (rc)
-        return rc;
-    snprintf(label, sizeof label, "mean of %" PRId64 " position%s", all, all == 1 ? "" : "s");
-    rc = add_result(out, label, zero, values, err);
-    free(zero);
+    const int64_t all = rows->count;
+    *out = (results){.count = q->summary ? 1 : (size_t)all, .values = q->count * CLI_QUANTITIES};
+    int rc = dsc_new(&out->label, out->count, err);
     if (!rc)
-        rc = compute(q, rows, out, err);
-    for (size_t i = 0; i < values && !rc; i++) {
+        rc = dsc_new(&out->x, out->count * out->values, err);
+    if (!rc)
+        rc = compute_pairs(q, rows, out, err);
+    if (rc || !q->summary)
+        return rc;
+    snprintf(*out->label, sizeof *out->label, "mean of %" PRId64 " position%s", all,
+             all == 1 ? "" : "s");
+    for (size_t i = 0; i < out->values; i++) {
         out->x[i].low /= (double)all;
         out->x[i].high /= (double)all;
     }
-    return rc;
+    return DSC_OK;
 }
 
 // --- the table -----------------------------------------------------------------------------------
@@ -307,20 +263,9 @@ static int tabulate(const request *q, const results *r, int64_t positions, dsc_t
 
 // --- the command -------------------------------------------------------------------------------
 
-static void print_help(void)
+static int make_request(request *q, const cli_call *call, int64_t pairs, dsc_error *err)
 {
-    const cli_help_section section[] = {{"Distributions", cli_rows_options, CLI_ROWS_OPTIONS},
-                                        {"Options", options, OPTIONS}};
-    dsc_column column[HEAD + CLI_QUANTITIES];
-    memcpy(column, head_columns, sizeof head_columns);
-    memcpy(column + HEAD, cli_quantity, sizeof cli_quantity);
-    cli_print_help(usage, about, section, 2);
-    cli_print_fields("Columns", column, HEAD + CLI_QUANTITIES);
-    cli_print_fields("Formulas", cli_formula, cli_formulas);
-}
-
-static int make_request(request *q, const dsc_option_value *value, int64_t pairs, dsc_error *err)
-{
+    const dsc_option_value *value = call->value;
     int64_t *list = NULL;
     int rc = dsc_option_list(&options[K], value[K].text, &list, &q->count, err);
     if (!rc)
@@ -330,9 +275,9 @@ static int make_request(request *q, const dsc_option_value *value, int64_t pairs
     free(list);
     q->summary = value[SUMMARY].given;
     q->quick = q->summary && !value[COMPLETE].given;
-    q->threads = cli_threads(value[THREADS].integer);
-    q->show_progress = q->summary || pairs > 16 || value[PROGRESS].integer;
-    cli_progress_init(&q->progress, value[PROGRESS].integer, "positions");
+    q->threads = call->threads;
+    q->show_progress = q->summary || pairs > 16 || call->progress;
+    cli_progress_init(&q->progress, call->progress, "positions");
     if (!rc && !q->summary && pairs > MOST_ROWS / (int64_t)q->count)
         rc = dsc_fail(err, DSC_EUSAGE,
                       "%" PRId64 " pairs and %zu numbers of drafts give more than %d rows; add "
@@ -349,62 +294,64 @@ static int check_out(const char *out, bool force, dsc_error *err)
     return dsc_fail(err, DSC_EUSAGE, "%s exists already; replace it with --force", out);
 }
 
-static int accept(cli_rows *rows, const dsc_option_value *value, dsc_error *err)
+static int compute_table(cli_rows *rows, const cli_call *call, dsc_error *err)
 {
     request q = {0};
     results r = {0};
     dsc_table t = {0};
-    int rc = check_out(value[OUT].text, value[FORCE].given, err);
+    int rc = check_out(call->out, call->force, err);
     if (!rc)
-        rc = make_request(&q, value, cli_rows_count(rows), err);
+        rc = make_request(&q, call, rows->count, err);
     if (!rc)
-        rc = q.summary ? summarize(&q, rows, &r, err) : compute(&q, rows, &r, err);
+        rc = compute(&q, rows, &r, err);
     cli_progress_end(&q.progress);
     if (!rc)
         rc = cli_result_comments(&t, err);
+    if (!rc && rows->comments)
+        rc = rows->comments(rows, &t, err);
     if (!rc)
-        rc = cli_rows_comments(rows, &t, err);
+        rc = tabulate(&q, &r, rows->count, &t, err);
     if (!rc)
-        rc = tabulate(&q, &r, cli_rows_count(rows), &t, err);
-    if (!rc)
-        rc = cli_result_write(&t, value[JSON].given, value[OUT].text, value[FORCE].given, err);
+        rc = cli_result_write(&t, call, err);
     dsc_table_fini(&t);
-    results_fini(&r);
+    free(r.label);
+    free(r.x);
     free(q.k);
     return rc;
 }
 
-static int run(int argc, char **argv, dsc_error *err)
+static int accept(const cli_call *call, dsc_error *err)
 {
-    if (cli_asks_help(argc, argv)) {
-        print_help();
-        return DSC_OK;
-    }
-    dsc_option_value value[OPTIONS], dists[CLI_ROWS_OPTIONS];
-    dsc_option_set sets[] = {
-        {.table = options, .count = OPTIONS, .value = value},
-        {.table = cli_rows_options, .count = CLI_ROWS_OPTIONS, .value = dists}};
-    size_t words;
-    cli_rows *rows;
-    int rc = cli_parse(sets, 2, argc, argv, &words, err);
+    const bool summary = call->value[SUMMARY].given;
+    cli_rows rows;
+    if (call->value[COMPLETE].given && !summary)
+        return dsc_fail(err, DSC_EUSAGE,
+                        "--complete requires --summary; all columns are computed without it");
+    int rc = cli_rows_open(&rows, call->more, summary, err);
     if (!rc)
-        rc = cli_check_positionals(words, 0, 0, "options only", err);
-    if (!rc && value[COMPLETE].given && !value[SUMMARY].given)
-        rc = dsc_fail(err, DSC_EUSAGE,
-                      "--complete requires --summary; all columns are computed without it");
-    if (!rc)
-        rc = cli_rows_open(&rows, dists, value[SUMMARY].given, err);
-    if (rc)
-        return rc;
-    rc = accept(rows, value, err);
-    cli_rows_close(rows);
+        rc = compute_table(&rows, call, err);
+    cli_rows_close(&rows);
     return rc;
 }
 
 const cli_command cli_theory_accept = {
     .name = "accept",
     .summary = "acceptance probability of k drafts for each rule, and upper bounds",
-    .run = run,
-    .option = options,
-    .options = OPTIONS,
+    CLI_OPTIONS(options),
+    .more = {"Distributions", cli_rows_options, CLI_ROWS_OPTIONS},
+    .more_first = true,
+    .usage = "theory accept DISTRIBUTIONS [--num-drafts LIST] [OPTIONS]",
+    .about =
+        "Computes the probability that one of k drafts at a position is accepted, for each "
+        "verification rule, and the optimum. DISTRIBUTIONS are a family (--bernoulli, --uniform, "
+        "--zipf), rows of files (--draft and --target), or positions recorded in a trace (--trace "
+        "with --request, or with --summary). Where only bounds can be computed (probabilities with "
+        "an unlisted tail; SpecInfer without replacement over many tokens), the column is nan or "
+        "null, and columns NAME_low and NAME_high at the end of the table hold the bounds. Bounds "
+        "within 1e-10 of each other count as one number.",
+    .what = "options only",
+    .fields = {CLI_FIELDS("Columns", head_columns),
+               {NULL, cli_quantity, CLI_QUANTITIES},
+               {"Formulas", cli_formula, CLI_FORMULAS}},
+    .execute = accept,
 };

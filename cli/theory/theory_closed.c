@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Runs a command on closed forms: help, options, one row for every combination of the list options.
+// Runs a command on closed forms: one row for every combination of the list options.
 // Acceptance is a list of i.i.d. rates, or one vector of conditional rates by position, given or
 // estimated from a histogram of accepted lengths (Kaplan and Meier 1958).
 #include "cli/theory/theory_closed.h"
@@ -17,21 +17,24 @@ typedef struct acceptance {
     int rates;
 } acceptance;
 
-static int append_item(const dsc_option *o, const char *item, size_t length, double **out,
-                       size_t *capacity, size_t *count, dsc_error *err)
+int cli_theory_append(const dsc_option *o, const char *item, size_t length, double **out,
+                      size_t *capacity, size_t *count, dsc_error *err)
 {
     char *text = NULL;
-    double *value = NULL;
-    size_t values;
+    double *real = NULL;
+    int64_t *integer = NULL;
+    size_t n;
     int rc = dsc_strndup(&text, item, length, err);
     if (!rc)
-        rc = dsc_option_reals(o, text, &value, &values, err);
+        rc = o->kind == DSC_OPTION_INT ? dsc_option_list(o, text, &integer, &n, err)
+                                       : dsc_option_reals(o, text, &real, &n, err);
     if (!rc)
-        rc = dsc_resize(out, capacity, *count + values, err);
-    for (size_t i = 0; !rc && i < values; i++)
-        (*out)[(*count)++] = value[i];
+        rc = dsc_resize(out, capacity, *count + n, err);
+    for (size_t i = 0; !rc && i < n; i++)
+        (*out)[(*count)++] = real ? real[i] : (double)integer[i];
     free(text);
-    free(value);
+    free(real);
+    free(integer);
     return rc;
 }
 
@@ -45,7 +48,7 @@ int cli_theory_vector(const char *option, const char *text, double least, double
     *count = 0;
     for (bool more = true; more && !rc;) {
         size_t n = strcspn(text, ",");
-        rc = append_item(&o, text, n, out, &capacity, count, err);
+        rc = cli_theory_append(&o, text, n, out, &capacity, count, err);
         more = text[n] == ',';
         text += n + more;
     }
@@ -106,16 +109,17 @@ static int read_positions(acceptance *a, const dsc_option_value *value, dsc_erro
     return rc;
 }
 
-static int read_acceptance(acceptance *a, const cli_closed *c, const dsc_option_value *value,
+static int read_acceptance(acceptance *a, const cli_command *command, const dsc_option_value *value,
                            dsc_error *err)
 {
+    const cli_closed *c = command->form;
     const bool alpha = value[CLI_CLOSED_ALPHA].given;
     if (c->by_position &&
         alpha + value[CLI_CLOSED_BY_POSITION].given + value[CLI_CLOSED_HISTOGRAM].given != 1)
         return dsc_fail(err, DSC_EUSAGE,
                         "give exactly one of --alpha, --acceptance-by-position and --histogram");
-    return alpha ? dsc_option_reals(&c->option[CLI_CLOSED_ALPHA], value[CLI_CLOSED_ALPHA].text,
-                                    &a->alpha, &a->count, err)
+    return alpha ? dsc_option_reals(&command->option[CLI_CLOSED_ALPHA],
+                                    value[CLI_CLOSED_ALPHA].text, &a->alpha, &a->count, err)
                  : read_positions(a, value, err);
 }
 
@@ -133,6 +137,9 @@ static double iid_rate(const acceptance *a, size_t i)
 
 typedef struct grid {
     const cli_closed *c;
+    const dsc_option *option;
+    const dsc_column *column; // [columns]
+    size_t columns;
     acceptance acceptance;
     double *real[CLI_CLOSED_AXES]; // the values of an axis are in one of the two; NULL: the default
     int64_t *integer[CLI_CLOSED_AXES];
@@ -144,7 +151,7 @@ typedef struct grid {
 static int read_axis(grid *g, int a, const dsc_option_value *value, dsc_error *err)
 {
     const int axis = g->c->axis[a];
-    const dsc_option *o = &g->c->option[axis];
+    const dsc_option *o = &g->option[axis];
     g->count[a] = axis == CLI_CLOSED_ALPHA ? g->acceptance.count : 1;
     if (axis == CLI_CLOSED_ALPHA || !value[axis].text)
         return DSC_OK;
@@ -161,7 +168,7 @@ static int longest_draft(const grid *g, const dsc_option_value *value)
         int64_t most = 0;
         if (!g->c->length[l])
             continue;
-        if (!g->c->option[g->c->length[l]].list)
+        if (!g->option[g->c->length[l]].list)
             most = value[g->c->length[l]].integer;
         for (int a = 0; a < g->c->axes; a++)
             for (size_t i = 0; g->c->axis[a] == g->c->length[l] && i < g->count[a]; i++)
@@ -175,10 +182,10 @@ static int add_columns(dsc_table *t, const grid *g, const dsc_option_value *valu
                        bool shown[CLI_CLOSED_COLUMNS], dsc_error *err)
 {
     int rc = DSC_OK;
-    for (size_t c = 0; c < g->c->columns && !rc; c++) {
+    for (size_t c = 0; c < g->columns && !rc; c++) {
         shown[c] = !g->c->shows || g->c->shows(value, g->acceptance.rate != NULL, (int)c);
         if (shown[c])
-            rc = cli_result_columns(t, &g->c->column[c], 1, err);
+            rc = cli_result_columns(t, &g->column[c], 1, err);
     }
     return rc;
 }
@@ -215,32 +222,51 @@ static bool step(const grid *g, size_t *index)
     return false;
 }
 
+// Adds the row of numbers x[columns]; a column of text holds the number of a choice.
+static int add_row(dsc_table *t, const grid *g, const double *x, const bool *shown, dsc_error *err)
+{
+    dsc_cell cell[CLI_CLOSED_COLUMNS];
+    char text[64];
+    size_t cells = 0;
+    for (size_t c = 0; c < g->columns; c++) {
+        if (g->column[c].type == DSC_CELL_TEXT)
+            dsc_option_text(&g->option[g->c->choice], (int64_t)x[c], text, sizeof text);
+        if (shown[c])
+            cell[cells++] = g->column[c].type == DSC_CELL_TEXT  ? cli_text(text)
+                            : g->column[c].type == DSC_CELL_INT ? cli_integer((int64_t)x[c])
+                                                                : cli_real(x[c]);
+    }
+    return dsc_table_add_row(t, cell, err);
+}
+
 static int fill_grid(dsc_table *t, grid *g, dsc_option_value *value, dsc_error *err)
 {
     size_t index[CLI_CLOSED_AXES] = {0};
     bool shown[CLI_CLOSED_COLUMNS];
+    double x[CLI_CLOSED_COLUMNS];
     cli_point p = {.value = value, .accepted = g->accepted, .longest = g->longest};
+    assert(g->columns <= CLI_CLOSED_COLUMNS);
     int rc = add_columns(t, g, value, shown, err);
     for (bool more = true; more && !rc; more = step(g, index)) {
-        dsc_cell cell[CLI_CLOSED_COLUMNS];
-        size_t cells = 0;
         rc = set_point(g, index, &p, value, err);
         if (!rc)
-            rc = g->c->row(&p, cell, err);
-        for (size_t c = 0; c < g->c->columns && !rc; c++)
-            if (shown[c])
-                cell[cells++] = cell[c];
+            rc = g->c->row(&p, x, err);
         if (!rc)
-            rc = dsc_table_add_row(t, cell, err);
+            rc = add_row(t, g, x, shown, err);
     }
     return rc;
 }
 
-static int run_grid(dsc_table *t, const cli_closed *c, dsc_option_value *value, dsc_error *err)
+static int run_grid(dsc_table *t, const cli_command *command, dsc_option_value *value,
+                    dsc_error *err)
 {
-    grid g = {.c = c};
+    const cli_closed *c = command->form;
+    grid g = {.c = c,
+              .option = command->option,
+              .column = command->fields[0].field,
+              .columns = command->fields[0].count};
     char all[32];
-    int rc = read_acceptance(&g.acceptance, c, value, err);
+    int rc = read_acceptance(&g.acceptance, command, value, err);
     if (!rc && c->bounded && g.acceptance.rate && !value[c->bounded].given) {
         snprintf(all, sizeof all, "1:%d", g.acceptance.rates);
         value[c->bounded].text = all;
@@ -266,43 +292,24 @@ static int run_grid(dsc_table *t, const cli_closed *c, dsc_option_value *value, 
 
 // --- the command ---------------------------------------------------------------------------------
 
-static void print_help(const cli_closed *c)
+int cli_closed_execute(const cli_call *call, dsc_error *err)
 {
-    const cli_help_section section = {"Options", c->option, c->options};
-    cli_print_help(c->usage, c->about, &section, 1);
-    cli_print_fields("Columns", c->column, c->columns);
-    cli_print_fields("Formulas", c->formula, c->formulas);
-    if (c->other_title)
-        cli_print_fields(c->other_title, c->other, c->others);
-}
-
-int cli_closed_run(const cli_closed *c, int argc, char **argv, dsc_error *err)
-{
-    dsc_option_value value[CLI_CLOSED_OPTIONS];
-    dsc_option_set set = {.table = c->option, .count = c->options, .value = value};
-    const dsc_option_value *json = value + c->options - 3, *out = json + 1, *force = json + 2;
+    const cli_closed *c = call->command->form;
+    dsc_option_value value[CLI_MAX_OPTIONS]; // those of a row, in turn
     dsc_table t = {0};
     dsc_error unwritten;
-    size_t words;
-    assert(c->options <= CLI_CLOSED_OPTIONS && c->columns <= CLI_CLOSED_COLUMNS);
-    if (cli_asks_help(argc, argv)) {
-        print_help(c);
-        return DSC_OK;
-    }
-    int rc = cli_parse(&set, 1, argc, argv, &words, err);
-    if (!rc)
-        rc = cli_check_positionals(words, 0, 0, "no argument but options", err);
-    if (!rc && c->check)
-        rc = c->check(value, err);
+    memcpy(value, call->value, call->command->options * sizeof *value);
+    int rc = c->check ? c->check(value, err) : DSC_OK;
     if (!rc)
         rc = cli_result_comments(&t, err);
     if (!rc)
-        rc = !c->row || (c->instead && value[c->instead].given) ? c->fill(&t, value, err)
-                                                                : run_grid(&t, c, value, err);
-    if (rc == DSC_ECHECK && cli_result_write(&t, json->given, out->text, force->given, &unwritten))
+        rc = !c->row || (c->instead && value[c->instead].given)
+                 ? c->fill(&t, value, err)
+                 : run_grid(&t, call->command, value, err);
+    if (rc == DSC_ECHECK && cli_result_write(&t, call, &unwritten))
         rc = (*err = unwritten).status;
     else if (!rc)
-        rc = cli_result_write(&t, json->given, out->text, force->given, err);
+        rc = cli_result_write(&t, call, err);
     dsc_table_fini(&t);
     return rc;
 }

@@ -1,72 +1,56 @@
 // SPDX-License-Identifier: Apache-2.0
-// The runner of the commands on closed forms. A command is a description: its options, columns,
-// formulas, and a function that computes one row. The runner prints the help, parses the options,
+// The commands of `draftscope theory`, and the runner of those on closed forms. A command is a
+// description: its options, columns, formulas, and a function that computes one row. The runner
 // computes a row for every combination of the list options, and writes the table.
 #ifndef DSC_CLI_THEORY_CLOSED_H
 #define DSC_CLI_THEORY_CLOSED_H
 
 #include "cli/result.h"
-#include "cli/theory/theory.h"
 #include "theory/block.h"
 
 #include <math.h>
+#include <string.h>
+
+extern const cli_command cli_theory_accept, cli_theory_speedup, cli_theory_length, cli_theory_tree,
+    cli_theory_pearl, cli_theory_ouroboros;
 
 // Options that several commands have. The acceptance options come first in a table of options:
 // --alpha alone or, where `by_position` is set, --alpha, --acceptance-by-position and --histogram.
 enum { CLI_CLOSED_ALPHA, CLI_CLOSED_BY_POSITION, CLI_CLOSED_HISTOGRAM };
-// The draft lengths that the rows are for.
 // clang-format off
 // The draft lengths to list.
 #define CLI_OPTION_LENGTHS                                                                         \
     .name = "num-speculative-tokens", .letter = 'k', .synonyms = "length|gamma|k",                 \
     .kind = DSC_OPTION_INT, .metavar = "LIST"
 #define CLI_OPTION_ALPHA                                                                           \
-    {                                                                                              \
-        .name = "alpha", .kind = DSC_OPTION_REAL, .metavar = "LIST", .least = 0, .most = 1,        \
-        .list = true,                                                                              \
-        .help = "i.i.d. per-token acceptance probabilities, as in .5:.95:.05; this is alpha_iid "  \
-                "of a result table, not draft_acceptance_rate (accepted / drafted tokens)"         \
-    }
-#define CLI_OPTION_BY_POSITION                                                                     \
-    {                                                                                              \
-        .name = "acceptance-by-position", .kind = DSC_OPTION_TEXT, .metavar = "H1,H2,...",         \
-        .help = "conditional acceptance rate of each draft position, in place of --alpha"          \
-    }
-#define CLI_OPTION_HISTOGRAM                                                                       \
-    {                                                                                              \
-        .name = "histogram", .kind = DSC_OPTION_TEXT, .metavar = "N0,N1,...",                      \
-        .help = "numbers of steps that accepted 0, 1, ..., all draft tokens, in place of --alpha"  \
-    }
-#define CLI_OPTION_DRAFT_COST                                                                      \
-    {                                                                                              \
-        .name = "draft-cost", .kind = DSC_OPTION_REAL, .metavar = "LIST", .initial = ".05",        \
-        .least = 0, .most = 1e6, .list = true,                                                     \
-        .help = "time to draft one token, in units of a target call"                               \
-    }
-#define CLI_OPTION_TARGET_SLOPE                                                                    \
-    {                                                                                              \
-        .name = "target-slope", .kind = DSC_OPTION_REAL, .metavar = "LIST", .initial = "0",        \
-        .least = 0, .most = 1e6, .list = true,                                                     \
-        .help = "time that each further token adds to a target call, in units of a target call"    \
-    }
+    {.name = "alpha", .kind = DSC_OPTION_REAL, .metavar = "LIST", .least = 0, .most = 1,           \
+     .list = true,                                                                                 \
+     .help = "i.i.d. per-token acceptance probabilities, as in .5:.95:.05; this is alpha_iid of a "\
+             "result table, not draft_acceptance_rate (accepted / drafted tokens)"}
+#define CLI_OPTIONS_ACCEPTANCE                                                                     \
+    CLI_OPTION_ALPHA,                                                                              \
+    {.name = "acceptance-by-position", .kind = DSC_OPTION_TEXT, .metavar = "H1,H2,...",            \
+     .help = "conditional acceptance rate of each draft position, in place of --alpha"},           \
+    {.name = "histogram", .kind = DSC_OPTION_TEXT, .metavar = "N0,N1,...",                         \
+     .help = "numbers of steps that accepted 0, 1, ..., all draft tokens, in place of --alpha"}
+#define CLI_OPTIONS_COST                                                                           \
+    {.name = "draft-cost", .kind = DSC_OPTION_REAL, .metavar = "LIST", .initial = ".05",           \
+     .least = 0, .most = 1e6, .list = true,                                                        \
+     .help = "time to draft one token, in units of a target call"},                                \
+    {.name = "target-slope", .kind = DSC_OPTION_REAL, .metavar = "LIST", .initial = "0",           \
+     .least = 0, .most = 1e6, .list = true,                                                        \
+     .help = "time that each further token adds to a target call, in units of a target call"}
 #define CLI_COLUMN_ALPHA                                                                           \
-    {                                                                                              \
-        "alpha", DSC_CELL_REAL,                                                                    \
-            "i.i.d. per-token acceptance probability (alpha_iid); with --acceptance-by-position "  \
-            "or --histogram, the one that gives the same number of accepted tokens"                \
-    }
-#define CLI_COLUMN_DRAFT_COST                                                                      \
-    {                                                                                              \
-        "draft_cost", DSC_CELL_REAL, "time to draft one token, in units of a target call"          \
-    }
-#define CLI_COLUMN_TARGET_SLOPE                                                                    \
-    {                                                                                              \
-        "target_slope", DSC_CELL_REAL,                                                             \
-            "time that each further token adds to a target call, in units of a target call"        \
-    }
+    {"alpha", DSC_CELL_REAL,                                                                       \
+     "i.i.d. per-token acceptance probability (alpha_iid); with --acceptance-by-position or "      \
+     "--histogram, the one that gives the same number of accepted tokens"}
+#define CLI_COLUMNS_COST                                                                           \
+    {"draft_cost", DSC_CELL_REAL, "time to draft one token, in units of a target call"},           \
+    {"target_slope", DSC_CELL_REAL,                                                                \
+     "time that each further token adds to a target call, in units of a target call"}
 // clang-format on
 
-enum { CLI_CLOSED_OPTIONS = 16, CLI_CLOSED_COLUMNS = 16, CLI_CLOSED_AXES = 5 }; // at most
+enum { CLI_CLOSED_COLUMNS = 16, CLI_CLOSED_AXES = 5 }; // at most
 
 // The setting of one row.
 typedef struct cli_point {
@@ -80,14 +64,8 @@ typedef struct cli_point {
     dsc_block_best best; // the command's own, kept until `first` is set again
 } cli_point;
 
+// `form` of a command.
 typedef struct cli_closed {
-    const char *usage, *about;
-    const dsc_option *option;  // [options], of which the last three are JSON, OUT and FORCE
-    const dsc_column *column;  // [columns]
-    const dsc_column *formula; // [formulas] name: what it computes; help: formula and source
-    const char *other_title;   // of the columns of another table, or NULL
-    const dsc_column *other;   // [others]
-    size_t options, columns, formulas, others;
     // DSC_EUSAGE: options that do not go together. NULL: all do.
     int (*check)(const dsc_option_value *value, dsc_error *err);
 
@@ -98,8 +76,10 @@ typedef struct cli_closed {
     int bounded;   // option whose default is the number of positions given; 0: none
     // Returns whether column c is part of the table. NULL: all are.
     bool (*shows)(const dsc_option_value *value, bool by_position, int c);
-    // Computes cell[columns], also of columns that are not shown. NULL: there is no such table.
-    int (*row)(cli_point *p, dsc_cell *cell, dsc_error *err);
+    // Computes x[columns], also of columns that are not shown; the first fields of the command are
+    // the columns. NULL: there is no such table.
+    int (*row)(cli_point *p, double *x, dsc_error *err);
+    int choice; // option whose choice a column of text shows
 
     // Fills a table that is no grid: always where `row` is NULL, else when flag `instead` is given.
     // DSC_ECHECK: the table is complete and is written, then the command fails.
@@ -107,8 +87,12 @@ typedef struct cli_closed {
     int instead;
 } cli_closed;
 
-int cli_closed_run(const cli_closed *c, int argc, char **argv, dsc_error *err);
+// The `execute` of a command whose `form` is a cli_closed.
+int cli_closed_execute(const cli_call *call, dsc_error *err);
 
+// Appends the value or values that item[0, length) has for an option of integers or numbers.
+int cli_theory_append(const dsc_option *o, const char *item, size_t length, double **out,
+                      size_t *capacity, size_t *count, dsc_error *err);
 // Reads comma-separated numbers in [least, most]; a:b:step is a range. Unlike the values of a list
 // option they may repeat. *out is owned by the caller. DSC_EUSAGE.
 int cli_theory_vector(const char *option, const char *text, double least, double most, double **out,

@@ -1,34 +1,51 @@
 // SPDX-License-Identifier: Apache-2.0
 // Parametric families of draft and target distributions: --bernoulli P,Q,... and --uniform D,R,...
 // (SpecTr, Sun et al. 2023, App. B), and --zipf V,S,NOISE. The densities are in theory/probs.h.
-#include "cli/theory/theory_source.h"
+#include "cli/theory/theory_closed.h"
+#include "cli/theory/theory_rows.h"
 #include "theory/probs.h"
 
-#include <inttypes.h>
 #include <stdlib.h>
 #include <string.h>
 
 enum { MOST_TOKENS = 1 << 24 };
 
-// Splits `text` at the first comma. *head is owned by the caller.
-static int cut_first(const dsc_option *o, const char *text, char **head, const char **rest,
-                     dsc_error *err)
+// --- reading the numbers -------------------------------------------------------------------------
+
+// The numbers of an option, of which the last may be a list.
+typedef struct family {
+    dsc_option number[3]; // [numbers]
+    int numbers;
+    bool list;
+    int (*read)(cli_rows *r, int64_t i, cli_pair *p, dsc_error *err); // the state is the numbers
+} family;
+
+static int open_family(cli_rows *r, const char *text, const family *f, dsc_error *err)
 {
-    size_t n = strcspn(text, ",");
-    *head = NULL;
-    if (!text[n])
-        return dsc_fail(err, DSC_EUSAGE, "--%s: '%.60s' has too few values; give %s", o->name, text,
-                        o->metavar);
-    *rest = text + n + 1;
-    return dsc_strndup(head, text, n, err);
+    double *all = NULL;
+    size_t capacity = 0, count = 0;
+    int rc = DSC_OK;
+    r->read = f->read;
+    r->close = free;
+    for (int i = 0; i < f->numbers && !rc; i++) {
+        const dsc_option *o = &f->number[i];
+        const bool last = i + 1 == f->numbers;
+        const size_t n = last ? strlen(text) : strcspn(text, ","), before = count;
+        if (!last && !text[n])
+            return dsc_fail(err, DSC_EUSAGE, "--%s: '%.60s' has too few values; give %s", o->name,
+                            text, o->metavar);
+        rc = cli_theory_append(o, text, n, &all, &capacity, &count, err);
+        r->state = all;
+        if (!rc && count > before + 1 && !(last && f->list))
+            rc = dsc_fail(err, DSC_EUSAGE, "--%s: '%.*s' is not one number; give %s", o->name,
+                          n < 60 ? (int)n : 60, text, o->metavar);
+        text += n + 1;
+    }
+    r->count = f->list ? (int64_t)count - f->numbers + 1 : 1;
+    return rc;
 }
 
-static void close_list(void *state)
-{
-    free(state);
-}
-
-// --- Bernoulli: the state is the list P, Q, Q, ... ----------------------------------------------
+// --- Bernoulli: the state is P, Q, Q, ... -------------------------------------------------------
 
 static int read_bernoulli(cli_rows *r, int64_t i, cli_pair *p, dsc_error *err)
 {
@@ -42,106 +59,61 @@ static int read_bernoulli(cli_rows *r, int64_t i, cli_pair *p, dsc_error *err)
     return DSC_OK;
 }
 
-int cli_open_bernoulli(cli_rows *r, const dsc_option_value *value, bool all, dsc_error *err)
+#define BERNOULLI .name = "bernoulli", .kind = DSC_OPTION_REAL, .metavar = "P,Q[,Q...]"
+
+int cli_open_bernoulli(cli_rows *r, dsc_error *err)
 {
-    (void)all;
-    const dsc_option probability = {.name = "bernoulli",
-                                    .kind = DSC_OPTION_REAL,
-                                    .metavar = "P,Q[,Q...]",
-                                    .least = 0,
-                                    .most = 1};
-    char *head;
-    const char *rest;
-    double *first = NULL, *others = NULL, *list = NULL;
-    size_t n = 0, m = 0;
-    int rc = cut_first(&probability, value[CLI_ROWS_BERNOULLI].text, &head, &rest, err);
-    if (!rc)
-        rc = dsc_option_reals(&probability, head, &first, &n, err);
-    if (!rc && n > 1)
-        rc = dsc_fail(err, DSC_EUSAGE, "--bernoulli: P must be one number, not %.60s", head);
-    if (!rc)
-        rc = dsc_option_reals(&probability, rest, &others, &m, err);
-    if (!rc)
-        rc = dsc_new(&list, m + 1, err);
-    if (!rc) {
-        list[0] = first[0];
-        memcpy(list + 1, others, m * sizeof *list);
-        *r = (cli_rows){value, (int64_t)m, list, read_bernoulli, close_list, NULL};
-    }
-    free(first);
-    free(others);
-    free(head);
-    return rc;
+    static const family bernoulli = {
+        .number = {{BERNOULLI, .most = 1}, {BERNOULLI, .most = 1}},
+        .numbers = 2,
+        .list = true,
+        .read = read_bernoulli,
+    };
+    return open_family(r, r->value[CLI_ROWS_BERNOULLI].text, &bernoulli, err);
 }
 
-// --- uniform: the state is the list D, R, R, ... ------------------------------------------------
+// --- uniform: the state is D, R, R, ... ---------------------------------------------------------
 
 static int read_uniform(cli_rows *r, int64_t i, cli_pair *p, dsc_error *err)
 {
-    const int64_t *d = r->state;
-    int rc = cli_pair_reserve(p, d[0], err);
+    const double *d = r->state;
+    int rc = cli_pair_reserve(p, (int64_t)d[0], err);
     if (rc)
         return rc;
-    snprintf(p->label, sizeof p->label, "U(%" PRId64 ") to U(%" PRId64 "/%" PRId64 ")", d[0], d[0],
-             d[1 + i]);
+    snprintf(p->label, sizeof p->label, "U(%.0f) to U(%.0f/%.0f)", d[0], d[0], d[1 + i]);
     dsc_probs_uniform((size_t)d[0], (size_t)d[1 + i], p->draft, p->target);
     p->whole = true;
     return DSC_OK;
 }
 
-int cli_open_uniform(cli_rows *r, const dsc_option_value *value, bool all, dsc_error *err)
+#define UNIFORM                                                                                    \
+    .name = "uniform", .kind = DSC_OPTION_INT, .metavar = "D,R[,R...]", .min = 1, .max = MOST_TOKENS
+
+int cli_open_uniform(cli_rows *r, dsc_error *err)
 {
-    (void)all;
-    dsc_option size = {.name = "uniform",
-                       .kind = DSC_OPTION_INT,
-                       .metavar = "D,R[,R...]",
-                       .min = 1,
-                       .max = MOST_TOKENS};
-    char *head;
-    const char *rest;
-    int64_t d = 1, *others = NULL, *list = NULL;
-    size_t m = 0;
-    int rc = cut_first(&size, value[CLI_ROWS_UNIFORM].text, &head, &rest, err);
-    if (!rc)
-        rc = dsc_option_single(&size, head, &d, err);
-    size.max = d;
-    if (!rc)
-        rc = dsc_option_list(&size, rest, &others, &m, err);
-    for (size_t i = 0; i < m && !rc; i++)
-        if (d % others[i])
-            rc = dsc_fail(err, DSC_EUSAGE, "--uniform: %" PRId64 " does not divide %" PRId64,
-                          others[i], d);
-    if (!rc)
-        rc = dsc_new(&list, m + 1, err);
-    if (!rc) {
-        list[0] = d;
-        memcpy(list + 1, others, m * sizeof *list);
-        *r = (cli_rows){value, (int64_t)m, list, read_uniform, close_list, NULL};
-    }
-    free(others);
-    free(head);
+    static const family uniform = {
+        .number = {{UNIFORM}, {UNIFORM}}, .numbers = 2, .list = true, .read = read_uniform};
+    int rc = open_family(r, r->value[CLI_ROWS_UNIFORM].text, &uniform, err);
+    const double *d = r->state;
+    for (int64_t i = 0; i < r->count && !rc; i++)
+        if ((int64_t)d[0] % (int64_t)d[1 + i])
+            rc = dsc_fail(err, DSC_EUSAGE, "--uniform: %.0f does not divide %.0f", d[1 + i], d[0]);
     return rc;
 }
 
-// --- Zipf ------------------------------------------------------------------------------------
-
-typedef struct zipf {
-    int64_t vocab;
-    double exponent, noise;
-} zipf;
+// --- Zipf: the state is V, S, NOISE -------------------------------------------------------------
 
 static int read_zipf(cli_rows *r, int64_t i, cli_pair *p, dsc_error *err)
 {
     (void)i;
-    const zipf *z = r->state;
-    int rc = cli_pair_reserve(p, z->vocab, err);
+    const double *z = r->state;
+    int rc = cli_pair_reserve(p, (int64_t)z[0], err);
     if (rc)
         return rc;
     // No commas: the value of --where pair=... ends at one.
-    snprintf(p->label, sizeof p->label, "zipf(%" PRId64 " %.10g %.10g)", z->vocab, z->exponent,
-             z->noise);
-    dsc_probs_zipf((size_t)z->vocab, z->exponent, z->noise,
-                   (uint64_t)r->value[CLI_ROWS_SEED].integer, p->draft, p->target);
+    snprintf(p->label, sizeof p->label, "zipf(%.0f %.10g %.10g)", z[0], z[1], z[2]);
+    dsc_probs_zipf((size_t)z[0], z[1], z[2], (uint64_t)r->value[CLI_ROWS_SEED].integer, p->draft,
+                   p->target);
     p->whole = true;
     return DSC_OK;
 }
@@ -151,43 +123,17 @@ static int comment_seed(const cli_rows *r, dsc_table *t, dsc_error *err)
     return dsc_table_comment(t, "seed", r->value[CLI_ROWS_SEED].text, err);
 }
 
-int cli_open_zipf(cli_rows *r, const dsc_option_value *value, bool all, dsc_error *err)
+#define ZIPF .name = "zipf", .metavar = "V,S,NOISE"
+
+int cli_open_zipf(cli_rows *r, dsc_error *err)
 {
-    (void)all;
-    const dsc_option vocab = {.name = "zipf",
-                              .kind = DSC_OPTION_INT,
-                              .metavar = "V,S,NOISE",
-                              .min = 1,
-                              .max = MOST_TOKENS};
-    const dsc_option real = {.name = "zipf", .kind = DSC_OPTION_REAL, .least = 0, .most = 100};
-    char *head, *middle = NULL;
-    const char *rest, *last;
-    double *exponent = NULL, *noise = NULL;
-    size_t n = 1, m = 1;
-    zipf *z = NULL;
-    int rc = cut_first(&vocab, value[CLI_ROWS_ZIPF].text, &head, &rest, err);
-    if (!rc)
-        rc = cut_first(&vocab, rest, &middle, &last, err);
-    if (!rc)
-        rc = dsc_new(&z, 1, err);
-    if (!rc)
-        rc = dsc_option_single(&vocab, head, &z->vocab, err);
-    if (!rc)
-        rc = dsc_option_reals(&real, middle, &exponent, &n, err);
-    if (!rc)
-        rc = dsc_option_reals(&real, last, &noise, &m, err);
-    if (!rc && (n > 1 || m > 1))
-        rc = dsc_fail(err, DSC_EUSAGE, "--zipf: give three numbers, V,S,NOISE");
-    if (!rc) {
-        z->exponent = exponent[0];
-        z->noise = noise[0];
-        *r = (cli_rows){value, 1, z, read_zipf, close_list, comment_seed};
-        z = NULL;
-    }
-    free(z);
-    free(exponent);
-    free(noise);
-    free(middle);
-    free(head);
-    return rc;
+    static const family zipf = {
+        .number = {{ZIPF, .kind = DSC_OPTION_INT, .min = 1, .max = MOST_TOKENS},
+                   {ZIPF, .kind = DSC_OPTION_REAL, .most = 100},
+                   {ZIPF, .kind = DSC_OPTION_REAL, .most = 100}},
+        .numbers = 3,
+        .read = read_zipf,
+    };
+    r->comments = comment_seed;
+    return open_family(r, r->value[CLI_ROWS_ZIPF].text, &zipf, err);
 }

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // Distributions from files: --draft FILE --target FILE, arrays with one distribution per row.
-#include "cli/theory/theory_source.h"
+#include "cli/theory/theory_rows.h"
 #include "traces/files/array.h"
 
 #include <inttypes.h>
@@ -78,16 +78,18 @@ static int choose_rows(cli_rows *r, files *f, dsc_error *err)
     return rc;
 }
 
-int cli_open_files(cli_rows *r, const dsc_option_value *value, bool all, dsc_error *err)
+int cli_open_files(cli_rows *r, dsc_error *err)
 {
-    (void)all;
+    const dsc_option_value *value = r->value;
     files *f;
     if (!value[CLI_ROWS_TARGET].given)
         return dsc_fail(err, DSC_EUSAGE, "--draft also needs --target FILE");
     int rc = dsc_new(&f, 1, err);
     if (rc)
         return rc;
-    *r = (cli_rows){value, 0, f, read_files, close_files, NULL};
+    r->state = f;
+    r->read = read_files;
+    r->close = close_files;
     rc = dsc_array_open(&f->array[0], value[CLI_ROWS_DRAFT].text, err);
     if (!rc)
         rc = dsc_array_open(&f->array[1], value[CLI_ROWS_TARGET].text, err);

@@ -4,25 +4,10 @@
 // lengths lose.
 #include "cli/theory/theory_closed.h"
 
-enum {
-    ALPHA,
-    BY_POSITION,
-    HISTOGRAM,
-    MAX,
-    USED,
-    WITHIN,
-    DRAFT_COST,
-    TARGET_SLOPE,
-    JSON,
-    OUT,
-    FORCE,
-    OPTIONS
-};
+enum { ALPHA, BY_POSITION, HISTOGRAM, MAX, USED, WITHIN, DRAFT_COST, TARGET_SLOPE };
 // clang-format off
-static const dsc_option options[OPTIONS] = {
-    CLI_OPTION_ALPHA,
-    CLI_OPTION_BY_POSITION,
-    CLI_OPTION_HISTOGRAM,
+static const dsc_option options[] = {
+    CLI_OPTIONS_ACCEPTANCE,
     {.name = "max-speculative-tokens", .kind = DSC_OPTION_INT, .metavar = "N", .initial = "64",
      .min = 1, .max = DSC_BLOCK_LONGEST,
      .help = "longest draft to consider; with --acceptance-by-position the default is the number "
@@ -32,17 +17,13 @@ static const dsc_option options[OPTIONS] = {
      .help = "draft lengths in use; the table has one row for each, with the speedup it loses"},
     {.name = "within", .kind = DSC_OPTION_REAL, .metavar = "PERCENT", .initial = "1", .least = 0,
      .most = 100, .help = "largest loss of speedup from near_from to near_to"},
-    CLI_OPTION_DRAFT_COST,
-    CLI_OPTION_TARGET_SLOPE,
-    CLI_OPTION_JSON,
-    CLI_OPTION_OUT,
-    CLI_OPTION_FORCE,
+    CLI_OPTIONS_COST,
+    CLI_OPTIONS_RESULT,
 };
 enum { FIRST_IID = 9, FIRST_USED = 11, COLUMNS = 14 };
 static const dsc_column columns[COLUMNS] = {
     CLI_COLUMN_ALPHA,
-    CLI_COLUMN_DRAFT_COST,
-    CLI_COLUMN_TARGET_SLOPE,
+    CLI_COLUMNS_COST,
     {"best_length", DSC_CELL_INT, "draft tokens per target call with the highest speedup; 0: do "
                                   "not speculate; where it is the longest draft considered, the "
                                   "optimum may be longer"},
@@ -91,7 +72,7 @@ static double loss(const cli_point *p, int length, dsc_block_cost cost)
 
 // The speedup has a single peak, since fewer and fewer drafts reach a further position: the lengths
 // near the best are one range.
-static int compute_row(cli_point *p, dsc_cell *cell, dsc_error *err)
+static int compute_row(cli_point *p, double *x, dsc_error *err)
 {
     const dsc_block_cost cost = {p->value[DRAFT_COST].real, p->value[TARGET_SLOPE].real};
     const dsc_acceptance iid = {.rate = p->alpha};
@@ -114,52 +95,42 @@ static int compute_row(cli_point *p, dsc_cell *cell, dsc_error *err)
         from--;
     while (to < p->longest && speedup_at(p, to + 1, cost) >= enough)
         to++;
-    *cell++ = cli_real(p->alpha);
-    *cell++ = cli_real(cost.draft);
-    *cell++ = cli_real(cost.slope);
-    *cell++ = cli_integer(p->best.length);
-    *cell++ = cli_real(p->best.accepted);
-    *cell++ = cli_real(p->best.accepted + 1);
-    *cell++ = cli_real(p->best.speedup);
-    *cell++ = cli_integer(from);
-    *cell++ = cli_integer(to);
-    *cell++ = cli_integer(iid_best.length);
-    *cell++ = cli_real(loss(p, iid_best.length, cost));
-    *cell++ = cli_integer(used);
-    *cell++ = cli_real(speedup_at(p, used, cost));
-    *cell++ = cli_real(loss(p, used, cost));
+    const double row[] = {p->alpha,
+                          cost.draft,
+                          cost.slope,
+                          p->best.length,
+                          p->best.accepted,
+                          p->best.accepted + 1,
+                          p->best.speedup,
+                          from,
+                          to,
+                          iid_best.length,
+                          loss(p, iid_best.length, cost),
+                          used,
+                          speedup_at(p, used, cost),
+                          loss(p, used, cost)};
+    memcpy(x, row, sizeof row);
     return DSC_OK;
-}
-
-static const cli_closed description = {
-    .usage = "theory length --alpha LIST [--draft-cost LIST] [--num-speculative-tokens LIST] "
-             "[OPTIONS]",
-    .about = "Computes the best draft length for each acceptance rate and cost, the speedup at "
-             "that length, and the speedup that other lengths lose.",
-    .option = options,
-    .options = OPTIONS,
-    .column = columns,
-    .columns = COLUMNS,
-    .formula = formulas,
-    .formulas = sizeof formulas / sizeof *formulas,
-    .by_position = true,
-    .axis = {DRAFT_COST, TARGET_SLOPE, ALPHA, USED},
-    .axes = 4,
-    .length = {MAX},
-    .bounded = MAX,
-    .shows = shows,
-    .row = compute_row,
-};
-
-static int run(int argc, char **argv, dsc_error *err)
-{
-    return cli_closed_run(&description, argc, argv, err);
 }
 
 const cli_command cli_theory_length = {
     .name = "length",
     .summary = "the best draft length, and the speedup that another length loses",
-    .run = run,
-    .option = options,
-    .options = OPTIONS,
+    CLI_OPTIONS(options),
+    .usage = "theory length --alpha LIST [--draft-cost LIST] [--num-speculative-tokens LIST] "
+             "[OPTIONS]",
+    .about = "Computes the best draft length for each acceptance rate and cost, the speedup at "
+             "that length, and the speedup that other lengths lose.",
+    .fields = {CLI_FIELDS("Columns", columns), CLI_FIELDS("Formulas", formulas)},
+    .execute = cli_closed_execute,
+    .form =
+        &(const cli_closed){
+            .by_position = true,
+            .axis = {DRAFT_COST, TARGET_SLOPE, ALPHA, USED},
+            .axes = 4,
+            .length = {MAX},
+            .bounded = MAX,
+            .shows = shows,
+            .row = compute_row,
+        },
 };

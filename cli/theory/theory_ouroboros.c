@@ -4,24 +4,10 @@
 #include "cli/theory/theory_closed.h"
 #include "theory/ouroboros.h"
 
-enum {
-    ALPHA,
-    BY_POSITION,
-    HISTOGRAM,
-    LENGTH,
-    PHRASE,
-    DRAFT_COST,
-    PER_FORWARD,
-    JSON,
-    OUT,
-    FORCE,
-    OPTIONS
-};
+enum { ALPHA, BY_POSITION, HISTOGRAM, LENGTH, PHRASE, DRAFT_COST, PER_FORWARD };
 // clang-format off
-static const dsc_option options[OPTIONS] = {
-    CLI_OPTION_ALPHA,
-    CLI_OPTION_BY_POSITION,
-    CLI_OPTION_HISTOGRAM,
+static const dsc_option options[] = {
+    CLI_OPTIONS_ACCEPTANCE,
     {CLI_OPTION_LENGTHS, .initial = "4",
      .min = 0, .max = DSC_BLOCK_LONGEST / 2, .list = true,
      .help = "number of tokens that the draft model generates (the paper's gamma)"},
@@ -34,9 +20,7 @@ static const dsc_option options[OPTIONS] = {
     {.name = "tokens-per-forward", .kind = DSC_OPTION_REAL, .metavar = "LIST", .initial = "2",
      .least = 1e-3, .most = 1e6, .list = true,
      .help = "draft tokens per draft forward pass (the paper's c)"},
-    CLI_OPTION_JSON,
-    CLI_OPTION_OUT,
-    CLI_OPTION_FORCE,
+    CLI_OPTIONS_RESULT,
 };
 static const dsc_column columns[] = {
     CLI_COLUMN_ALPHA,
@@ -62,7 +46,7 @@ static const dsc_column formulas[] = {
 };
 // clang-format on
 
-static int compute_row(cli_point *p, dsc_cell *cell, dsc_error *err)
+static int compute_row(cli_point *p, double *x, dsc_error *err)
 {
     const dsc_option_value *value = p->value;
     const dsc_ouroboros with = {
@@ -77,46 +61,29 @@ static int compute_row(cli_point *p, dsc_cell *cell, dsc_error *err)
     const double speedup = dsc_ouroboros_speedup(&with, accepted);
     const double plain_speedup = dsc_ouroboros_speedup(&without, plain_accepted);
     (void)err;
-    *cell++ = cli_real(p->alpha);
-    *cell++ = cli_integer(with.length);
-    *cell++ = cli_integer(with.phrase);
-    *cell++ = cli_real(with.draft);
-    *cell++ = cli_real(with.per_forward);
-    *cell++ = cli_real(accepted + 1);
-    *cell++ = cli_real(speedup);
-    *cell++ = cli_real(plain_accepted + 1);
-    *cell++ = cli_real(plain_speedup);
-    *cell++ = cli_real(speedup / plain_speedup);
+    const double row[] = {
+        p->alpha,     with.length, with.phrase,        with.draft,    with.per_forward,
+        accepted + 1, speedup,     plain_accepted + 1, plain_speedup, speedup / plain_speedup};
+    memcpy(x, row, sizeof row);
     return DSC_OK;
-}
-
-static const cli_closed description = {
-    .usage = "theory ouroboros --alpha LIST [--num-speculative-tokens LIST] [--phrase LIST] "
-             "[OPTIONS]",
-    .about = "Computes the speedup from phrases: drafting needs fewer forward passes, and drafts "
-             "get longer at no cost.",
-    .option = options,
-    .options = OPTIONS,
-    .column = columns,
-    .columns = sizeof columns / sizeof *columns,
-    .formula = formulas,
-    .formulas = sizeof formulas / sizeof *formulas,
-    .by_position = true,
-    .axis = {ALPHA, DRAFT_COST, PER_FORWARD, LENGTH, PHRASE},
-    .axes = 5,
-    .length = {LENGTH, PHRASE},
-    .row = compute_row,
-};
-
-static int run(int argc, char **argv, dsc_error *err)
-{
-    return cli_closed_run(&description, argc, argv, err);
 }
 
 const cli_command cli_theory_ouroboros = {
     .name = "ouroboros",
     .summary = "speedup that phrases add to speculative decoding (Ouroboros)",
-    .run = run,
-    .option = options,
-    .options = OPTIONS,
+    CLI_OPTIONS(options),
+    .usage = "theory ouroboros --alpha LIST [--num-speculative-tokens LIST] [--phrase LIST] "
+             "[OPTIONS]",
+    .about = "Computes the speedup from phrases: drafting needs fewer forward passes, and drafts "
+             "get longer at no cost.",
+    .fields = {CLI_FIELDS("Columns", columns), CLI_FIELDS("Formulas", formulas)},
+    .execute = cli_closed_execute,
+    .form =
+        &(const cli_closed){
+            .by_position = true,
+            .axis = {ALPHA, DRAFT_COST, PER_FORWARD, LENGTH, PHRASE},
+            .axes = 5,
+            .length = {LENGTH, PHRASE},
+            .row = compute_row,
+        },
 };

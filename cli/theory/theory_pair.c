@@ -1,10 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 // The options that select pairs of distributions, the memory of a pair, and the conversion of
 // logits or probabilities as read into a distribution.
-#include "cli/theory/theory_source.h"
+#include "cli/theory/theory_rows.h"
 #include "theory/probs.h"
-
-#include <stdlib.h>
 
 // clang-format off
 const dsc_option cli_rows_options[CLI_ROWS_OPTIONS] = {
@@ -49,17 +47,9 @@ const dsc_option cli_rows_options[CLI_ROWS_OPTIONS] = {
 int cli_pair_reserve(cli_pair *p, int64_t vocab, dsc_error *err)
 {
     p->vocab = vocab;
-    if ((size_t)vocab <= p->capacity)
-        return DSC_OK;
-    free(p->draft);
-    free(p->target);
-    p->draft = p->target = NULL;
-    p->capacity = 0;
-    int rc = dsc_new(&p->draft, (size_t)vocab, err);
+    int rc = dsc_resize(&p->draft, &p->draft_capacity, (size_t)vocab, err);
     if (!rc)
-        rc = dsc_new(&p->target, (size_t)vocab, err);
-    if (!rc)
-        p->capacity = (size_t)vocab;
+        rc = dsc_resize(&p->target, &p->target_capacity, (size_t)vocab, err);
     return rc;
 }
 

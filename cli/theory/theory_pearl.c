@@ -6,9 +6,9 @@
 #include "theory/pearl.h"
 #include "theory/pearl_published.h"
 
-enum { ALPHA, RATIO, WINDOW, FORM, PUBLISHED, JSON, OUT, FORCE, OPTIONS };
+enum { ALPHA, RATIO, WINDOW, FORM, PUBLISHED };
 // clang-format off
-static const dsc_option options[OPTIONS] = {
+static const dsc_option options[] = {
     CLI_OPTION_ALPHA,
     {.name = "ratio", .kind = DSC_OPTION_REAL, .metavar = "LIST", .least = 1e-3, .most = 1e6,
      .list = true, .help = "time of a target call divided by time of a draft token (PEARL's c)"},
@@ -21,9 +21,7 @@ static const dsc_option options[OPTIONS] = {
     {.name = "published", .kind = DSC_OPTION_FLAG,
      .help = "print the paper's tables next to the predictions instead; exit code 1 when one is "
              "out of tolerance"},
-    CLI_OPTION_JSON,
-    CLI_OPTION_OUT,
-    CLI_OPTION_FORCE,
+    CLI_OPTIONS_RESULT,
 };
 static const dsc_column columns[] = {
     {"alpha", DSC_CELL_REAL, "i.i.d. per-token acceptance probability (alpha_iid)"},
@@ -107,9 +105,8 @@ static int find_best(cli_point *p, int64_t form, double ratio, dsc_error *err)
     return DSC_OK;
 }
 
-static int compute_row(cli_point *p, dsc_cell *cell, dsc_error *err)
+static int compute_row(cli_point *p, double *x, dsc_error *err)
 {
-    static const char *const name[] = {"pearl", "no-pre-verify", "no-post-verify", "speculative"};
     const int64_t form = p->value[FORM].integer;
     const int window = (int)p->value[WINDOW].integer;
     const double ratio = p->value[RATIO].real;
@@ -117,16 +114,12 @@ static int compute_row(cli_point *p, dsc_cell *cell, dsc_error *err)
     if (rc)
         return rc;
     const quantities q = evaluate(form, p->alpha, window, ratio);
-    *cell++ = cli_real(p->alpha);
-    *cell++ = cli_real(ratio);
-    *cell++ = cli_text(name[form]);
-    *cell++ = cli_integer(window);
-    *cell++ = cli_real(q.speedup);
-    *cell++ = cli_real(q.tokens);
-    *cell++ = cli_integer(p->best.length);
-    *cell++ = cli_real(evaluate(form, p->alpha, p->best.length, ratio).speedup);
-    *cell++ = cli_real(q.accepted);
-    *cell++ = cli_real(q.as_printed);
+    const double row[] = {p->alpha,       ratio,
+                          (double)form,   window,
+                          q.speedup,      q.tokens,
+                          p->best.length, evaluate(form, p->alpha, p->best.length, ratio).speedup,
+                          q.accepted,     q.as_printed};
+    memcpy(x, row, sizeof row);
     return DSC_OK;
 }
 
@@ -176,39 +169,27 @@ static int check(const dsc_option_value *value, dsc_error *err)
                : dsc_fail(err, DSC_EUSAGE, "give --alpha and --ratio, or --published");
 }
 
-static const cli_closed description = {
+const cli_command cli_theory_pearl = {
+    .name = "pearl",
+    .summary = "speedup of drafting and verifying in parallel (PEARL), by draft length",
+    CLI_OPTIONS(options),
     .usage = "theory pearl --alpha LIST --ratio LIST [--num-speculative-tokens LIST] [OPTIONS]\n"
              "       draftscope theory pearl --published [OPTIONS]",
     .about = "Computes the speedup of drafting and verifying in parallel, by draft length, under "
              "i.i.d. acceptance. With --published, prints the paper's Tables 1, 3, 4 and 5 next to "
              "the predictions of the closed forms; the exit code is 1 when one is out of "
              "tolerance.",
-    .option = options,
-    .options = OPTIONS,
-    .column = columns,
-    .columns = sizeof columns / sizeof *columns,
-    .formula = formulas,
-    .formulas = sizeof formulas / sizeof *formulas,
-    .other_title = "Columns with --published",
-    .other = published_columns,
-    .others = PUBLISHED_COLUMNS,
-    .check = check,
-    .axis = {RATIO, ALPHA, FORM, WINDOW},
-    .axes = 4,
-    .row = compute_row,
-    .fill = fill_published,
-    .instead = PUBLISHED,
-};
-
-static int run(int argc, char **argv, dsc_error *err)
-{
-    return cli_closed_run(&description, argc, argv, err);
-}
-
-const cli_command cli_theory_pearl = {
-    .name = "pearl",
-    .summary = "speedup of drafting and verifying in parallel (PEARL), by draft length",
-    .run = run,
-    .option = options,
-    .options = OPTIONS,
+    .fields = {CLI_FIELDS("Columns", columns), CLI_FIELDS("Formulas", formulas),
+               CLI_FIELDS("Columns with --published", published_columns)},
+    .execute = cli_closed_execute,
+    .form =
+        &(const cli_closed){
+            .check = check,
+            .axis = {RATIO, ALPHA, FORM, WINDOW},
+            .axes = 4,
+            .row = compute_row,
+            .choice = FORM,
+            .fill = fill_published,
+            .instead = PUBLISHED,
+        },
 };

@@ -9,7 +9,6 @@
 #include "theory/otm.h"
 #include "theory/otm_sampler.h"
 
-#include <math.h>
 #include <stdlib.h>
 
 // Steps of dsc_specinfer_wor for each k before it returns an interval: some hundredths of a second.
@@ -41,7 +40,7 @@ const dsc_column cli_quantity[CLI_QUANTITIES] = {
 };
 
 // Each name is a quantity or a function that formulas use.
-const dsc_column cli_formula[] = {
+const dsc_column cli_formula[CLI_FORMULAS] = {
     {"rejection", DSC_CELL_REAL,
      "sum min(draft, target) = 1 - W(1). Leviathan et al. 2023, Alg. 1; "
      "SpecTr (Sun et al. 2023), Eq. (1)"},
@@ -70,7 +69,6 @@ const dsc_column cli_formula[] = {
     {"W(c)", DSC_CELL_REAL, "sum over tokens of (target - c draft)+"},
 };
 // clang-format on
-const size_t cli_formulas = sizeof cli_formula / sizeof *cli_formula;
 
 static dsc_interval point(double v)
 {

@@ -25,8 +25,8 @@ enum {
 extern const dsc_column cli_quantity[CLI_QUANTITIES];
 
 // The formula of each quantity and its source, then the functions that the formulas use.
-extern const dsc_column cli_formula[];
-extern const size_t cli_formulas;
+enum { CLI_FORMULAS = CLI_QUANTITIES + 1 };
+extern const dsc_column cli_formula[CLI_FORMULAS];
 
 // Returns whether dsc_acceptance_of_rows computes it, in one pass over the vocabulary.
 static inline bool cli_quantity_is_quick(int q)

@@ -3,11 +3,7 @@
 // selected source does not have.
 #include "cli/theory/theory_rows.h"
 
-#include "cli/theory/theory_source.h"
-
-#include <inttypes.h>
 #include <stdlib.h>
-#include <string.h>
 
 void cli_pair_fini(cli_pair *p)
 {
@@ -19,22 +15,22 @@ void cli_pair_fini(cli_pair *p)
 
 // --- choice of the source --------------------------------------------------------------------
 
+// The options of how recorded distributions are read.
+enum {
+    READING = 1 << CLI_ROWS_NORMALIZE | 1 << CLI_ROWS_LOGITS | 1 << CLI_ROWS_TEMPERATURE |
+              1 << CLI_ROWS_TOP_K | 1 << CLI_ROWS_TOP_P
+};
+
 static const struct {
     int option; // selects the source
-    int (*open)(cli_rows *r, const dsc_option_value *value, bool all, dsc_error *err);
+    int (*open)(cli_rows *r, dsc_error *err);
     uint32_t goes_with; // bits of the other options that the source has
 } sources[] = {
     {CLI_ROWS_BERNOULLI, cli_open_bernoulli, 0},
     {CLI_ROWS_UNIFORM, cli_open_uniform, 0},
     {CLI_ROWS_ZIPF, cli_open_zipf, 1u << CLI_ROWS_SEED},
-    {CLI_ROWS_DRAFT, cli_open_files,
-     1u << CLI_ROWS_TARGET | 1u << CLI_ROWS_ROWS | 1u << CLI_ROWS_NORMALIZE |
-         1u << CLI_ROWS_LOGITS | 1u << CLI_ROWS_TEMPERATURE | 1u << CLI_ROWS_TOP_K |
-         1u << CLI_ROWS_TOP_P},
-    {CLI_ROWS_TRACE, cli_open_trace,
-     1u << CLI_ROWS_REQUEST | 1u << CLI_ROWS_POSITION | 1u << CLI_ROWS_NORMALIZE |
-         1u << CLI_ROWS_LOGITS | 1u << CLI_ROWS_TEMPERATURE | 1u << CLI_ROWS_TOP_K |
-         1u << CLI_ROWS_TOP_P},
+    {CLI_ROWS_DRAFT, cli_open_files, 1u << CLI_ROWS_TARGET | 1u << CLI_ROWS_ROWS | READING},
+    {CLI_ROWS_TRACE, cli_open_trace, 1u << CLI_ROWS_REQUEST | 1u << CLI_ROWS_POSITION | READING},
 };
 enum { SOURCES = sizeof sources / sizeof *sources };
 
@@ -69,44 +65,16 @@ static int choose_source(const dsc_option_value *value, int *source, dsc_error *
     return DSC_OK;
 }
 
-int cli_rows_open(cli_rows **out, const dsc_option_value *value, bool all, dsc_error *err)
+int cli_rows_open(cli_rows *r, const dsc_option_value *value, bool all, dsc_error *err)
 {
     int source;
-    *out = NULL;
+    *r = (cli_rows){.value = value, .all = all};
     int rc = choose_source(value, &source, err);
-    if (!rc)
-        rc = dsc_new(out, 1, err);
-    if (rc)
-        return rc;
-    (*out)->value = value;
-    rc = sources[source].open(*out, value, all, err);
-    if (rc) {
-        cli_rows_close(*out);
-        *out = NULL;
-    }
-    return rc;
+    return rc ? rc : sources[source].open(r, err);
 }
 
 void cli_rows_close(cli_rows *r)
 {
-    if (!r)
-        return;
     if (r->close)
         r->close(r->state);
-    free(r);
-}
-
-int64_t cli_rows_count(const cli_rows *r)
-{
-    return r->count;
-}
-
-int cli_rows_comments(const cli_rows *r, dsc_table *t, dsc_error *err)
-{
-    return r->comments ? r->comments(r, t, err) : DSC_OK;
-}
-
-int cli_rows_read(cli_rows *r, int64_t i, cli_pair *p, dsc_error *err)
-{
-    return r->read(r, i, p, err);
 }

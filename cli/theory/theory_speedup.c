@@ -7,45 +7,26 @@
 
 #include <stdlib.h>
 
-enum {
-    ALPHA,
-    BY_POSITION,
-    HISTOGRAM,
-    LENGTH,
-    DRAFT_COST,
-    TARGET_SLOPE,
-    STEPS,
-    SEED,
-    JSON,
-    OUT,
-    FORCE,
-    OPTIONS
-};
+enum { ALPHA, BY_POSITION, HISTOGRAM, LENGTH, DRAFT_COST, TARGET_SLOPE, STEPS, SEED };
 // clang-format off
-static const dsc_option options[OPTIONS] = {
-    CLI_OPTION_ALPHA,
-    CLI_OPTION_BY_POSITION,
-    CLI_OPTION_HISTOGRAM,
+static const dsc_option options[] = {
+    CLI_OPTIONS_ACCEPTANCE,
     {CLI_OPTION_LENGTHS, .initial = "1:16",
      .min = 0, .max = DSC_BLOCK_LONGEST, .list = true,
      .help = "draft lengths, as in 1:16; 0 is no speculation; with --acceptance-by-position the "
              "default is 1 to the number of rates"},
-    CLI_OPTION_DRAFT_COST,
-    CLI_OPTION_TARGET_SLOPE,
+    CLI_OPTIONS_COST,
     {.name = "steps", .kind = DSC_OPTION_INT, .metavar = "N", .initial = "0", .min = 0,
      .max = 1000000000000,
      .help = "number of steps to simulate for each row, as a check of the closed form"},
     CLI_OPTION_SEED,
-    CLI_OPTION_JSON,
-    CLI_OPTION_OUT,
-    CLI_OPTION_FORCE,
+    CLI_OPTIONS_RESULT,
 };
 enum { FIRST_IID = 7, FIRST_SIMULATED = 10, COLUMNS = 12 };
 static const dsc_column columns[COLUMNS] = {
     CLI_COLUMN_ALPHA,
     {"length", DSC_CELL_INT, "draft tokens per target call"},
-    CLI_COLUMN_DRAFT_COST,
-    CLI_COLUMN_TARGET_SLOPE,
+    CLI_COLUMNS_COST,
     {"accepted", DSC_CELL_REAL, "expected accepted draft tokens per target call (bonus excluded)"},
     {"block_efficiency", DSC_CELL_REAL, "expected output tokens per target call (bonus included)"},
     {"speedup", DSC_CELL_REAL, "speedup over decoding one token per target call"},
@@ -95,7 +76,7 @@ static int simulate(const cli_point *p, int length, dsc_steps_mean *mean, dsc_er
     return rc;
 }
 
-static int compute_row(cli_point *p, dsc_cell *cell, dsc_error *err)
+static int compute_row(cli_point *p, double *x, dsc_error *err)
 {
     const int length = (int)p->value[LENGTH].integer;
     const dsc_block_cost cost = {p->value[DRAFT_COST].real, p->value[TARGET_SLOPE].real};
@@ -104,50 +85,40 @@ static int compute_row(cli_point *p, dsc_cell *cell, dsc_error *err)
     const double iid_speedup = dsc_block_speedup(iid, length, cost);
     dsc_steps_mean simulated;
     int rc = simulate(p, length, &simulated, err);
-    *cell++ = cli_real(p->alpha);
-    *cell++ = cli_integer(length);
-    *cell++ = cli_real(cost.draft);
-    *cell++ = cli_real(cost.slope);
-    *cell++ = cli_real(accepted);
-    *cell++ = cli_real(accepted + 1);
-    *cell++ = cli_real(speedup);
-    *cell++ = cli_real(iid);
-    *cell++ = cli_real(iid_speedup);
-    *cell++ = cli_real(100 * (iid_speedup / speedup - 1));
-    *cell++ = cli_real(simulated.accepted);
-    *cell++ = cli_real(simulated.error);
+    const double row[] = {p->alpha,
+                          length,
+                          cost.draft,
+                          cost.slope,
+                          accepted,
+                          accepted + 1,
+                          speedup,
+                          iid,
+                          iid_speedup,
+                          100 * (iid_speedup / speedup - 1),
+                          simulated.accepted,
+                          simulated.error};
+    memcpy(x, row, sizeof row);
     return rc;
-}
-
-static const cli_closed description = {
-    .usage = "theory speedup --alpha LIST [--num-speculative-tokens LIST] [--draft-cost LIST] "
-             "[OPTIONS]",
-    .about = "Computes the speedup of speculative decoding with one draft sequence per target "
-             "call, for every combination of acceptance rate, draft length and costs.",
-    .option = options,
-    .options = OPTIONS,
-    .column = columns,
-    .columns = COLUMNS,
-    .formula = formulas,
-    .formulas = sizeof formulas / sizeof *formulas,
-    .by_position = true,
-    .axis = {DRAFT_COST, TARGET_SLOPE, ALPHA, LENGTH},
-    .axes = 4,
-    .length = {LENGTH},
-    .bounded = LENGTH,
-    .shows = shows,
-    .row = compute_row,
-};
-
-static int run(int argc, char **argv, dsc_error *err)
-{
-    return cli_closed_run(&description, argc, argv, err);
 }
 
 const cli_command cli_theory_speedup = {
     .name = "speedup",
     .summary = "block efficiency and speedup by acceptance rate, draft length and cost",
-    .run = run,
-    .option = options,
-    .options = OPTIONS,
+    CLI_OPTIONS(options),
+    .usage = "theory speedup --alpha LIST [--num-speculative-tokens LIST] [--draft-cost LIST] "
+             "[OPTIONS]",
+    .about = "Computes the speedup of speculative decoding with one draft sequence per target "
+             "call, for every combination of acceptance rate, draft length and costs.",
+    .fields = {CLI_FIELDS("Columns", columns), CLI_FIELDS("Formulas", formulas)},
+    .execute = cli_closed_execute,
+    .form =
+        &(const cli_closed){
+            .by_position = true,
+            .axis = {DRAFT_COST, TARGET_SLOPE, ALPHA, LENGTH},
+            .axes = 4,
+            .length = {LENGTH},
+            .bounded = LENGTH,
+            .shows = shows,
+            .row = compute_row,
+        },
 };

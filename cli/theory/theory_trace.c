@@ -2,7 +2,7 @@
 // Distributions recorded in a trace: --trace TRACE, one pair per output token of one request or of
 // all requests. Where a distribution is recorded as its most probable tokens and the mass of the
 // rest, the pair is a list with an unlisted tail.
-#include "cli/theory/theory_source.h"
+#include "cli/theory/theory_rows.h"
 #include "traces/trace/trace.h"
 
 #include <inttypes.h>
@@ -87,8 +87,7 @@ static int seek_pair(recorded *s, int64_t i, dsc_error *err)
     return rc;
 }
 
-// --- distributions
-// --------------------------------------------------------------------------------------
+// --- distributions -------------------------------------------------------------------------------
 
 // Where every token is listed, the tail is rounding error.
 static bool is_whole(const dsc_row *row, int64_t vocab)
@@ -240,19 +239,23 @@ static int comment_trace(const cli_rows *r, dsc_table *t, dsc_error *err)
     return rc ? rc : dsc_table_comment(t, "trace_hash", dsc_trace_get_info(s->trace)->hash, err);
 }
 
-int cli_open_trace(cli_rows *r, const dsc_option_value *value, bool all, dsc_error *err)
+int cli_open_trace(cli_rows *r, dsc_error *err)
 {
+    const dsc_option_value *value = r->value;
     recorded *s;
     bool request = value[CLI_ROWS_REQUEST].given;
     if (!request && value[CLI_ROWS_POSITION].given)
         return dsc_fail(err, DSC_EUSAGE, "--position requires --request");
-    if (!request && !all)
+    if (!request && !r->all)
         return dsc_fail(err, DSC_EUSAGE,
                         "--trace needs --request I, or --summary for all requests");
     int rc = dsc_new(&s, 1, err);
     if (rc)
         return rc;
-    *r = (cli_rows){value, 0, s, read_trace, close_trace, comment_trace};
+    r->state = s;
+    r->read = read_trace;
+    r->close = close_trace;
+    r->comments = comment_trace;
     s->position = -1;
     rewind_trace(s);
     rc = dsc_trace_open(&s->trace, value[CLI_ROWS_TRACE].text, err);

@@ -7,22 +7,9 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum {
-    ACCEPTANCE,
-    TREE,
-    BUDGET,
-    DEPTH,
-    DRAFT_COST,
-    TARGET_COST,
-    TARGET_SLOPE,
-    SUMMARY,
-    JSON,
-    OUT,
-    FORCE,
-    OPTIONS
-};
+enum { ACCEPTANCE, TREE, BUDGET, DEPTH, DRAFT_COST, TARGET_COST, TARGET_SLOPE, SUMMARY };
 // clang-format off
-static const dsc_option options[OPTIONS] = {
+static const dsc_option options[] = {
     {.name = "acceptance", .kind = DSC_OPTION_TEXT, .metavar = "P0,P1,...[/...]",
      .help = "acceptance probabilities of the candidates, the most probable first; / separates "
              "levels"},
@@ -42,9 +29,7 @@ static const dsc_option options[OPTIONS] = {
      .most = 1e100, .help = "time that each further token adds to a target call"},
     {.name = "summary", .kind = DSC_OPTION_FLAG, .help = "print one row of totals instead of one "
                                                          "row per node"},
-    CLI_OPTION_JSON,
-    CLI_OPTION_OUT,
-    CLI_OPTION_FORCE,
+    CLI_OPTIONS_RESULT,
 };
 static const dsc_column node_columns[] = {
     {"node", DSC_CELL_INT, "number of the node; 0 is the root, the token already decided"},
@@ -222,16 +207,12 @@ static int add_summary(dsc_table *t, const result *r, dsc_error *err)
 // Adds the totals as comments to a table of nodes, where its figure finds them.
 static int add_comments(dsc_table *t, const result *r, dsc_error *err)
 {
-    const struct {
-        const char *key;
-        double value;
-    } total[] = {
-        {"expected_tokens", r->expected}, {"step_time", r->step_time}, {"speedup", r->speedup}};
+    const double total[] = {r->expected, r->step_time, r->speedup};
     int rc = dsc_table_comment(t, "tree", r->name, err);
-    for (size_t i = 0; i < sizeof total / sizeof *total && !rc; i++) {
+    for (int i = 0; i < 3 && !rc; i++) {
         char number[DSC_NUMBER_TEXT];
-        dsc_number_text(total[i].value, number);
-        rc = dsc_table_comment(t, total[i].key, number, err);
+        dsc_number_text(total[i], number);
+        rc = dsc_table_comment(t, summary_columns[SUMMARY_COLUMNS - 3 + i].name, number, err);
     }
     return rc;
 }
@@ -266,35 +247,22 @@ static int fill(dsc_table *t, const dsc_option_value *value, dsc_error *err)
     return rc;
 }
 
-static const cli_closed description = {
+const cli_command cli_theory_tree = {
+    .name = "tree",
+    .summary = "the draft tree with the highest speedup, or the yield of a given tree",
+    CLI_OPTIONS(options),
     .usage = "theory tree --acceptance P0,P1,... [--budget M] [--depth L] [OPTIONS]\n"
              "       draftscope theory tree --acceptance P0,P1,... --tree NAME|FILE [OPTIONS]",
     .about = "Computes the draft tree with the highest speedup, or the expected tokens of a given "
              "tree. Acceptance rates without a / hold at every level. A tree FILE (a name with a / "
              "or . in it) has one draft token per line, as the ranks on its path from the root: "
              "0,1,0.",
-    .option = options,
-    .options = OPTIONS,
-    .column = node_columns,
-    .columns = NODE_COLUMNS,
-    .formula = formulas,
-    .formulas = sizeof formulas / sizeof *formulas,
-    .other_title = "Columns with --summary",
-    .other = summary_columns,
-    .others = SUMMARY_COLUMNS,
-    .check = check,
-    .fill = fill,
-};
-
-static int run(int argc, char **argv, dsc_error *err)
-{
-    return cli_closed_run(&description, argc, argv, err);
-}
-
-const cli_command cli_theory_tree = {
-    .name = "tree",
-    .summary = "the draft tree with the highest speedup, or the yield of a given tree",
-    .run = run,
-    .option = options,
-    .options = OPTIONS,
+    .fields = {CLI_FIELDS("Columns", node_columns), CLI_FIELDS("Formulas", formulas),
+               CLI_FIELDS("Columns with --summary", summary_columns)},
+    .execute = cli_closed_execute,
+    .form =
+        &(const cli_closed){
+            .check = check,
+            .fill = fill,
+        },
 };

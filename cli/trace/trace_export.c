@@ -2,13 +2,14 @@
 // draftscope trace export: writes a trace as JSON lines, as CSV, or as one NumPy file per column.
 #include "base/outfile.h"
 #include "cli/trace/trace.h"
+#include "traces/import/import.h"
 
 #include <string.h>
 
-enum { FORMAT, OUT, FORCE, OPTIONS };
+enum { FORMAT };
 enum { NPY = 4 }; // index in the choices of --format
 // clang-format off
-static const dsc_option options[OPTIONS] = {
+static const dsc_option options[] = {
     {.name = "format", .kind = DSC_OPTION_CHOICE,
      .choices = "jsonl|csv|csv-steps|csv-positions|npy", .initial = "jsonl",
      .help = "jsonl: the whole trace, which trace import reads; csv: lengths, one row per "
@@ -20,59 +21,37 @@ static const dsc_option options[OPTIONS] = {
 };
 // clang-format on
 
-static int export_text(const dsc_trace *t, const dsc_option_value *value, dsc_error *err)
+static int export_text(const dsc_trace *t, const cli_call *call, dsc_error *err)
 {
-    const char *format = value[FORMAT].text;
-    if (strcmp(value[OUT].text, "-") == 0)
+    const char *format = call->value[FORMAT].text;
+    if (strcmp(call->out, "-") == 0)
         return dsc_trace_export(t, format, stdout, err);
-    dsc_outfile out;
-    int rc = dsc_outfile_open(&out, value[OUT].text, value[FORCE].given, err);
-    if (rc)
-        return rc;
-    rc = dsc_trace_export(t, format, out.stream, err);
+    dsc_outfile out = {0};
+    int rc = dsc_outfile_open(&out, call->out, call->force, err);
+    if (!rc)
+        rc = dsc_trace_export(t, format, out.stream, err);
     if (!rc)
         rc = dsc_outfile_commit(&out, err);
-    else
-        dsc_outfile_abort(&out);
+    dsc_outfile_abort(&out);
     return rc;
 }
 
-static int export_trace(char **argv, size_t words, const dsc_option_value *value, dsc_error *err)
+static int export_trace(const cli_call *call, dsc_error *err)
 {
-    const bool npy = value[FORMAT].integer == NPY;
-    dsc_trace *t;
-    (void)words;
-    if (npy && (!*value[OUT].text || strcmp(value[OUT].text, "-") == 0))
-        return dsc_fail(err, DSC_EUSAGE, "npy writes one file per column: add -o FOLDER");
-    int rc = dsc_trace_open(&t, argv[0], err);
-    if (rc)
-        return rc;
-    rc = npy ? dsc_trace_export_npy(t, value[OUT].text, value[FORCE].given, err)
-             : export_text(t, value, err);
-    dsc_trace_close(t);
-    return rc;
-}
-
-static const cli_trace_description description = {
-    .usage = "trace export TRACE [--format NAME] [-o FILE]",
-    .about = "Writes a trace as JSON lines, CSV or NumPy files.",
-    .option = options,
-    .options = OPTIONS,
-    .least = 1,
-    .most = 1,
-    .what = "one trace",
-    .run = export_trace,
-};
-
-static int run(int argc, char **argv, dsc_error *err)
-{
-    return cli_trace_run(&description, argc, argv, err);
+    if (call->value[FORMAT].integer != NPY)
+        return export_text(call->trace, call, err);
+    return strcmp(call->out, "-") == 0
+               ? dsc_fail(err, DSC_EUSAGE, "npy writes one file per column: add -o FOLDER")
+               : dsc_trace_export_npy(call->trace, call->out, call->force, err);
 }
 
 const cli_command cli_trace_export = {
     .name = "export",
     .summary = "export a trace as JSON lines, CSV or NumPy files",
-    .run = run,
-    .option = options,
-    .options = OPTIONS,
+    CLI_OPTIONS(options),
+    .usage = "trace export TRACE [--format NAME] [-o FILE]",
+    .about = "Writes a trace as JSON lines, CSV or NumPy files.",
+    .needs_out = CLI_TRACE_NEEDS_OUT,
+    .opens_trace = true,
+    .execute = export_trace,
 };

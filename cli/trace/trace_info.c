@@ -6,14 +6,13 @@
 #include "cli/trace/trace.h"
 #include "cli/trace/trace_groups.h"
 
-#include <inttypes.h>
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
 
-enum { BY, JSON, OPTIONS };
+enum { BY };
 // clang-format off
-static const dsc_option options[OPTIONS] = {
+static const dsc_option options[] = {
     {.name = "by", .kind = DSC_OPTION_TEXT, .metavar = "KEY",
      .help = "print the statistics also for each value of this metadata field, as in category"},
     {.name = "json", .kind = DSC_OPTION_FLAG, .help = "print one JSON object"},
@@ -182,22 +181,18 @@ static void print_text(const json_t *o)
     }
 }
 
-static int print_info(char **argv, size_t words, const dsc_option_value *value, dsc_error *err)
+static int print_info(const cli_call *call, dsc_error *err)
 {
-    dsc_trace *t;
+    const dsc_trace *t = call->trace;
     lengths l;
     char *parameters = NULL;
-    (void)words;
-    int rc = dsc_trace_open(&t, argv[0], err);
-    if (rc)
-        return rc;
-    rc = measure(t, value[BY].text, &l, err);
+    int rc = measure(t, call->value[BY].text, &l, err);
     if (!rc)
         rc = dsc_trace_parameters(&parameters, dsc_trace_get_info(t), err);
     json_t *o = NULL;
     if (!rc)
         rc = describe(&o, t, &l, parameters, err);
-    if (!rc && value[JSON].given) {
+    if (!rc && call->json) {
         json_dumpf(o, stdout, JSON_INDENT(2) | JSON_REAL_PRECISION(15));
         putchar('\n');
     } else if (!rc) {
@@ -209,34 +204,19 @@ static int print_info(char **argv, size_t words, const dsc_option_value *value, 
     free(l.prompt);
     free(l.output);
     free(l.reference);
-    dsc_trace_close(t);
     return rc;
 }
 
-static const cli_trace_description description = {
+const cli_command cli_trace_info = {
+    .name = "info",
+    .summary = "print what a trace contains",
+    CLI_OPTIONS(options),
     .usage = "trace info TRACE [--by KEY] [--json]",
     .about =
         "Prints the contents of a trace: requests, tokens, lengths per request (including BOS "
         "and EOS tokens), recorded columns, tokenizer, hash and provenance; for recorded steps "
         "and accepted lengths also block efficiency, conditional acceptance rates by position "
         "and the autocorrelation between steps.",
-    .option = options,
-    .options = OPTIONS,
-    .least = 1,
-    .most = 1,
-    .what = "one trace",
-    .run = print_info,
-};
-
-static int run(int argc, char **argv, dsc_error *err)
-{
-    return cli_trace_run(&description, argc, argv, err);
-}
-
-const cli_command cli_trace_info = {
-    .name = "info",
-    .summary = "print what a trace contains",
-    .run = run,
-    .option = options,
-    .options = OPTIONS,
+    .opens_trace = true,
+    .execute = print_info,
 };

@@ -7,9 +7,9 @@
 
 #include <stdlib.h>
 
-enum { OUT, DRAFTS, RANK_DEPTH, KEEP_LOGPROBS, THREADS, PROGRESS, FORCE, OPTIONS };
+enum { OUT, DRAFTS, RANK_DEPTH, KEEP_LOGPROBS };
 // clang-format off
-static const dsc_option options[OPTIONS] = {
+static const dsc_option options[] = {
     CLI_OPTION_TRACE_OUT,
     {.name = "num-drafts", .letter = 'K', .kind = DSC_OPTION_INT, .metavar = "K", .initial = "8",
      .min = 1, .max = DSC_STATISTICS_K_MAX,
@@ -25,12 +25,14 @@ static const dsc_option options[OPTIONS] = {
 };
 // clang-format on
 
-static int reduce(dsc_trace *in, const dsc_option_value *value, dsc_error *err)
+static int reduce(const cli_call *call, dsc_error *err)
 {
+    const dsc_option_value *value = call->value;
+    dsc_trace *in = call->trace;
     cli_progress progress;
     char *provenance = NULL;
     const dsc_join_options from = {.version = PACKAGE_VERSION, .command = cli_command_line()};
-    int rc = dsc_join_check_names(in, value[OUT].text, err);
+    int rc = dsc_join_check_names(in, call->out, err);
     if (!rc)
         rc = dsc_join_provenance(&provenance, &in, 1, &from, err);
     if (rc)
@@ -39,55 +41,30 @@ static int reduce(dsc_trace *in, const dsc_option_value *value, dsc_error *err)
         .K = (int)value[DRAFTS].integer,
         .rank_depth = (int32_t)value[RANK_DEPTH].integer,
         .keep_rows = value[KEEP_LOGPROBS].given,
-        .force = value[FORCE].given,
-        .threads = cli_threads(value[THREADS].integer),
+        .force = call->force,
+        .threads = call->threads,
         .provenance = provenance,
         .note = cli_trace_note,
         .progress = cli_progress_step,
         .user = &progress,
     };
-    cli_progress_init(&progress, value[PROGRESS].integer, "tokens");
-    rc = dsc_reduce_trace(in, value[OUT].text, &o, err);
+    cli_progress_init(&progress, call->progress, "tokens");
+    rc = dsc_reduce_trace(in, call->out, &o, err);
     cli_progress_end(&progress);
     free(provenance);
     return rc;
 }
 
-static int reduce_trace(char **argv, size_t words, const dsc_option_value *value, dsc_error *err)
-{
-    dsc_trace *in;
-    (void)words;
-    int rc = dsc_trace_open(&in, argv[0], err);
-    if (rc)
-        return rc;
-    rc = reduce(in, value, err);
-    dsc_trace_close(in);
-    return rc;
-}
-
-static const cli_trace_description description = {
+const cli_command cli_trace_reduce = {
+    .name = "reduce",
+    .summary = "replace distributions by sufficient statistics for replay",
+    CLI_OPTIONS(options),
     .usage = "trace reduce TRACE -o NAME.dst",
     .about =
         "Replaces the recorded draft and target distributions by the statistics that replay "
         "needs: a few hundred bytes per output token for a vocabulary of any size. The rest of "
         "the trace is kept.",
-    .option = options,
-    .options = OPTIONS,
-    .least = 1,
-    .most = 1,
-    .what = "one trace",
-    .run = reduce_trace,
-};
-
-static int run(int argc, char **argv, dsc_error *err)
-{
-    return cli_trace_run(&description, argc, argv, err);
-}
-
-const cli_command cli_trace_reduce = {
-    .name = "reduce",
-    .summary = "replace distributions by sufficient statistics for replay",
-    .run = run,
-    .option = options,
-    .options = OPTIONS,
+    .needs_out = CLI_TRACE_NEEDS_OUT,
+    .opens_trace = true,
+    .execute = reduce,
 };

@@ -7,25 +7,10 @@
 #include "sim/model/synth.h"
 
 #include <stdlib.h>
-#include <string.h>
 
-enum {
-    OUT,
-    TARGET,
-    DRAFT,
-    TOKENIZER,
-    REQUESTS,
-    PROMPT_TOKENS,
-    MAX_TOKENS,
-    TEMPERATURE,
-    LOGPROBS,
-    SEED,
-    PROGRESS,
-    FORCE,
-    OPTIONS
-};
+enum { OUT, TARGET, DRAFT, TOKENIZER, REQUESTS, PROMPT, MAX, TEMPERATURE, LOGPROBS };
 // clang-format off
-static const dsc_option options[OPTIONS] = {
+static const dsc_option options[] = {
     CLI_OPTION_TRACE_OUT,
     {.name = "target", .kind = DSC_OPTION_TEXT, .metavar = "SPEC",
      .help = "target model, one of the Models below"},
@@ -66,54 +51,55 @@ static void print_models(void)
     }
 }
 
-static char *make_provenance(const dsc_option_value *value, const char *draft)
+static char *make_provenance(const cli_call *call, const char *draft)
 {
+    const dsc_option_value *value = call->value;
     json_t *j = json_pack("{s:s, s:o, s:o, s:o*, s:f, s:I}", "version", PACKAGE_VERSION, "command",
                           dsc_json_text(cli_command_line()), "target_model",
                           dsc_json_text(value[TARGET].text), "draft_model",
                           draft ? dsc_json_text(draft) : NULL, "temperature",
-                          value[TEMPERATURE].real, "seed", (json_int_t)value[SEED].integer);
+                          value[TEMPERATURE].real, "seed", (json_int_t)call->seed);
     char *text = j ? json_dumps(j, JSON_COMPACT | JSON_REAL_PRECISION(17)) : NULL;
     json_decref(j);
     return text;
 }
 
 static int synthesize(const dsc_language *target, const dsc_language *draft, const char *draft_spec,
-                      const dsc_option_value *value, dsc_error *err)
+                      const cli_call *call, dsc_error *err)
 {
+    const dsc_option_value *value = call->value;
     cli_progress progress;
-    char *provenance = make_provenance(value, draft_spec);
+    char *provenance = make_provenance(call, draft_spec);
     dsc_synth o = {
         .load.target = target,
         .load.draft = draft,
         .load.requests = value[REQUESTS].integer,
-        .load.prompt_tokens = value[PROMPT_TOKENS].integer,
-        .load.max_tokens = value[MAX_TOKENS].integer,
+        .load.prompt_tokens = value[PROMPT].integer,
+        .load.max_tokens = value[MAX].integer,
         .load.temperature = value[TEMPERATURE].real,
         .rows = (int32_t)value[LOGPROBS].integer,
-        .seed = (uint64_t)value[SEED].integer,
-        .force = value[FORCE].given,
+        .seed = call->seed,
+        .force = call->force,
         .provenance = provenance,
         .progress = cli_progress_step,
         .user = &progress,
     };
     if (!provenance)
         return dsc_fail(err, DSC_ENOMEM, "out of memory");
-    cli_progress_init(&progress, value[PROGRESS].integer, "requests");
-    int rc = dsc_synthesize(&o, value[OUT].text, err);
+    cli_progress_init(&progress, call->progress, "requests");
+    int rc = dsc_synthesize(&o, call->out, err);
     cli_progress_end(&progress);
     free(provenance);
     return rc;
 }
 
-static int synth(char **argv, size_t words, const dsc_option_value *value, dsc_error *err)
+static int synth(const cli_call *call, dsc_error *err)
 {
+    const dsc_option_value *value = call->value;
     const dsc_language_kind *kind;
     dsc_tokenizer *tokenizer = NULL;
     dsc_language *target = NULL, *draft = NULL;
     const char *spec = value[DRAFT].text;
-    (void)argv;
-    (void)words;
     if (!value[TARGET].text)
         return dsc_fail(err, DSC_EUSAGE, "give the target model: --target SPEC");
     int rc = dsc_language_find(&kind, value[TARGET].text, err);
@@ -126,34 +112,23 @@ static int synth(char **argv, size_t words, const dsc_option_value *value, dsc_e
     if (!rc && spec)
         rc = dsc_language_make(&draft, spec, DSC_SIDE_DRAFT, tokenizer, err);
     if (!rc)
-        rc = synthesize(target, draft, spec, value, err);
+        rc = synthesize(target, draft, spec, call, err);
     dsc_language_free(target);
     dsc_language_free(draft);
     dsc_tokenizer_free(tokenizer);
     return rc;
 }
 
-static const cli_trace_description description = {
+const cli_command cli_trace_synth = {
+    .name = "synth",
+    .summary = "sample outputs from a synthetic pair of models into a trace",
+    CLI_OPTIONS(options),
     .usage = "trace synth --target SPEC [--draft SPEC] -o NAME.dst",
     .about = "Samples outputs from a synthetic pair of models and records them with the "
              "log-probability of every token, the argmax token and the entropy under both models. "
              "The same options give the same trace.",
-    .option = options,
-    .options = OPTIONS,
     .what = "no argument",
     .more_help = print_models,
-    .run = synth,
-};
-
-static int run(int argc, char **argv, dsc_error *err)
-{
-    return cli_trace_run(&description, argc, argv, err);
-}
-
-const cli_command cli_trace_synth = {
-    .name = "synth",
-    .summary = "sample outputs from a synthetic pair of models into a trace",
-    .run = run,
-    .option = options,
-    .options = OPTIONS,
+    .needs_out = CLI_TRACE_NEEDS_OUT,
+    .execute = synth,
 };

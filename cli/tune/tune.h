@@ -3,9 +3,37 @@
 #ifndef DSC_CLI_TUNE_H
 #define DSC_CLI_TUNE_H
 
+#include "base/memory.h"
 #include "cli/cli.h"
-#include "cli/tune/tune_engine.h"
+#include "sim/drafter.h"
 #include "sim/tune/tune.h"
+#include "sim/verifier.h"
+
+// --- a configuration as settings of an inference engine (tune_engine.c) ------------------------
+
+#define CLI_ENGINES "vllm|sglang|hf|llamacpp"
+typedef enum cli_engine { CLI_VLLM, CLI_SGLANG, CLI_HF, CLI_LLAMACPP } cli_engine;
+
+// The configuration to run up to a batch size.
+typedef struct cli_engine_choice {
+    const dsc_config *config;
+    const dsc_verifier_type *rule;
+    int64_t batch;
+} cli_engine_choice;
+
+// Returns NULL when the engine has settings for this configuration, else the reason, a static text.
+const char *cli_engine_lacks(cli_engine engine, const dsc_config *config);
+// Returns whether the engine has the method, whatever its parameters.
+bool cli_engine_has(cli_engine engine, const dsc_drafter_type *drafter);
+// "draft-model, ngram, ...": appends the methods that the engine has.
+int cli_engine_methods(dsc_buffer *out, cli_engine engine, dsc_error *err);
+
+// Configuration lines for the choices, none of which the engine lacks, by ascending batch size;
+// comments begin with '#'.
+int cli_engine_lines(dsc_buffer *out, cli_engine engine, const cli_engine_choice *choice,
+                     size_t choices, dsc_error *err);
+
+// --- the result (tune_report.c, tune_table.c) --------------------------------------------------
 
 enum {
     CLI_TUNE_BATCH,
@@ -32,6 +60,10 @@ typedef struct cli_tune_naming {
     const char *objective, *search, *engine;
 } cli_tune_naming;
 
+// A comment line: KEYTAIL: TEXT.
+int cli_tune_comment(dsc_table *t, dsc_error *err, const char *key, const char *tail,
+                     const char *format, ...) DSC_PRINTF(5, 6);
+
 // standing[price] in all of these is the ranking for that price (dsc_tune_rank).
 
 // Comments: how it was searched, and for each price the best and those not significantly worse.
@@ -45,7 +77,6 @@ int cli_tune_comment_lines(dsc_table *t, const char *lines, dsc_error *err);
 // The columns, and the first `top` rows of each price (0: all).
 int cli_tune_rows(dsc_table *t, const dsc_tune *found, dsc_standing *const *standing, int64_t top,
                   dsc_error *err);
-void cli_tune_write(const dsc_table *t, bool jsonl, FILE *f);
 // For a person, on stdout: comments [first, end), the rows in columns, the lines (may be NULL).
 void cli_tune_print(const dsc_table *t, size_t first, size_t end, const char *lines);
 

@@ -7,69 +7,123 @@
 //  - transformers: generate() and the draft model's generation_config.
 //  - llama.cpp: llama-server --spec-type, --spec-draft-* (docs/speculative.md), named --draft-max,
 //    --draft-min and --draft-p-min before May 2026.
-#include "cli/tune/tune_engine.h"
+#include "cli/tune/tune.h"
 
-#include "base/table.h"
-
+#include <assert.h>
 #include <inttypes.h>
 #include <stdio.h>
-#include <stdlib.h>
 #include <string.h>
 
-// Index of an option that the method must have: the tables below name no other.
-static size_t option_index(const dsc_config *c, const char *name)
-{
-    size_t o = 0;
-    while (o < c->drafter->option_count && strcmp(c->drafter->option[o].name, name) != 0)
-        o++;
-    if (o == c->drafter->option_count) {
-        fprintf(stderr, "draftscope: method %s has no option %s\n", c->drafter->name, name);
-        abort();
-    }
-    return o;
-}
-
+// The value of an option that the method must have: the forms below name no other.
 static int64_t integer(const dsc_config *c, const char *name)
 {
-    return c->parameter[option_index(c, name)];
+    const dsc_drafter_type *d = c->drafter;
+    const dsc_option *o = dsc_option_find(d->option, d->option_count, name);
+    assert(o);
+    return c->parameter[o - d->option];
 }
 
-static const char *real(const dsc_config *c, const char *name, char text[DSC_NUMBER_TEXT])
-{
-    dsc_number_text(c->real[option_index(c, name)], text);
-    return text;
-}
-
-// An engine's configuration lines for a method. `lacks`: the reason why the engine does not support
-// the parameters; NULL: it does.
+// An engine's configuration lines for a method. In the text, <NAME> is the value of an option of
+// the method, <NAME+1> one more, and <sampling> the setting of vLLM for a rule that samples.
 typedef struct form {
     cli_engine engine;
     const dsc_drafter_type *drafter;
-    const char *(*lacks)(const dsc_config *c);
-    int (*print)(dsc_buffer *b, const cli_engine_choice *x, dsc_error *err);
+    const char *text;
+    const char *semantics; // the engine's own prompt lookup, or NULL
+    struct {
+        const char *option;
+        int64_t value;
+    } needs[4];        // the only values that the engine has
+    const char *lacks; // the reason why it supports no others
 } form;
 
-// --- vLLM --------------------------------------------------------------------------------------
+#define NO_SPECULATION "# no speculation: leave the speculative options out\n"
+#define VLLM "vllm serve MODEL --speculative-config '{\"method\": "
+#define PROBABILISTIC ", \"draft_sample_method\": \"probabilistic\""
+#define HF_ASSISTANT(tokens, schedule, threshold)                                                  \
+    "draft.generation_config.update(num_assistant_tokens=<" tokens                                 \
+    ">, num_assistant_tokens_schedule=\"" schedule "\", assistant_confidence_threshold=" threshold \
+    ")\n"                                                                                          \
+    "model.generate(**inputs, assistant_model=draft)\n"
+#define LLAMA_DRAFT(probability)                                                                   \
+    "llama-server -m MODEL -md DRAFT --spec-type draft-simple --spec-draft-n-max "                 \
+    "<num-speculative-tokens> --spec-draft-n-min 0 --spec-draft-p-min " probability "\n"
 
-static const char *drawn(const cli_engine_choice *x)
+static const form forms[] = {
+    {CLI_VLLM, &dsc_drafter_none, .text = NO_SPECULATION},
+    {CLI_VLLM, &dsc_drafter_draft_model,
+     .text = VLLM "\"draft_model\", \"model\": \"DRAFT\", \"num_speculative_tokens\": "
+                  "<num-speculative-tokens><sampling>}'\n"},
+    {CLI_VLLM, &dsc_drafter_ngram,
+     .text = VLLM "\"ngram\", \"num_speculative_tokens\": <num-speculative-tokens>, "
+                  "\"prompt_lookup_max\": <prompt-lookup-max>, "
+                  "\"prompt_lookup_min\": <prompt-lookup-min>}'\n",
+     .semantics = "vllm"},
+    {CLI_VLLM, &dsc_drafter_suffix,
+     .text =
+         "# the model runner of version 1 (Arctic Inference); that of version 2 always drafts "
+         "num_speculative_tokens\n" VLLM
+         "\"suffix\", \"num_speculative_tokens\": <num-speculative-tokens>, "
+         "\"suffix_decoding_max_tree_depth\": <depth>, \"suffix_decoding_max_cached_requests\": 0, "
+         "\"suffix_decoding_max_spec_factor\": <spec-factor>, "
+         "\"suffix_decoding_min_token_prob\": <min-probability>}'\n",
+     .needs = {{"branches", 1}}, .lacks = "vLLM's suffix drafts have one branch"},
+    {CLI_SGLANG, &dsc_drafter_none, .text = NO_SPECULATION},
+    {CLI_SGLANG, &dsc_drafter_draft_model,
+     .text =
+         "python3 -m sglang.launch_server --model-path MODEL --speculative-algorithm STANDALONE "
+         "--speculative-draft-model-path DRAFT --speculative-num-steps <num-speculative-tokens> "
+         "--speculative-eagle-topk 1 --speculative-num-draft-tokens <num-speculative-tokens+1>\n"},
+    {CLI_HF, &dsc_drafter_none, .text = NO_SPECULATION},
+    {CLI_HF, &dsc_drafter_draft_model,
+     .text = HF_ASSISTANT("num-speculative-tokens", "constant", "0.0")},
+    {CLI_HF, &dsc_drafter_ngram,
+     .text = "model.generate(**inputs, prompt_lookup_num_tokens=<num-speculative-tokens>, "
+             "max_matching_ngram_size=<prompt-lookup-max>)\n",
+     .semantics = "transformers", .needs = {{"prompt-lookup-min", 1}},
+     .lacks = "transformers tries every match down to one token: --prompt-lookup-min 1"},
+    {CLI_HF, &dsc_drafter_hf_dynamic,
+     .text = HF_ASSISTANT("num-assistant-tokens", "heuristic", "0.0"),
+     .needs = {{"increment", 2}, {"decrement", 1}, {"min", 1}, {"max", 100000}},
+     .lacks = "transformers' rule is increment=2, decrement=1, min=1 and the default max"},
+    {CLI_HF, &dsc_drafter_threshold,
+     .text = "# where scikit-learn is installed, transformers moves the threshold while it "
+             "runs\n" HF_ASSISTANT("num-speculative-tokens", "constant",
+                                   "<assistant-confidence-threshold>")},
+    {CLI_LLAMACPP, &dsc_drafter_none, .text = NO_SPECULATION},
+    {CLI_LLAMACPP, &dsc_drafter_draft_model, .text = LLAMA_DRAFT("0")},
+    {CLI_LLAMACPP, &dsc_drafter_threshold,
+     .text = "# versions of llama.cpp differ in whether the token that is not sure is still "
+             "drafted; here it is\n" LLAMA_DRAFT("<assistant-confidence-threshold>")},
+};
+enum { FORMS = sizeof forms / sizeof *forms };
+
+// --- a form's text -----------------------------------------------------------------------------
+
+// Appends the value of the name that `hole` begins with.
+static int append_value(dsc_buffer *b, const char *hole, const cli_engine_choice *x, dsc_error *err)
 {
-    return x->rule->greedy ? "" : ", \"draft_sample_method\": \"probabilistic\"";
+    const dsc_drafter_type *d = x->config->drafter;
+    const size_t n = strcspn(hole, "+>");
+    char name[64], real[DSC_NUMBER_TEXT];
+    snprintf(name, sizeof name, "%.*s", (int)n, hole);
+    if (strcmp(name, "sampling") == 0)
+        return dsc_buffer_puts(b, x->rule->greedy ? "" : PROBABILISTIC, err);
+    const dsc_option *o = dsc_option_find(d->option, d->option_count, name);
+    assert(o);
+    if (o->kind != DSC_OPTION_REAL)
+        return dsc_buffer_printf(b, err, "%" PRId64, integer(x->config, name) + (hole[n] == '+'));
+    dsc_number_text(x->config->real[o - d->option], real);
+    return dsc_buffer_puts(b, real, err);
 }
 
-static int vllm_chain(dsc_buffer *b, const cli_engine_choice *x, dsc_error *err)
-{
-    return dsc_buffer_printf(b, err,
-                             "vllm serve MODEL --speculative-config '{\"method\": \"draft_model\", "
-                             "\"model\": \"DRAFT\", \"num_speculative_tokens\": %" PRId64 "%s}'\n",
-                             integer(x->config, "num-speculative-tokens"), drawn(x));
-}
-
-// The engine's own prompt lookup, where another one was tuned.
+// Remarks that another prompt lookup was tuned than the engine's own.
 static int remark_semantics(dsc_buffer *b, const dsc_config *c, const char *own, dsc_error *err)
 {
     char tuned[32];
-    const size_t o = option_index(c, "semantics");
-    dsc_option_text(&c->drafter->option[o], c->parameter[o], tuned, sizeof tuned);
+    const dsc_option *o =
+        dsc_option_find(c->drafter->option, c->drafter->option_count, "semantics");
+    dsc_option_text(o, integer(c, "semantics"), tuned, sizeof tuned);
     if (strcmp(tuned, own) == 0)
         return DSC_OK;
     return dsc_buffer_printf(
@@ -77,40 +131,19 @@ static int remark_semantics(dsc_buffer *b, const dsc_config *c, const char *own,
         tuned);
 }
 
-static int vllm_ngram(dsc_buffer *b, const cli_engine_choice *x, dsc_error *err)
+static int print(dsc_buffer *b, const form *f, const cli_engine_choice *x, dsc_error *err)
 {
-    const dsc_config *c = x->config;
-    int rc = remark_semantics(b, c, "vllm", err);
-    return rc ? rc
-              : dsc_buffer_printf(b, err,
-                                  "vllm serve MODEL --speculative-config '{\"method\": \"ngram\", "
-                                  "\"num_speculative_tokens\": %" PRId64
-                                  ", \"prompt_lookup_max\": %" PRId64
-                                  ", \"prompt_lookup_min\": %" PRId64 "}'\n",
-                                  integer(c, "num-speculative-tokens"),
-                                  integer(c, "prompt-lookup-max"), integer(c, "prompt-lookup-min"));
+    const char *text = f->text;
+    int rc = f->semantics ? remark_semantics(b, x->config, f->semantics, err) : DSC_OK;
+    for (const char *hole; !rc && (hole = strchr(text, '<')); text = strchr(hole, '>') + 1) {
+        rc = dsc_buffer_append(b, text, (size_t)(hole - text), err);
+        if (!rc)
+            rc = append_value(b, hole + 1, x, err);
+    }
+    return rc ? rc : dsc_buffer_puts(b, text, err);
 }
 
-static const char *vllm_suffix_lacks(const dsc_config *c)
-{
-    return integer(c, "branches") == 1 ? NULL : "vLLM's suffix drafts have one branch";
-}
-
-static int vllm_suffix(dsc_buffer *b, const cli_engine_choice *x, dsc_error *err)
-{
-    char factor[DSC_NUMBER_TEXT], probability[DSC_NUMBER_TEXT];
-    const dsc_config *c = x->config;
-    return dsc_buffer_printf(
-        b, err,
-        "# the model runner of version 1 (Arctic Inference); that of version 2 always drafts "
-        "num_speculative_tokens\n"
-        "vllm serve MODEL --speculative-config '{\"method\": \"suffix\", "
-        "\"num_speculative_tokens\": %" PRId64 ", \"suffix_decoding_max_tree_depth\": %" PRId64
-        ", \"suffix_decoding_max_cached_requests\": 0, \"suffix_decoding_max_spec_factor\": %s, "
-        "\"suffix_decoding_min_token_prob\": %s}'\n",
-        integer(c, "num-speculative-tokens"), integer(c, "depth"), real(c, "spec-factor", factor),
-        real(c, "min-probability", probability));
-}
+// --- several batch sizes -----------------------------------------------------------------------
 
 // The draft length of each range of batch sizes; adjacent ranges of the same length are merged.
 static int vllm_schedule(dsc_buffer *b, const cli_engine_choice *choice, size_t choices,
@@ -131,26 +164,11 @@ static int vllm_schedule(dsc_buffer *b, const cli_engine_choice *choice, size_t 
     if (!rc)
         rc = dsc_buffer_printf(
             b, err,
-            "vllm serve MODEL --speculative-config '{\"method\": \"draft_model\", \"model\": "
-            "\"DRAFT\", \"num_speculative_tokens\": %" PRId64
-            "%s, \"num_speculative_tokens_per_batch_size\": [%s]}'\n",
-            most, drawn(&choice[0]), ranges.data);
+            VLLM "\"draft_model\", \"model\": \"DRAFT\", \"num_speculative_tokens\": %" PRId64
+                 "%s, \"num_speculative_tokens_per_batch_size\": [%s]}'\n",
+            most, choice[0].rule->greedy ? "" : PROBABILISTIC, ranges.data);
     dsc_buffer_fini(&ranges);
     return rc;
-}
-
-// --- SGLang ------------------------------------------------------------------------------------
-
-static int sglang_chain(dsc_buffer *b, const cli_engine_choice *x, dsc_error *err)
-{
-    int64_t k = integer(x->config, "num-speculative-tokens");
-    return dsc_buffer_printf(b, err,
-                             "python3 -m sglang.launch_server --model-path MODEL "
-                             "--speculative-algorithm STANDALONE "
-                             "--speculative-draft-model-path DRAFT --speculative-num-steps %" PRId64
-                             " --speculative-eagle-topk 1 --speculative-num-draft-tokens %" PRId64
-                             "\n",
-                             k, k + 1);
 }
 
 // Tiers are for EAGLE heads; a key is the first batch size of its range.
@@ -171,122 +189,7 @@ static int sglang_tiers(dsc_buffer *b, const cli_engine_choice *choice, size_t c
     return rc ? rc : dsc_buffer_puts(b, "}\n", err);
 }
 
-// --- transformers ------------------------------------------------------------------------------
-
-static int hf_assistant(dsc_buffer *b, int64_t tokens, const char *schedule, const char *confidence,
-                        dsc_error *err)
-{
-    return dsc_buffer_printf(b, err,
-                             "draft.generation_config.update(num_assistant_tokens=%" PRId64
-                             ", num_assistant_tokens_schedule=\"%s\", "
-                             "assistant_confidence_threshold=%s)\n"
-                             "model.generate(**inputs, assistant_model=draft)\n",
-                             tokens, schedule, confidence);
-}
-
-static int hf_chain(dsc_buffer *b, const cli_engine_choice *x, dsc_error *err)
-{
-    return hf_assistant(b, integer(x->config, "num-speculative-tokens"), "constant", "0.0", err);
-}
-
-static const char *hf_dynamic_lacks(const dsc_config *c)
-{
-    bool same = integer(c, "increment") == 2 && integer(c, "decrement") == 1 &&
-                integer(c, "min") == 1 && integer(c, "max") == 100000;
-    return same ? NULL
-                : "transformers' rule is increment=2, decrement=1, min=1 and the default max";
-}
-
-static int hf_dynamic(dsc_buffer *b, const cli_engine_choice *x, dsc_error *err)
-{
-    return hf_assistant(b, integer(x->config, "num-assistant-tokens"), "heuristic", "0.0", err);
-}
-
-static int hf_threshold(dsc_buffer *b, const cli_engine_choice *x, dsc_error *err)
-{
-    char confidence[DSC_NUMBER_TEXT];
-    int rc = dsc_buffer_puts(b,
-                             "# where scikit-learn is installed, transformers moves the threshold "
-                             "while it runs\n",
-                             err);
-    return rc ? rc
-              : hf_assistant(b, integer(x->config, "num-speculative-tokens"), "constant",
-                             real(x->config, "assistant-confidence-threshold", confidence), err);
-}
-
-static const char *hf_ngram_lacks(const dsc_config *c)
-{
-    return integer(c, "prompt-lookup-min") == 1
-               ? NULL
-               : "transformers tries every match down to one token: "
-                 "--prompt-lookup-min 1";
-}
-
-static int hf_ngram(dsc_buffer *b, const cli_engine_choice *x, dsc_error *err)
-{
-    const dsc_config *c = x->config;
-    int rc = remark_semantics(b, c, "transformers", err);
-    return rc ? rc
-              : dsc_buffer_printf(b, err,
-                                  "model.generate(**inputs, prompt_lookup_num_tokens=%" PRId64
-                                  ", max_matching_ngram_size=%" PRId64 ")\n",
-                                  integer(c, "num-speculative-tokens"),
-                                  integer(c, "prompt-lookup-max"));
-}
-
-// --- llama.cpp ---------------------------------------------------------------------------------
-
-static int llama_draft(dsc_buffer *b, int64_t most, const char *probability, dsc_error *err)
-{
-    return dsc_buffer_printf(b, err,
-                             "llama-server -m MODEL -md DRAFT --spec-type draft-simple "
-                             "--spec-draft-n-max %" PRId64
-                             " --spec-draft-n-min 0 --spec-draft-p-min %s\n",
-                             most, probability);
-}
-
-static int llama_chain(dsc_buffer *b, const cli_engine_choice *x, dsc_error *err)
-{
-    return llama_draft(b, integer(x->config, "num-speculative-tokens"), "0", err);
-}
-
-static int llama_threshold(dsc_buffer *b, const cli_engine_choice *x, dsc_error *err)
-{
-    char confidence[DSC_NUMBER_TEXT];
-    int rc = dsc_buffer_puts(b,
-                             "# versions of llama.cpp differ in whether the token that is not sure "
-                             "is still drafted; here it is\n",
-                             err);
-    return rc ? rc
-              : llama_draft(b, integer(x->config, "num-speculative-tokens"),
-                            real(x->config, "assistant-confidence-threshold", confidence), err);
-}
-
-// -----------------------------------------------------------------------------------------------
-
-static int nothing(dsc_buffer *b, const cli_engine_choice *x, dsc_error *err)
-{
-    (void)x;
-    return dsc_buffer_puts(b, "# no speculation: leave the speculative options out\n", err);
-}
-
-static const form forms[] = {
-    {CLI_VLLM, &dsc_drafter_none, NULL, nothing},
-    {CLI_VLLM, &dsc_drafter_draft_model, NULL, vllm_chain},
-    {CLI_VLLM, &dsc_drafter_ngram, NULL, vllm_ngram},
-    {CLI_VLLM, &dsc_drafter_suffix, vllm_suffix_lacks, vllm_suffix},
-    {CLI_SGLANG, &dsc_drafter_none, NULL, nothing},
-    {CLI_SGLANG, &dsc_drafter_draft_model, NULL, sglang_chain},
-    {CLI_HF, &dsc_drafter_none, NULL, nothing},
-    {CLI_HF, &dsc_drafter_draft_model, NULL, hf_chain},
-    {CLI_HF, &dsc_drafter_ngram, hf_ngram_lacks, hf_ngram},
-    {CLI_HF, &dsc_drafter_hf_dynamic, hf_dynamic_lacks, hf_dynamic},
-    {CLI_HF, &dsc_drafter_threshold, NULL, hf_threshold},
-    {CLI_LLAMACPP, &dsc_drafter_none, NULL, nothing},
-    {CLI_LLAMACPP, &dsc_drafter_draft_model, NULL, llama_chain},
-    {CLI_LLAMACPP, &dsc_drafter_threshold, NULL, llama_threshold},
-};
-enum { FORMS = sizeof forms / sizeof *forms };
+// --- the interface ------------------------------------------------------------------------------
 
 static const form *find(cli_engine engine, const dsc_drafter_type *drafter)
 {
@@ -306,7 +209,10 @@ const char *cli_engine_lacks(cli_engine engine, const dsc_config *config)
     const form *f = find(engine, config->drafter);
     if (!f)
         return "it has no such method";
-    return f->lacks ? f->lacks(config) : NULL;
+    for (size_t i = 0; i < sizeof f->needs / sizeof *f->needs && f->needs[i].option; i++)
+        if (integer(config, f->needs[i].option) != f->needs[i].value)
+            return f->lacks;
+    return NULL;
 }
 
 int cli_engine_methods(dsc_buffer *out, cli_engine engine, dsc_error *err)
@@ -342,8 +248,8 @@ int cli_engine_lines(dsc_buffer *out, cli_engine engine, const cli_engine_choice
             rc = dsc_buffer_printf(out, err, "# batches of up to %" PRId64 ":\n", choice[i].batch);
         if (!rc)
             rc = drafts(choice[i].config)
-                     ? find(engine, choice[i].config->drafter)->print(out, &choice[i], err)
-                     : nothing(out, &choice[i], err);
+                     ? print(out, find(engine, choice[i].config->drafter), &choice[i], err)
+                     : dsc_buffer_puts(out, NO_SPECULATION, err);
     }
     if (!rc && engine == CLI_SGLANG && chains && any)
         rc = sglang_tiers(out, choice, choices, err);

@@ -8,17 +8,16 @@
 #include <stdlib.h>
 #include <string.h>
 
-static int comment(dsc_table *t, dsc_error *err, const char *key, const char *format, ...)
-    DSC_PRINTF(4, 5);
-
-static int comment(dsc_table *t, dsc_error *err, const char *key, const char *format, ...)
+int cli_tune_comment(dsc_table *t, dsc_error *err, const char *key, const char *tail,
+                     const char *format, ...)
 {
-    char text[1024];
+    char whole[96], text[1024];
     va_list args;
+    snprintf(whole, sizeof whole, "%s%s", key, tail);
     va_start(args, format);
     vsnprintf(text, sizeof text, format, args);
     va_end(args);
-    return dsc_table_comment(t, key, text, err);
+    return dsc_table_comment(t, whole, text, err);
 }
 
 // "llma n=2 k=16"
@@ -30,12 +29,11 @@ static int name_trial(dsc_buffer *b, const dsc_trial *x, dsc_error *err)
 }
 
 // The end of a comment's key, which names the batch size where there are several.
-static const char *price_tail(const dsc_tune *tune, size_t price, char tail[32])
+static void price_tail(const dsc_tune *tune, size_t price, char tail[32])
 {
     *tail = '\0';
     if (tune->options.prices > 1)
         snprintf(tail, 32, "_batch_%" PRId64, tune->options.price[price].batch);
-    return tail;
 }
 
 // Describes the search, after the number of configurations.
@@ -69,12 +67,12 @@ static int describe_search(dsc_table *t, const dsc_tune *tune, const dsc_tune_re
 {
     char key[64], tail[32];
     dsc_buffer how = {0};
-    snprintf(key, sizeof key, "tried_%s%s", x->space->drafter->name,
-             price_tail(tune, x->price, tail));
+    snprintf(key, sizeof key, "tried_%s", x->space->drafter->name);
+    price_tail(tune, x->price, tail);
     int rc = search_words(&how, tune->options.search, x, err);
     if (!rc)
-        rc = comment(t, err, key, "%zu of %zu configurations%s", x->tried, x->space->total,
-                     how.data ? how.data : "");
+        rc = cli_tune_comment(t, err, key, tail, "%zu of %zu configurations%s", x->tried,
+                              x->space->total, how.data ? how.data : "");
     dsc_buffer_fini(&how);
     return rc;
 }
@@ -82,29 +80,31 @@ static int describe_search(dsc_table *t, const dsc_tune *tune, const dsc_tune_re
 static int describe_all(dsc_table *t, const dsc_tune *tune, const cli_tune_naming *name,
                         dsc_error *err)
 {
-    int rc = comment(t, err, "objective", "%s, higher is better", name->objective);
+    int rc = cli_tune_comment(t, err, "objective", "", "%s, higher is better", name->objective);
     if (!rc && tune->options.split > 0)
-        rc = comment(t, err, "split", "selection set: %zu requests; test set: %zu others",
-                     tune->selection, tune->test);
+        rc = cli_tune_comment(t, err, "split", "",
+                              "selection set: %zu requests; test set: %zu others", tune->selection,
+                              tune->test);
     else if (!rc)
-        rc = comment(t, err, "split",
-                     "none: selected and reported on the same %zu requests, so the result "
-                     "of the best is optimistically biased",
-                     tune->selection);
+        rc = cli_tune_comment(t, err, "split", "",
+                              "none: selected and reported on the same %zu requests, so the result "
+                              "of the best is optimistically biased",
+                              tune->selection);
     if (!rc)
         rc = dsc_table_comment(t, "search", name->search, err);
     for (size_t i = 0; i < tune->reports && !rc; i++)
         rc = describe_search(t, tune, &tune->report[i], err);
     if (!rc && tune->refused)
-        rc = comment(t, err, "refused", "%zu combinations, the first: %s", tune->refused,
-                     tune->why_refused);
+        rc = cli_tune_comment(t, err, "refused", "", "%zu combinations, the first: %s",
+                              tune->refused, tune->why_refused);
     if (!rc)
-        rc = comment(t, err, "resamples",
-                     "%d Poisson bootstrap resamples of the test set, 95 %% intervals",
-                     tune->options.resamples);
+        rc = cli_tune_comment(t, err, "resamples", "",
+                              "%d Poisson bootstrap resamples of the test set, 95 %% intervals",
+                              tune->options.resamples);
     if (!rc && tune->test < 30)
-        rc = comment(t, err, "note", "with only %zu test requests the intervals are too narrow",
-                     tune->test);
+        rc = cli_tune_comment(t, err, "note", "",
+                              "with only %zu test requests the intervals are too narrow",
+                              tune->test);
     return rc;
 }
 
@@ -134,29 +134,27 @@ static alike find_alike(const dsc_tune *tune, const dsc_standing *s)
 static int describe_alike(dsc_table *t, const dsc_tune *tune, const dsc_standing *s,
                           const char *tail, dsc_error *err)
 {
-    char key[64];
     size_t others = tune->trials - 1;
     const alike a = find_alike(tune, s);
     const dsc_trial *cheapest = &tune->trial[s[a.cheapest].trial], *best = &tune->trial[s[0].trial];
     dsc_buffer name = {0};
     int rc = name_trial(&name, cheapest, err);
-    snprintf(key, sizeof key, "not_significant%s", tail);
     if (!rc && others)
-        rc = comment(t, err, key,
-                     "%zu of %zu other configurations are not significantly worse (95 %%, no "
-                     "correction for multiple tests)",
-                     a.count, others);
-    snprintf(key, sizeof key, "better%s", tail);
+        rc = cli_tune_comment(
+            t, err, "not_significant", tail,
+            "%zu of %zu other configurations are not significantly worse (95 %%, no "
+            "correction for multiple tests)",
+            a.count, others);
     if (!rc && a.better)
-        rc = comment(t, err, key,
-                     "%zu other configurations are significantly better on the test set", a.better);
-    snprintf(key, sizeof key, "cheapest%s", tail);
+        rc = cli_tune_comment(t, err, "better", tail,
+                              "%zu other configurations are significantly better on the test set",
+                              a.better);
     if (!rc && a.cheapest)
-        rc = comment(t, err, key,
-                     "%s: drafts the fewest tokens of these, %.3f per output token (best: %.3f); "
-                     "%.4f on test",
-                     name.data, dsc_trial_drafted(cheapest), dsc_trial_drafted(best),
-                     s[a.cheapest].test);
+        rc = cli_tune_comment(
+            t, err, "cheapest", tail,
+            "%s: drafts the fewest tokens of these, %.3f per output token (best: %.3f); "
+            "%.4f on test",
+            name.data, dsc_trial_drafted(cheapest), dsc_trial_drafted(best), s[a.cheapest].test);
     dsc_buffer_fini(&name);
     return rc;
 }
@@ -167,32 +165,31 @@ static int describe_optimism(dsc_table *t, const dsc_tune *tune, const dsc_stand
                              const char *tail, dsc_error *err)
 {
     double selection = 0, test = 0, n = 0;
-    char key[64];
     for (size_t i = 0; i < tune->trials; i++)
         if (!isnan(s[i].selection) && !isnan(s[i].test)) {
             selection += s[i].selection;
             test += s[i].test;
             n++;
         }
-    snprintf(key, sizeof key, "optimism%s", tail);
-    return comment(t, err, key,
-                   "%+.4f: %.4f on the selection set, %.4f on test; above the mean of all tried by "
-                   "%.2f %% on the selection set, %.2f %% on test",
-                   s[0].selection - s[0].test, s[0].selection, s[0].test,
-                   100 * (n * s[0].selection / selection - 1), 100 * (n * s[0].test / test - 1));
+    return cli_tune_comment(
+        t, err, "optimism", tail,
+        "%+.4f: %.4f on the selection set, %.4f on test; above the mean of all tried by "
+        "%.2f %% on the selection set, %.2f %% on test",
+        s[0].selection - s[0].test, s[0].selection, s[0].test,
+        100 * (n * s[0].selection / selection - 1), 100 * (n * s[0].test / test - 1));
 }
 
 static int describe_best(dsc_table *t, const dsc_tune *tune, size_t price, const dsc_standing *s,
                          dsc_error *err)
 {
-    char tail[32], key[64];
+    char tail[32];
     dsc_buffer best = {0};
     price_tail(tune, price, tail);
     int rc = name_trial(&best, &tune->trial[s[0].trial], err);
-    snprintf(key, sizeof key, "best%s", tail);
     if (!rc)
-        rc = comment(t, err, key, "%s: %.4f%s (95 %%: %.4f to %.4f)", best.data, s[0].test,
-                     tune->options.split > 0 ? " on test" : "", s[0].low, s[0].high);
+        rc = cli_tune_comment(t, err, "best", tail, "%s: %.4f%s (95 %%: %.4f to %.4f)", best.data,
+                              s[0].test, tune->options.split > 0 ? " on test" : "", s[0].low,
+                              s[0].high);
     dsc_buffer_fini(&best);
     if (!rc && tune->options.split > 0 && tune->trials > 1)
         rc = describe_optimism(t, tune, s, tail, err);
@@ -244,13 +241,12 @@ static int engine_choice(dsc_buffer *out, const dsc_tune *tune, const dsc_standi
 int cli_tune_engine_lines(dsc_buffer *out, const dsc_tune *tune, dsc_standing *const *standing,
                           cli_engine engine, const cli_tune_naming *name, dsc_error *err)
 {
-    void *configs = NULL, *choices = NULL;
+    dsc_config *config;
+    cli_engine_choice *choice = NULL;
     size_t n = tune->options.prices, kept = 0;
-    int rc = dsc_alloc(&configs, n, sizeof(dsc_config), err);
+    int rc = dsc_new(&config, n, err);
     if (!rc)
-        rc = dsc_alloc(&choices, n, sizeof(cli_engine_choice), err);
-    dsc_config *config = configs;
-    cli_engine_choice *choice = choices;
+        rc = dsc_new(&choice, n, err);
     for (size_t p = 0; p < n && !rc; p++) {
         rc = engine_choice(out, tune, standing[p], engine, name->engine, &config[p], &choice[kept],
                            err);
@@ -259,8 +255,8 @@ int cli_tune_engine_lines(dsc_buffer *out, const dsc_tune *tune, dsc_standing *c
     }
     if (!rc)
         rc = cli_engine_lines(out, engine, choice, kept, err);
-    free(configs);
-    free(choices);
+    free(config);
+    free(choice);
     return rc;
 }
 

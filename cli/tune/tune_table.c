@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // The columns of a tuning result, its rows, and their layout for a terminal.
+#include "cli/result.h"
 #include "cli/tune/tune.h"
 
 #include <inttypes.h>
@@ -30,16 +31,6 @@ const dsc_column cli_tune_columns[CLI_TUNE_COLUMNS] = {
     DSC_METRIC_COLUMNS,
 };
 
-static dsc_cell real(double r)
-{
-    return (dsc_cell){.type = DSC_CELL_REAL, .r = r};
-}
-
-static dsc_cell text(const char *s)
-{
-    return (dsc_cell){.type = DSC_CELL_TEXT, .text = s};
-}
-
 static int add_rows(dsc_table *t, const dsc_tune *tune, size_t price, const dsc_standing *s,
                     int64_t top, dsc_error *err)
 {
@@ -49,21 +40,20 @@ static int add_rows(dsc_table *t, const dsc_tune *tune, size_t price, const dsc_
         dsc_config c = dsc_space_at(x->space, x->point);
         dsc_buffer words = {0};
         rc = dsc_space_words(&words, x->space, &c, err);
-        dsc_cell row[CLI_TUNE_COLUMNS] = {
-            {.type = DSC_CELL_INT, .i = tune->options.price[price].batch},
-            {.type = DSC_CELL_INT, .i = (int64_t)i + 1},
-            text(x->space->drafter->name),
-            text(x->rule->name),
-            text(words.data),
-            real(s[i].selection),
-            real(s[i].test),
-            real(s[i].low),
-            real(s[i].high),
-            real(s[i].ratio),
-            real(s[i].ratio_low),
-            real(s[i].ratio_high),
-            text(s[i].significant ? "yes" : "no"),
-            real(dsc_trial_drafted(x))};
+        dsc_cell row[CLI_TUNE_COLUMNS] = {cli_integer(tune->options.price[price].batch),
+                                          cli_integer((int64_t)i + 1),
+                                          cli_text(x->space->drafter->name),
+                                          cli_text(x->rule->name),
+                                          cli_text(words.data),
+                                          cli_real(s[i].selection),
+                                          cli_real(s[i].test),
+                                          cli_real(s[i].low),
+                                          cli_real(s[i].high),
+                                          cli_real(s[i].ratio),
+                                          cli_real(s[i].ratio_low),
+                                          cli_real(s[i].ratio_high),
+                                          cli_text(s[i].significant ? "yes" : "no"),
+                                          cli_real(dsc_trial_drafted(x))};
         dsc_metrics_cells(&x->metrics, row + CLI_TUNE_METRICS);
         if (!rc)
             rc = dsc_table_add_row(t, row, err);
@@ -75,26 +65,10 @@ static int add_rows(dsc_table *t, const dsc_tune *tune, size_t price, const dsc_
 int cli_tune_rows(dsc_table *t, const dsc_tune *found, dsc_standing *const *standing, int64_t top,
                   dsc_error *err)
 {
-    int rc = DSC_OK;
-    for (size_t c = 0; c < CLI_TUNE_COLUMNS && !rc; c++)
-        rc = dsc_table_add_column(t, cli_tune_columns[c].name, cli_tune_columns[c].type,
-                                  cli_tune_columns[c].help, err);
+    int rc = cli_result_columns(t, cli_tune_columns, CLI_TUNE_COLUMNS, err);
     for (size_t p = 0; p < found->options.prices && !rc; p++)
         rc = add_rows(t, found, p, standing[p], top, err);
     return rc;
-}
-
-void cli_tune_write(const dsc_table *t, bool jsonl, FILE *f)
-{
-    if (jsonl)
-        dsc_table_write_jsonl_head(t, f);
-    else
-        dsc_table_write_tsv_head(t, f);
-    for (size_t i = 0; i < t->rows; i++)
-        if (jsonl)
-            dsc_table_write_jsonl_row(t, i, f);
-        else
-            dsc_table_write_tsv_row(t, i, f);
 }
 
 static int longest(const dsc_table *t, size_t column)

@@ -39,6 +39,7 @@ typedef struct validate_row {
     const char *corpus;      // text to train n-gram pairs on
     validate_figure *figure; // [count]
     size_t count;
+    void *state; // of the row's type, zeroed before its `begin`
 } validate_row;
 
 typedef struct validate_row_type {
@@ -50,7 +51,7 @@ typedef struct validate_row_type {
     void (*end)(void *state);
     // Sets f->predicted of a figure that is not given; leaves it NaN for an unknown quantity.
     // DSC_EINPUT: the table lacks a given figure.
-    int (*predict)(validate_figure *f, const validate_row *row, const void *state, dsc_error *err);
+    int (*predict)(validate_figure *f, const validate_row *row, dsc_error *err);
 } validate_row_type;
 
 // Predicts every figure of the row that is not given.
@@ -70,8 +71,8 @@ int validate_report(dsc_table *t, const char *name, const validate_row *row, dsc
 // Adds one table row for a row that is skipped.
 int validate_report_skipped(dsc_table *t, const char *name, const char *why, dsc_error *err);
 
-extern const dsc_column validate_columns[];
-extern const size_t validate_column_count;
+enum { VALIDATE_COLUMNS = 12 };
+extern const dsc_column validate_columns[VALIDATE_COLUMNS];
 
 // Finds the given figure of a case; `at` NaN matches any setting. DSC_EINPUT: there is none.
 int validate_given(const validate_row *row, const char *where, const char *quantity, double at,
@@ -91,15 +92,18 @@ typedef struct validate_outcome {
 // Runs `draftscope sim` with the arguments in `words`, separated by blanks; {} stands for `file`.
 int validate_simulate(const char *words, const char *file, validate_outcome *out, dsc_error *err);
 
-// Creates a temporary folder for imported traces. Closing removes it with its contents.
-int validate_scratch_open(char **path, dsc_error *err);
-void validate_scratch_close(char *path);
 typedef struct validate_import {
     const char *format, *file, *tokenizer, *questions; // below --data; questions may be NULL
 } validate_import;
-// Imports DATA/FILE as SCRATCH/trace.dst and opens it; the caller closes *trace.
-int validate_import_trace(const validate_row *row, const char *scratch, const validate_import *what,
-                          dsc_trace **trace, dsc_error *err);
+// A trace in a temporary folder.
+typedef struct validate_imported {
+    char *scratch, *path; // the folder; the trace in it
+    dsc_trace *trace;
+} validate_imported;
+// Imports a file and opens the trace. Closing removes the folder, also after an error.
+int validate_import_open(validate_imported *to, const validate_row *row,
+                         const validate_import *what, dsc_error *err);
+void validate_import_close(validate_imported *to);
 // *out is FOLDER/NAME, owned by the caller.
 int validate_path(char **out, const char *folder, const char *name, dsc_error *err);
 

@@ -87,11 +87,10 @@ static int batch_speedup(const validate_row *row, validate_figure *f, dsc_error 
     return rc;
 }
 
-static int predict(validate_figure *f, const validate_row *row, const void *state, dsc_error *err)
+static int predict(validate_figure *f, const validate_row *row, dsc_error *err)
 {
     double conditional_rate[DEPTH];
     bool rounded = validate_is(f, "chain_tau_alphas_rounded_up");
-    (void)state;
     if (validate_is(f, "batch_speedup"))
         return batch_speedup(row, f, err);
     // The rates are printed to two digits and may be larger by half a unit of the last digit.

@@ -47,11 +47,10 @@ static void end(void *state)
         dsc_table_fini(&t[c]);
 }
 
-static int predict(validate_figure *f, const validate_row *row, const void *state, dsc_error *err)
+static int predict(validate_figure *f, const validate_row *row, dsc_error *err)
 {
-    const dsc_table *t = state;
+    const dsc_table *t = row->state;
     char quantity[64];
-    (void)row;
     (void)err;
     // "block_efficiency (printed)" is the column block_efficiency, printed to fewer digits.
     snprintf(quantity, sizeof quantity, "%.*s", (int)strcspn(f->quantity, " "), f->quantity);

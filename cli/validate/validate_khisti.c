@@ -11,7 +11,6 @@
 #include "theory/otm.h"
 
 #include <math.h>
-#include <stdlib.h>
 #include <string.h>
 
 enum { PAIRS = 64, VOCAB = 1000, MOST_DRAFTS = 64 };
@@ -71,9 +70,9 @@ static int begin(void *state, const validate_row *row, dsc_error *err)
     return rc ? rc : fit_noise(fitted, 2, state, err);
 }
 
-static int predict(validate_figure *f, const validate_row *row, const void *state, dsc_error *err)
+static int predict(validate_figure *f, const validate_row *row, dsc_error *err)
 {
-    const double *noise = state;
+    const double *noise = row->state;
     acceptance *rule = strstr(f->quantity, "optimal")     ? optimal
                        : strstr(f->quantity, "spectr")    ? spectr
                        : strstr(f->quantity, "specinfer") ? dsc_specinfer_acceptance

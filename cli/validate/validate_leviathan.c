@@ -6,10 +6,9 @@
 
 #include <math.h>
 
-static int predict(validate_figure *f, const validate_row *row, const void *state, dsc_error *err)
+static int predict(validate_figure *f, const validate_row *row, dsc_error *err)
 {
     double alpha, c;
-    (void)state;
     int rc = validate_given(row, f->where, "alpha", NAN, &alpha, err);
     if (!rc)
         rc = validate_given(row, f->where, "c", NAN, &c, err);

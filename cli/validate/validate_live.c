@@ -2,12 +2,11 @@
 // Groups the lines of live runs by configuration, predicts each configuration, and fills the table
 // of the comparison.
 #include "cli/result.h"
-#include "cli/validate/validate_live_rows.h"
+#include "cli/validate/validate_live.h"
 
 #include <inttypes.h>
 #include <math.h>
 #include <stdlib.h>
-#include <string.h>
 
 // clang-format off
 const dsc_option validate_live_options[VALIDATE_LIVE_OPTIONS] = {
@@ -42,11 +41,6 @@ const dsc_option validate_live_options[VALIDATE_LIVE_OPTIONS] = {
 };
 // clang-format on
 
-bool validate_live_asked(const dsc_option_value *value)
-{
-    return value[VALIDATE_TRACE].given || value[VALIDATE_LIVE].given;
-}
-
 // Repeats with the same seed must have the same counts.
 static int check_repeat(const validate_comparison *c, const validate_line *a,
                         const validate_line *b, dsc_error *err)
@@ -62,20 +56,11 @@ static int check_repeat(const validate_comparison *c, const validate_line *a,
 }
 
 // Adds the counts of a line to the sums of its configuration.
-static int add_sample(validate_group *g, const validate_line *l, dsc_error *err)
+static void add_sample(validate_group *g, const validate_line *l)
 {
     validate_requests *to = &g->measured;
     const validate_requests *from = &l->requests;
     const size_t length = from->histogram_length;
-    if (length > to->histogram_length) {
-        double *wider;
-        int rc = validate_widen(&wider, to, length, err);
-        if (rc)
-            return rc;
-        free(to->histogram);
-        to->histogram = wider;
-        to->histogram_length = length;
-    }
     for (int i = 0; i <= VALIDATE_ENTROPY; i++) // the last two exist for sampled outputs only
         for (size_t q = 0; q < to->requests && from->list[i]; q++)
             to->list[i][q] += from->list[i][q];
@@ -83,18 +68,24 @@ static int add_sample(validate_group *g, const validate_line *l, dsc_error *err)
         for (size_t m = 0; m < length; m++)
             to->histogram[q * to->histogram_length + m] += from->histogram[q * length + m];
     g->seeds++;
-    return DSC_OK;
 }
 
 static int gather(validate_comparison *c, validate_group *g, dsc_error *err)
 {
-    int rc = validate_requests_init(&g->measured, g->first->requests.requests, 1,
+    size_t length = 1;
+    for (size_t i = 0; i < g->lines; i++)
+        if (g->line[i]->requests.histogram_length > length)
+            length = g->line[i]->requests.histogram_length;
+    int rc = validate_requests_init(&g->measured, g->first->requests.requests, length,
                                     VALIDATE_ENTROPY + 1, err);
     for (size_t i = 0; i < g->lines && !rc; i++) {
         size_t j = 0;
         while (g->line[j]->seed != g->line[i]->seed)
             j++;
-        rc = j < i ? check_repeat(c, g->line[j], g->line[i], err) : add_sample(g, g->line[i], err);
+        if (j < i)
+            rc = check_repeat(c, g->line[j], g->line[i], err);
+        else
+            add_sample(g, g->line[i]);
     }
     return rc ? rc : validate_parameters(&g->parameters, &g->first->config, err);
 }
@@ -241,7 +232,7 @@ int validate_live(dsc_table *t, const dsc_option_value *value, validate_summary 
     if (!rc && c.costs && c.cost.note[0])
         rc = dsc_table_comment(t, "cost_note", c.cost.note, err);
     if (!rc)
-        rc = cli_result_columns(t, validate_live_columns, validate_live_column_count, err);
+        rc = cli_result_columns(t, validate_live_columns, VALIDATE_LIVE_COLUMNS, err);
     if (!rc)
         rc = put_all(&c, err);
     end(&c);

@@ -101,7 +101,8 @@ int validate_parameters(char **out, const dsc_config *config, dsc_error *err);
 
 typedef struct validate_prediction {
     bool known;
-    validate_requests requests;
+    const validate_requests *requests; // `own`, or those of a replayed line
+    validate_requests own;
     char source[96];   // "expect: draft_rank", "loop", "replayed run"
     char why[1024];    // reason where not known
     bool ends_unknown; // drafts may have ended at an EOS token that is not in the output
@@ -136,11 +137,9 @@ enum {
     VALIDATE_LIVE_OPTIONS
 };
 extern const dsc_option validate_live_options[VALIDATE_LIVE_OPTIONS];
-extern const dsc_column validate_live_columns[];
-extern const size_t validate_live_column_count;
+enum { VALIDATE_LIVE_COLUMNS = 16 };
+extern const dsc_column validate_live_columns[VALIDATE_LIVE_COLUMNS];
 
-// Returns whether an option asks for a comparison with live runs.
-bool validate_live_asked(const dsc_option_value *value);
 // Numbers of configurations by verdict, and the largest errors.
 typedef struct validate_summary {
     size_t configurations, passed, failed, unknown; // configurations
@@ -154,5 +153,42 @@ int validate_live(dsc_table *t, const dsc_option_value *value, validate_summary 
                   dsc_error *err);
 // Prints the summary on stderr; DSC_ECHECK when a configuration fails.
 int validate_live_sum_up(const validate_summary *summary, dsc_error *err);
+
+// --- the rows of the table (validate_live_rows.c) ----------------------------------------------
+
+// One configuration: its lines, the measured sums and the prediction.
+typedef struct validate_group {
+    const validate_line *first;
+    const validate_line **line; // [lines] of the results, in their order
+    size_t lines;
+    size_t seeds;               // number of different seeds
+    char *parameters;           // owned
+    validate_requests measured; // sums over the seeds
+    validate_prediction predicted;
+} validate_group;
+
+typedef struct validate_comparison {
+    dsc_table *table;
+    const dsc_option_value *value;
+    const dsc_trace *trace;
+    validate_results results;
+    validate_group *group; // [groups]
+    size_t groups;
+    const validate_line **line; // [results.count] memory of the groups' lines
+    dsc_cost cost;
+    bool costs;       // `cost` is set
+    int64_t *request; // 0, 1, 2, ...
+    validate_summary *summary;
+    bool failed, unknown; // verdicts of the configuration whose rows are added
+    size_t sampled;       // number of comparisons of sampled counts, for the family-wise threshold
+} validate_comparison;
+
+// Adds the rows of a configuration, which has been predicted.
+int validate_put_group(validate_comparison *c, const validate_group *g, dsc_error *err);
+// Returns whether two configurations are pooled: both are predicted, not replayed, and have one
+// method and rule.
+bool validate_pools(const validate_group *a, const validate_group *b);
+// Adds the pooled row of configuration `first` and of the later ones that are pooled with it.
+int validate_put_pooled(validate_comparison *c, size_t first, dsc_error *err);
 
 #endif

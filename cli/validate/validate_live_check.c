@@ -5,7 +5,6 @@
 #include "traces/trace/token_hash.h"
 
 #include <inttypes.h>
-#include <math.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -115,13 +114,6 @@ typedef struct texts {
     size_t requests;
 } texts;
 
-static void add(texts *t, const dsc_request *q)
-{
-    dsc_token_hash_add(&t->prompts, q->prompt);
-    dsc_token_hash_add(&t->outputs, q->output);
-    t->requests++;
-}
-
 static bool begins(const texts *t, const validate_line *l)
 {
     return t->first == l->first_request && t->replayed == (l->trace_hash != NULL);
@@ -170,7 +162,9 @@ static int add_texts(validate_results *r, const origin *o, const dsc_request *q,
         texts *t = &list[i];
         if ((t->replayed && !q->output.count) || (t->replayed ? written : all) < t->first)
             continue;
-        add(t, q);
+        dsc_token_hash_add(&t->prompts, q->prompt);
+        dsc_token_hash_add(&t->outputs, q->output);
+        t->requests++;
         for (size_t n = 0; n < r->count && !rc; n++)
             if (r->line[n].requests.requests == t->requests && begins(t, &r->line[n]))
                 rc = check_texts(r, &r->line[n], o, t, err);

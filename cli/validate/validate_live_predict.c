@@ -8,8 +8,6 @@
 #include "sim/run/run.h"
 
 #include <math.h>
-#include <stdlib.h>
-#include <string.h>
 
 static void set_unknown(validate_prediction *p, const char *why)
 {
@@ -19,7 +17,7 @@ static void set_unknown(validate_prediction *p, const char *why)
 
 void validate_prediction_fini(validate_prediction *p)
 {
-    validate_requests_fini(&p->requests);
+    validate_requests_fini(&p->own);
     *p = (validate_prediction){0};
 }
 
@@ -107,12 +105,12 @@ static dsc_run_options options_of(const dsc_trace *trace, const validate_line *l
                              .end_request = l->first_request + (int64_t)l->requests.requests};
 }
 
-// Simulates the line: counts of each request go to p->requests, their sum to *results.
+// Simulates the line: counts of each request go to p->own, their sum to *results.
 static int simulate(validate_prediction *p, const dsc_trace *trace, const validate_line *l,
                     int threads, dsc_results *results, dsc_error *err)
 {
     dsc_engine_choice engine;
-    destination t = {&p->requests, l->first_request, (int64_t)l->requests.requests};
+    destination t = {&p->own, l->first_request, (int64_t)l->requests.requests};
     dsc_run_options run = options_of(trace, l, threads);
     int rc = dsc_run_choose(trace, &l->config, 1, &run, &engine, err);
     if (rc || !applies(p, l, &engine))
@@ -172,25 +170,13 @@ static void price(validate_prediction *p, const dsc_cost *cost, const dsc_counts
     p->speedup = out.speedup;
 }
 
-static int copy(validate_requests *to, const validate_requests *from, dsc_error *err)
-{
-    int rc =
-        validate_requests_init(to, from->requests, from->histogram_length, VALIDATE_COUNTS, err);
-    for (int i = 0; i < VALIDATE_COUNTS && !rc; i++)
-        memcpy(to->list[i], from->list[i], from->requests * sizeof(double));
-    if (!rc)
-        memcpy(to->histogram, from->histogram,
-               from->requests * from->histogram_length * sizeof(double));
-    return rc;
-}
-
 int validate_predict(validate_prediction *p, const dsc_trace *trace, const validate_line *line,
                      const validate_line *replayed, const dsc_cost *cost, int threads,
                      dsc_error *err)
 {
     dsc_results results = {0};
     dsc_error why;
-    *p = (validate_prediction){.known = false};
+    *p = (validate_prediction){.requests = &p->own};
     int rc = simulate(p, trace, line, threads, &results, &why);
     if (rc && rc != DSC_EUSAGE) {
         *err = why;
@@ -204,8 +190,8 @@ int validate_predict(validate_prediction *p, const dsc_trace *trace, const valid
     if (!rc && p->known) {
         price(p, cost, &results.counts[0]);
     } else if (!rc && replayed) {
-        rc = copy(&p->requests, &replayed->requests, err);
-        p->known = !rc;
+        p->known = true;
+        p->requests = &replayed->requests;
         p->exact = line->temperature == 0;
         p->ends_unknown = true; // the EOS tokens of the output are the recorded ones
         snprintf(p->source, sizeof p->source, "replayed run");

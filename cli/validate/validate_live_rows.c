@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Compares prediction and measurement of a configuration, quantity by quantity: counts (equal, or
 // within sampling error by a bootstrap over requests), likelihood, outputs, latencies and speedup.
-#include "cli/validate/validate_live_rows.h"
+#include "cli/validate/validate_live.h"
 
 #include "base/columns.h"
 #include "cli/result.h"
@@ -13,8 +13,8 @@
 
 // clang-format off
 enum { METHOD, RULE, PARAMETERS, TEMPERATURE, QUANTITY, AT, PREDICTED, MEASURED, ERROR, PERCENT, SE,
-       Z, TOLERANCE, VERDICT, SOURCE, NOTE, COLUMNS };
-const dsc_column validate_live_columns[COLUMNS] = {
+       Z, TOLERANCE, VERDICT, SOURCE, NOTE };
+const dsc_column validate_live_columns[VALIDATE_LIVE_COLUMNS] = {
     {"method", DSC_CELL_TEXT, "drafting method"},
     {"rule", DSC_CELL_TEXT, "verification rule"},
     {"parameters", DSC_CELL_TEXT, "parameters that differ from their defaults; all: pooled over "
@@ -45,7 +45,6 @@ const dsc_column validate_live_columns[COLUMNS] = {
     {"note", DSC_CELL_TEXT, "remark; -: none"},
 };
 // clang-format on
-const size_t validate_live_column_count = COLUMNS;
 
 // --- rows ----------------------------------------------------------------------------------------
 
@@ -58,7 +57,8 @@ typedef struct row {
     dsc_comparison x;
     const char *tolerance;
     verdict verdict;
-    const char *source, *note; // NULL: -
+    const char *source, *note;              // NULL: -
+    char tolerance_text[64], note_text[96]; // what these may point to
 } row;
 
 static dsc_cell text_or_dash(const char *s)
@@ -87,7 +87,7 @@ static int put(validate_comparison *c, const validate_group *g, const char *para
                const row *r, dsc_error *err)
 {
     const dsc_comparison *x = &r->x;
-    const dsc_cell cell[COLUMNS] = {
+    const dsc_cell cell[VALIDATE_LIVE_COLUMNS] = {
         [METHOD] = text_or_dash(g->first->config.drafter->name),
         [RULE] = text_or_dash(g->first->rule->name),
         [PARAMETERS] = text_or_dash(parameters),
@@ -124,49 +124,44 @@ static dsc_resampling resampling(const validate_comparison *c, size_t requests)
                             .threads = 1};
 }
 
-enum { TOLERANCE_TEXT = 64 };
-
 // Judges a difference of sampled counts by the family-wise threshold.
-static void judge_sampled(const validate_comparison *c, size_t requests, row *r,
-                          char tolerance[TOLERANCE_TEXT])
+static void judge_sampled(const validate_comparison *c, size_t requests, row *r)
 {
     const double limit =
         dsc_error_limit(c->value[VALIDATE_Z].real, requests, c->sampled ? c->sampled : 1);
-    snprintf(tolerance, TOLERANCE_TEXT, "|z| <= %.3g", limit);
-    r->tolerance = tolerance;
+    r->tolerance = r->tolerance_text;
+    snprintf(r->tolerance_text, sizeof r->tolerance_text, "|z| <= %.3g", limit);
     r->verdict = isnan(r->x.z) ? SHOWN : fabs(r->x.z) <= limit ? PASS : FAIL;
     r->note = isnan(r->x.z) ? "a single request has no standard error" : NULL;
 }
 
 // Judges counts, which must be equal where the outputs are greedy and equal.
-static void judge_counts(const validate_comparison *c, const validate_group *g, row *r,
-                         char tolerance[TOLERANCE_TEXT])
+static void judge_counts(const validate_comparison *c, const validate_group *g, row *r)
 {
-    judge_sampled(c, g->measured.requests, r, tolerance);
+    judge_sampled(c, g->measured.requests, r);
     if (!g->predicted.exact || !g->first->outputs_equal)
         return;
-    snprintf(tolerance, TOLERANCE_TEXT, "equal");
+    r->tolerance = "equal";
     r->verdict = dsc_compare_equal(r->x.predicted, r->x.measured) ? PASS : FAIL;
     r->note = NULL;
 }
 
 // Passes an error within the tolerance, or one that the number of requests cannot resolve.
-static void judge_share(const validate_comparison *c, row *r, char tolerance[TOLERANCE_TEXT])
+static void judge_share(const validate_comparison *c, row *r)
 {
     const double limit = c->value[VALIDATE_POOLED].real, z = c->value[VALIDATE_Z].real;
     const bool within = 100 * fabs(r->x.error) <= limit * r->x.measured;
-    snprintf(tolerance, TOLERANCE_TEXT, "%g %% or |z| <= %g", limit, z);
-    r->tolerance = tolerance;
+    r->tolerance = r->tolerance_text;
+    snprintf(r->tolerance_text, sizeof r->tolerance_text, "%g %% or |z| <= %g", limit, z);
     r->verdict = within || fabs(r->x.z) <= z ? PASS : isnan(r->x.z) ? SHOWN : FAIL;
 }
 
 static int put_ratio(validate_comparison *c, const validate_group *g, const char *quantity, int top,
                      int bottom, dsc_error *err)
 {
-    const validate_requests *p = &g->predicted.requests, *m = &g->measured;
+    const validate_requests *p = g->predicted.requests, *m = &g->measured;
     const dsc_resampling how = resampling(c, m->requests);
     const dsc_ratio measured = {m->list[top], m->list[bottom]};
-    char tolerance[TOLERANCE_TEXT];
     row r = {.quantity = quantity, .at = NAN, .source = g->predicted.source};
     if (!g->predicted.known) {
         r.x = difference(NAN, dsc_ratio_value(&measured, how.request, how.requests, NULL));
@@ -181,15 +176,16 @@ static int put_ratio(validate_comparison *c, const validate_group *g, const char
         return rc;
     if (isnan(r.x.predicted) && isnan(r.x.measured)) // nothing was drafted
         return DSC_OK;
-    judge_counts(c, g, &r, tolerance);
+    judge_counts(c, g, &r);
     if (r.verdict == FAIL && g->predicted.ends_unknown && bottom == VALIDATE_DRAFT_TOKENS) {
-        judge_share(c, &r, tolerance);
+        judge_share(c, &r);
         r.note = "the trace does not contain the EOS tokens of drafts that leave the output";
     }
     return put(c, g, g->parameters, &r, err);
 }
 
-int validate_widen(double **out, const validate_requests *r, size_t length, dsc_error *err)
+// Copies the histograms to a length that is not shorter than the used one.
+static int widen(double **out, const validate_requests *r, size_t length, dsc_error *err)
 {
     const size_t own = r->histogram_length < length ? r->histogram_length : length;
     int rc = dsc_alloc(out, r->requests, length * sizeof **out, err);
@@ -221,15 +217,14 @@ static double share(const double *histogram, size_t requests, size_t length, siz
 
 static int put_dist(validate_comparison *c, const validate_group *g, dsc_error *err)
 {
-    const size_t a = used_length(&g->predicted.requests), b = used_length(&g->measured);
+    const size_t a = used_length(g->predicted.requests), b = used_length(&g->measured);
     const size_t length = a > b ? a : b, n = g->measured.requests;
     const dsc_resampling how = resampling(c, n);
     double *predicted = NULL, *measured = NULL;
-    char tolerance[TOLERANCE_TEXT];
     row r = {.source = g->predicted.source};
-    int rc = validate_widen(&predicted, &g->predicted.requests, length, err);
+    int rc = widen(&predicted, g->predicted.requests, length, err);
     if (!rc)
-        rc = validate_widen(&measured, &g->measured, length, err);
+        rc = widen(&measured, &g->measured, length, err);
     for (size_t m = 0; m < length && !rc; m++) {
         r.quantity = "accept_share";
         r.at = (double)m;
@@ -243,7 +238,7 @@ static int put_dist(validate_comparison *c, const validate_group *g, dsc_error *
     if (!rc)
         rc = dsc_compare_dists(&how, predicted, measured, length, &r.x, err);
     if (!rc) {
-        judge_counts(c, g, &r, tolerance);
+        judge_counts(c, g, &r);
         rc = put(c, g, g->parameters, &r, err);
     }
     free(predicted);
@@ -399,7 +394,6 @@ static int put_likelihood(validate_comparison *c, const validate_group *g, dsc_e
     const double *tokens = m->list[VALIDATE_OUTPUT_TOKENS];
     const dsc_ratio predicted = {m->list[VALIDATE_ENTROPY], tokens};
     const dsc_ratio measured = {m->list[VALIDATE_NLL], tokens};
-    char tolerance[TOLERANCE_TEXT];
     row r = {.quantity = "output_nll", .at = NAN, .source = "entropy"};
     if (!g->first->requests.list[VALIDATE_NLL] || g->first->trace_hash ||
         !g->first->rule->lossless || g->first->rule->greedy)
@@ -407,7 +401,7 @@ static int put_likelihood(validate_comparison *c, const validate_group *g, dsc_e
     int rc = dsc_compare_ratios(&how, &predicted, &measured, &r.x, err);
     if (rc)
         return rc;
-    judge_sampled(c, m->requests, &r, tolerance);
+    judge_sampled(c, m->requests, &r);
     return put(c, g, g->parameters, &r, err);
 }
 
@@ -445,21 +439,20 @@ bool validate_pools(const validate_group *a, const validate_group *b)
 }
 
 // Adds a note where the standard error is too large to resolve the tolerance.
-static void note_power(const validate_comparison *c, row *r, char note[96])
+static void note_power(const validate_comparison *c, row *r)
 {
     const double limit = c->value[VALIDATE_POOLED].real, z = c->value[VALIDATE_Z].real;
     if (!(100 * z * r->x.se > limit * r->x.measured))
         return;
-    snprintf(note, 96, "se %.2g %%: too few requests to resolve %g %%",
+    snprintf(r->note_text, sizeof r->note_text, "se %.2g %%: too few requests to resolve %g %%",
              100 * r->x.se / r->x.measured, limit);
-    r->note = note;
+    r->note = r->note_text;
 }
 
 int validate_put_pooled(validate_comparison *c, size_t first, dsc_error *err)
 {
     const validate_group *g = &c->group[first];
     validate_requests p = {0}, m = {0};
-    char tolerance[TOLERANCE_TEXT], note[96];
     size_t n = 0;
     for (size_t i = first; i < c->groups; i++)
         if (validate_pools(g, &c->group[i]) && validate_end(c->group[i].first) > n)
@@ -472,7 +465,7 @@ int validate_put_pooled(validate_comparison *c, size_t first, dsc_error *err)
         const size_t at = (size_t)x->first->first_request;
         for (size_t q = 0; validate_pools(g, x) && q < x->measured.requests; q++)
             for (int l = VALIDATE_OUTPUT_TOKENS; l <= VALIDATE_TARGET_CALLS; l++) {
-                p.list[l][at + q] += x->predicted.requests.list[l][q] * (double)x->seeds;
+                p.list[l][at + q] += x->predicted.requests->list[l][q] * (double)x->seeds;
                 m.list[l][at + q] += x->measured.list[l][q];
             }
     }
@@ -483,8 +476,8 @@ int validate_put_pooled(validate_comparison *c, size_t first, dsc_error *err)
     if (!rc)
         rc = dsc_compare_ratios(&how, &predicted, &measured, &r.x, err);
     if (!rc) {
-        judge_share(c, &r, tolerance);
-        note_power(c, &r, note);
+        judge_share(c, &r);
+        note_power(c, &r);
         c->failed = false;
         rc = put(c, g, "all", &r, err);
         c->summary->pooled_failed += c->failed;

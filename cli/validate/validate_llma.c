@@ -5,12 +5,10 @@
 #include "cli/validate/validate.h"
 
 #include <math.h>
-#include <stdlib.h>
 #include <string.h>
 
 typedef struct workspace {
-    char *scratch, *path; // temporary folder; path of the imported trace
-    dsc_trace *trace;
+    validate_imported rag;
     double slope; // time of a further token in a call, in units of a call
 } workspace;
 
@@ -20,7 +18,7 @@ static int replay(const workspace *w, double k, const char *semantics, validate_
     char words[128];
     snprintf(words, sizeof words,
              "{} --method llma --n 1 --num-speculative-tokens %.0f --semantics %s", k, semantics);
-    return validate_simulate(words, w->path, o, err);
+    return validate_simulate(words, w->rag.path, o, err);
 }
 
 // Fits the slope: speedup = tokens/(calls + slope x draft tokens).
@@ -38,10 +36,10 @@ static int fit_slope(workspace *w, const validate_row *row, dsc_error *err)
     return rc;
 }
 
-static int predict(validate_figure *f, const validate_row *row, const void *state, dsc_error *err)
+static int predict(validate_figure *f, const validate_row *row, dsc_error *err)
 {
-    const workspace *w = state;
-    const dsc_trace_info *info = dsc_trace_get_info(w->trace);
+    const workspace *w = row->state;
+    const dsc_trace_info *info = dsc_trace_get_info(w->rag.trace);
     validate_outcome o;
     if (validate_is(f, "prompt_tokens") || validate_is(f, "output_tokens")) {
         bool prompt = f->quantity[0] == 'p';
@@ -72,20 +70,14 @@ static int begin(void *state, const validate_row *row, dsc_error *err)
     static const validate_import rag = {
         .format = "llma", .file = "llma/rag.jsonl", .tokenizer = "tokenizers/llama2.json"};
     workspace *w = state;
-    int rc = validate_scratch_open(&w->scratch, err);
-    if (!rc)
-        rc = validate_import_trace(row, w->scratch, &rag, &w->trace, err);
-    if (!rc)
-        rc = validate_path(&w->path, w->scratch, "trace.dst", err);
+    int rc = validate_import_open(&w->rag, row, &rag, err);
     return rc ? rc : fit_slope(w, row, err);
 }
 
 static void end(void *state)
 {
     workspace *w = state;
-    dsc_trace_close(w->trace);
-    free(w->path);
-    validate_scratch_close(w->scratch);
+    validate_import_close(&w->rag);
 }
 
 const validate_row_type validate_llma = {

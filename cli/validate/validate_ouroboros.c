@@ -30,20 +30,14 @@ typedef struct shape {
 static int read_shape(shape *s, const validate_row *row, const char *where, const char *name,
                       bool drafts, bool phrases, dsc_error *err)
 {
-    char key[64];
+    static const char *const part[] = {"length", "window", "phrase"};
+    double *const value[] = {&s->length, &s->window, &s->phrase};
     int rc = DSC_OK;
     *s = (shape){0};
-    if (drafts) {
-        snprintf(key, sizeof key, "%s_length", name);
-        rc = validate_given(row, where, key, NAN, &s->length, err);
-    }
-    if (!rc && phrases) {
-        snprintf(key, sizeof key, "%s_window", name);
-        rc = validate_given(row, where, key, NAN, &s->window, err);
-    }
-    if (!rc && phrases) {
-        snprintf(key, sizeof key, "%s_phrase", name);
-        rc = validate_given(row, where, key, NAN, &s->phrase, err);
+    for (int i = drafts ? 0 : 1; i < (phrases ? 3 : 1) && !rc; i++) {
+        char key[64];
+        snprintf(key, sizeof key, "%s_%s", name, part[i]);
+        rc = validate_given(row, where, key, NAN, value[i], err);
     }
     return rc;
 }
@@ -185,10 +179,9 @@ static int begin(void *state, const validate_row *row, dsc_error *err)
     return rc ? rc : count_prompts(b, err);
 }
 
-static int predict(validate_figure *f, const validate_row *row, const void *state, dsc_error *err)
+static int predict(validate_figure *f, const validate_row *row, dsc_error *err)
 {
-    const bench *b = state;
-    (void)row;
+    const bench *b = row->state;
     if (strcmp(f->source, "Table 12") == 0)
         return predict_method(f, b, err);
     if (strcmp(f->source, "Table 4") == 0)

@@ -92,10 +92,9 @@ static int predict_theorem(validate_figure *f, dsc_error *err)
     return DSC_OK;
 }
 
-static int predict(validate_figure *f, const validate_row *row, const void *state, dsc_error *err)
+static int predict(validate_figure *f, const validate_row *row, dsc_error *err)
 {
     pair p;
-    (void)state;
     if (strcmp(f->where, "Theorem 2") == 0)
         return predict_theorem(f, err);
     int rc = read_pair(&p, row, f->where, err);

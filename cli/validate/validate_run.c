@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 // Runs the simulator and the importers for predictions: `draftscope sim` on a line of arguments,
 // and traces imported into a temporary folder.
+#include "cli/method.h"
 #include "cli/simulate.h"
 #include "cli/validate/validate.h"
-#include "cli/workload.h"
 #include "sim/cost/price.h"
 #include "sim/run/run.h"
 #include "traces/import/import.h"
@@ -15,13 +15,16 @@
 
 // --- sim --------------------------------------------------------------------------------------
 
-enum { METHOD, COST, OPTIONS };
-// clang-format off
-static const dsc_option options[OPTIONS] = {
+static const dsc_option options[] = {
     {.name = "method", .kind = DSC_OPTION_TEXT},
     CLI_OPTION_COST,
 };
-// clang-format on
+static const cli_command simulation = {
+    .name = "sim",
+    CLI_OPTIONS(options),
+    .more = {"Models", cli_workload_options, CLI_WORKLOAD_OPTIONS},
+    .methods = CLI_METHOD_ONE,
+};
 
 enum { WORDS_MAX = 64 };
 
@@ -58,48 +61,29 @@ static int take(const dsc_counts *counts, const dsc_cost *cost, validate_outcome
 
 static int simulate(int argc, char **argv, validate_outcome *out, dsc_error *err)
 {
-    dsc_option_value value[OPTIONS], load[CLI_WORKLOAD_OPTIONS], parameter[DSC_MAX_PARAMETERS];
+    cli_call call;
+    cli_simulation s = {0};
     dsc_config config = {0};
-    dsc_cost cost = {0};
-    cli_workload models = {0};
     dsc_results results = {0};
-    dsc_trace *trace = NULL;
-    size_t words = 0;
-    dsc_option_set sets[3] = {
-        {.table = options, .count = OPTIONS, .value = value},
-        {.table = cli_workload_options, .count = CLI_WORKLOAD_OPTIONS, .value = load},
-    };
-    int rc = cli_find_method(sets, 2, argc, argv, &config.drafter, err);
-    if (rc)
-        return rc;
-    sets[2] = (dsc_option_set){
-        .table = config.drafter->option, .count = config.drafter->option_count, .value = parameter};
-    rc = cli_parse(sets, 3, argc, argv, &words, err);
+    int rc = cli_call_init(&call, &simulation, argc, argv, err);
+    config.drafter = call.method[0];
     if (!rc)
-        rc = cli_config_fill(&config, parameter, err);
+        rc = cli_config_fill(&config, call.list[0], err);
     if (!rc)
-        rc = dsc_cost_parse(&cost, value[COST].text, err);
-    if (!rc && words)
-        rc = dsc_trace_open(&trace, argv[0], err);
+        rc = cli_simulation_open(&s, &call, err);
     if (!rc)
-        rc = cli_workload_make(&models, load, &config.drafter, 1, trace != NULL, err);
-    if (!rc) {
-        dsc_run_options run = {.rule =
-                                   cli_workload_rule(&models, trace, load[CLI_WORKLOAD_RULE].text,
-                                                     config.drafter, err),
-                               .workload = &models.load,
-                               .widths = !cost.type->linear,
-                               .threads = cli_threads(0)};
-        rc = run.rule ? dsc_run(trace, &config, 1, &run, &results, err) : DSC_EUSAGE;
-    }
-    if (!rc) {
-        rc = take(&results.counts[0], &cost, out, err);
-        dsc_results_fini(&results);
-    }
-    dsc_cost_fini(&cost);
-    cli_workload_free(&models);
-    dsc_trace_close(trace);
+        rc = (s.run.rule =
+                  cli_simulation_rule(&s, call.more[CLI_WORKLOAD_RULE].text, config.drafter, err))
+                 ? DSC_OK
+                 : DSC_EUSAGE;
+    if (!rc)
+        rc = dsc_run(s.trace, &config, 1, &s.run, &results, err);
+    if (!rc)
+        rc = take(&results.counts[0], &s.cost, out, err);
+    dsc_results_fini(&results);
+    cli_simulation_close(&s);
     dsc_config_fini(&config);
+    cli_call_fini(&call);
     return rc;
 }
 
@@ -143,10 +127,9 @@ int validate_path(char **out, const char *folder, const char *name, dsc_error *e
     return rc;
 }
 
-int validate_scratch_open(char **path, dsc_error *err)
+static int make_scratch(char **path, dsc_error *err)
 {
     const char *folder = getenv("TMPDIR");
-    *path = NULL;
     int rc = validate_path(path, folder && *folder ? folder : "/tmp", "draftscope.XXXXXX", err);
     if (!rc && !mkdtemp(*path)) {
         rc = dsc_fail_errno(err, DSC_EIO, errno, "cannot create '%s' (TMPDIR)", *path);
@@ -164,37 +147,41 @@ static int remove_entry(const char *path, const struct stat *st, int type, struc
     return remove(path);
 }
 
-void validate_scratch_close(char *path)
+void validate_import_close(validate_imported *to)
 {
-    if (path)
-        nftw(path, remove_entry, 8, FTW_DEPTH | FTW_PHYS);
-    free(path);
+    dsc_trace_close(to->trace);
+    if (to->scratch)
+        nftw(to->scratch, remove_entry, 8, FTW_DEPTH | FTW_PHYS);
+    free(to->scratch);
+    free(to->path);
 }
 
-int validate_import_trace(const validate_row *row, const char *scratch, const validate_import *what,
-                          dsc_trace **trace, dsc_error *err)
+int validate_import_open(validate_imported *to, const validate_row *row,
+                         const validate_import *what, dsc_error *err)
 {
-    char *file = NULL, *tokens = NULL, *questions = NULL, *out = NULL;
+    char *file = NULL, *tokens = NULL, *questions = NULL;
     dsc_tokenizer *tokenizer = NULL;
     dsc_import_options o = {.format = what->format, .force = true};
-    int rc = validate_path(&file, row->data, what->file, err);
+    *to = (validate_imported){0};
+    int rc = make_scratch(&to->scratch, err);
+    if (!rc)
+        rc = validate_path(&to->path, to->scratch, "trace.dst", err);
+    if (!rc)
+        rc = validate_path(&file, row->data, what->file, err);
     if (!rc)
         rc = validate_path(&tokens, row->data, what->tokenizer, err);
     if (!rc && what->questions)
         rc = validate_path(&questions, row->data, what->questions, err);
     if (!rc)
-        rc = validate_path(&out, scratch, "trace.dst", err);
-    if (!rc)
         rc = dsc_tokenizer_load(&tokenizer, tokens, err);
     o.questions = questions;
     if (!rc)
-        rc = dsc_import((const char *const *)&file, 1, tokenizer, out, &o, NULL, err);
+        rc = dsc_import((const char *const *)&file, 1, tokenizer, to->path, &o, NULL, err);
     if (!rc)
-        rc = dsc_trace_open(trace, out, err);
+        rc = dsc_trace_open(&to->trace, to->path, err);
     dsc_tokenizer_free(tokenizer);
     free(file);
     free(tokens);
     free(questions);
-    free(out);
     return rc;
 }

@@ -91,21 +91,18 @@ static int add_request(void *context, const dsc_request *q, dsc_error *err)
 
 static int read_log(log_file *log, const char *name, const validate_row *row, dsc_error *err)
 {
-    char file[64], *scratch;
-    dsc_trace *trace = NULL;
+    char file[64];
+    validate_imported imported;
     snprintf(file, sizeof file, "specbench/%s.jsonl", name);
     const validate_import answers = {.format = "specbench",
                                      .file = file,
                                      .tokenizer = "tokenizers/llama2.json",
                                      .questions = "specbench/questions.jsonl"};
     *log = (log_file){.name = name};
-    int rc = validate_scratch_open(&scratch, err);
+    int rc = validate_import_open(&imported, row, &answers, err);
     if (!rc)
-        rc = validate_import_trace(row, scratch, &answers, &trace, err);
-    if (!rc)
-        rc = dsc_trace_each(trace, add_request, log, err);
-    dsc_trace_close(trace);
-    validate_scratch_close(scratch);
+        rc = dsc_trace_each(imported.trace, add_request, log, err);
+    validate_import_close(&imported);
     return rc;
 }
 
@@ -118,12 +115,27 @@ static void free_log(log_file *log)
 
 // --- step times -------------------------------------------------------------------------------
 
+// Tokens per second on a task, or on ALL, in the time of the model or, where x is NULL, of the log.
+static double speed_of(const log_file *log, int task, const double x[TERMS])
+{
+    double tokens = 0, time_s = 0;
+    for (const turn *t = log->turn; t < log->turn + log->count; t++) {
+        if (task != ALL && t->task != task)
+            continue;
+        tokens += t->tokens;
+        time_s += x ? 0 : t->time_s;
+        for (int r = 0; x && r < TERMS; r++)
+            time_s += x[r] * t->term[r];
+    }
+    return tokens / time_s;
+}
+
 // Predicts tokens per second on a task from the turns of all other tasks. The error of a turn's
 // time grows with the square root of the time.
 static int held_out_speed(const log_file *log, int task, double *speed, dsc_error *err)
 {
     double *term = NULL, *y = NULL; // [n][TERMS], [n]
-    double x[TERMS], scale, tokens = 0, time_s = 0;
+    double x[TERMS], scale;
     size_t n = 0;
     int rc = dsc_new(&term, log->count * TERMS, err);
     if (!rc)
@@ -141,26 +153,10 @@ static int held_out_speed(const log_file *log, int task, double *speed, dsc_erro
         rc = dsc_fail(err, DSC_EINPUT, "%s: too few turns to fit step times", log->name);
     if (!rc)
         rc = dsc_fit_robust(term, TERMS, y, n, x, &scale, err);
-    for (size_t i = 0; i < log->count && !rc; i++)
-        if (log->turn[i].task == task) {
-            tokens += log->turn[i].tokens;
-            for (int r = 0; r < TERMS; r++)
-                time_s += x[r] * log->turn[i].term[r];
-        }
-    *speed = tokens / time_s;
+    *speed = rc ? NAN : speed_of(log, task, x);
     free(term);
     free(y);
     return rc;
-}
-
-static double logged_speed(const log_file *log)
-{
-    double tokens = 0, time_s = 0;
-    for (size_t i = 0; i < log->count; i++) {
-        tokens += log->turn[i].tokens;
-        time_s += log->turn[i].time_s;
-    }
-    return tokens / time_s;
 }
 
 // --- figures ----------------------------------------------------------------------------------
@@ -183,12 +179,11 @@ static bool find_case(const char *where, int *log, int *task)
     return false;
 }
 
-static int predict(validate_figure *f, const validate_row *row, const void *state, dsc_error *err)
+static int predict(validate_figure *f, const validate_row *row, dsc_error *err)
 {
-    const log_file *log = state; // [LOGS]
+    const log_file *log = row->state; // [LOGS]
     double speed, plain;
     int l, task;
-    (void)row;
     if (!find_case(f->where, &l, &task))
         return DSC_OK;
     const dsc_accept_tally *tally = &log[l].tally[task];
@@ -207,7 +202,7 @@ static int predict(validate_figure *f, const validate_row *row, const void *stat
     else if (validate_is(f, "autocorrelation"))
         f->predicted = dsc_accept_tally_autocorrelation(tally);
     else if (validate_is(f, "tokens_per_s") && task == ALL)
-        f->predicted = logged_speed(&log[l]);
+        f->predicted = speed_of(&log[l], ALL, NULL);
     dsc_arena_fini(&arena);
     if (!validate_is(f, "speedup") || task == ALL)
         return DSC_OK;

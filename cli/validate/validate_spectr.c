@@ -49,11 +49,9 @@ static int case_curve(dsc_curve *c, const validate_row *row, const char *where, 
     return rc;
 }
 
-static int predict_appendix(validate_figure *f, const validate_row *row, const void *state,
-                            dsc_error *err)
+static int predict_appendix(validate_figure *f, const validate_row *row, dsc_error *err)
 {
     dsc_curve c = {0};
-    (void)state;
     if (!(f->at >= 1 && f->at <= 1000))
         return dsc_fail(err, DSC_EINPUT, "%s: '%.60s': k is not from 1 to 1000", row->path,
                         f->where);
@@ -95,10 +93,9 @@ static int fit_draft_cost(void *state, const validate_row *row, dsc_error *err)
     return rc;
 }
 
-static int predict_table1(validate_figure *f, const validate_row *row, const void *state,
-                          dsc_error *err)
+static int predict_table1(validate_figure *f, const validate_row *row, dsc_error *err)
 {
-    const double *cost = state;
+    const double *cost = row->state;
     if (f->at != 4 && f->at != 8)
         return dsc_fail(err, DSC_EINPUT, "%s: '%.60s' is neither at 4 nor at 8", row->path,
                         f->quantity);

@@ -9,7 +9,7 @@
 #include <string.h>
 
 // clang-format off
-const dsc_column validate_columns[] = {
+const dsc_column validate_columns[VALIDATE_COLUMNS] = {
     {"row", DSC_CELL_TEXT, "name of the set of published figures, as in the list of rows"},
     {"source", DSC_CELL_TEXT, "table, figure or theorem of the publication"},
     {"case", DSC_CELL_TEXT, "models, task or distributions that the figure is for"},
@@ -27,8 +27,6 @@ const dsc_column validate_columns[] = {
     {"note", DSC_CELL_TEXT, "remark about the figure; -: none"},
 };
 // clang-format on
-enum { COLUMNS = sizeof validate_columns / sizeof *validate_columns };
-const size_t validate_column_count = COLUMNS;
 
 // --- reading ----------------------------------------------------------------------------------
 
@@ -159,18 +157,17 @@ int validate_given(const validate_row *row, const char *where, const char *quant
 
 int validate_predict_row(const validate_row_type *type, validate_row *row, dsc_error *err)
 {
-    void *state;
-    int rc = dsc_alloc(&state, 1, type->state_size, err);
+    int rc = dsc_alloc(&row->state, 1, type->state_size, err);
     if (rc)
         return rc;
     if (type->begin)
-        rc = type->begin(state, row, err);
+        rc = type->begin(row->state, row, err);
     for (size_t i = 0; i < row->count && !rc; i++)
         if (row->figure[i].kind != VALIDATE_GIVEN)
-            rc = type->predict(&row->figure[i], row, state, err);
+            rc = type->predict(&row->figure[i], row, err);
     if (type->end)
-        type->end(state);
-    free(state);
+        type->end(row->state);
+    free(row->state);
     return rc;
 }
 
@@ -242,11 +239,11 @@ int validate_report(dsc_table *t, const char *name, const validate_row *row, dsc
 
 int validate_report_skipped(dsc_table *t, const char *name, const char *why, dsc_error *err)
 {
-    dsc_cell cell[COLUMNS];
-    for (size_t c = 0; c < COLUMNS; c++)
+    dsc_cell cell[VALIDATE_COLUMNS];
+    for (size_t c = 0; c < VALIDATE_COLUMNS; c++)
         cell[c] = (dsc_cell){.type = validate_columns[c].type, .r = NAN, .text = "-"};
     cell[0].text = name;
-    cell[COLUMNS - 2].text = "skipped";
-    cell[COLUMNS - 1].text = why;
+    cell[VALIDATE_COLUMNS - 2].text = "skipped";
+    cell[VALIDATE_COLUMNS - 1].text = why;
     return dsc_table_add_row(t, cell, err);
 }

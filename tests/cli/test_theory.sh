@@ -224,7 +224,7 @@ bad 2 'from 0 to 1' theory accept --bernoulli .5,nan
 bad 2 'P,Q' theory accept --bernoulli .5
 bad 2 'twice' theory accept --bernoulli .5,.1,.1
 bad 2 'divide' theory accept --uniform 32,3
-bad 2 'from 1 to 32' theory accept --uniform 32,64
+bad 2 '64 does not divide 32' theory accept --uniform 32,64
 bad 2 'V,S,NOISE' theory accept --zipf 100,1
 bad 2 'integer' theory accept --zipf 0,1,1
 bad 2 'from 0 to 100' theory accept --zipf 10,1,-1
