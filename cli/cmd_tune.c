@@ -7,6 +7,7 @@
 #include "cli/tune/tune.h"
 
 #include <stdlib.h>
+#include <string.h>
 
 enum { METHOD, OBJECTIVE, SEARCH, START, SPLIT, RESAMPLES, TOP, ENGINE_LINES, ENGINE, COST };
 // clang-format off
