@@ -3,10 +3,15 @@
 #include "plots/draw/glossary.h"
 
 #include <ctype.h>
-#include <stdio.h>
 #include <string.h>
 
-static const dsc_term term[] = {
+typedef struct known_term {
+    const char *column;
+    const char *title; // for a heading or an axis, with the unit
+    bool less_is_better;
+} known_term;
+
+static const known_term term[] = {
     {"alpha", "i.i.d. acceptance probability alpha", false},
     {"n", "match length n (tokens)", false},
     {"max_match", "longest match (tokens)", false},
@@ -49,7 +54,7 @@ static const dsc_term term[] = {
     {"otm_greedy", "optimal acceptance, greedy draft set", false},
 };
 
-const dsc_term *dsc_term_find(const char *column)
+static const known_term *find_term(const char *column)
 {
     for (size_t i = 0; i < sizeof term / sizeof *term; i++)
         if (!strcmp(term[i].column, column))
@@ -59,7 +64,7 @@ const dsc_term *dsc_term_find(const char *column)
 
 const char *dsc_term_title(const char *column)
 {
-    const dsc_term *t = dsc_term_find(column);
+    const known_term *t = find_term(column);
     return t ? t->title : column;
 }
 
@@ -89,15 +94,15 @@ const char *dsc_term_equals(const char *column)
 
 bool dsc_term_less_is_better(const char *column)
 {
-    const dsc_term *t = dsc_term_find(column);
+    const known_term *t = find_term(column);
     return t && t->less_is_better;
 }
 
-void dsc_term_heading(const char *column, char *out, size_t size)
+const char *dsc_term_heading(dsc_plot *p, const char *column)
 {
     const char *title = dsc_term_title(column), *end = strstr(title, " (");
     if (!end)
         end = strstr(title, " over ");
-    snprintf(out, size, "%.*s", end ? (int)(end - title) : (int)strlen(title), title);
-    out[0] = (char)toupper((unsigned char)out[0]);
+    int length = end ? (int)(end - title) : (int)strlen(title);
+    return dsc_text(p, "%c%.*s", toupper((unsigned char)*title), length - 1, title + 1);
 }

@@ -186,8 +186,7 @@ int dsc_join_tables(dsc_table *out, const dsc_table *const *in, size_t n, dsc_er
 
 enum { MOST_BYTES = 1 << 28 }; // of a JSON object over several lines
 
-// Whether a file begins with a line that contains only "{". A table of JSON lines does not.
-static bool is_indented(const char *path)
+bool dsc_is_json_object(const char *path)
 {
     FILE *f = fopen(path, "r");
     bool is = f && fgetc(f) == '{' && fgetc(f) == '\n';
@@ -200,7 +199,7 @@ static int read_one(dsc_table *t, const char *path, dsc_error *err)
 {
     char *text = NULL;
     size_t length;
-    if (!is_indented(path))
+    if (!dsc_is_json_object(path))
         return dsc_table_read(t, path, err);
     int rc = dsc_read_file(&text, &length, path, MOST_BYTES, err);
     if (!rc && (rc = dsc_read_trace_info(t, text, err)))

@@ -4,8 +4,7 @@
 #ifndef DSC_PLOTS_SERIES_H
 #define DSC_PLOTS_SERIES_H
 
-#include "plots/draw/select.h"
-#include "plots/draw/style.h"
+#include "plots/draw/lines.h"
 
 enum { DSC_PANEL_GROUPS = 4 }; // most groups in a figure
 
@@ -22,25 +21,21 @@ typedef struct dsc_series {
     dsc_plot_grid grid;      // y is the parameter of the lines
     size_t line[DSC_STYLES]; // index into grid.y of each line
     size_t lines;
-    char label[DSC_STYLES][32]; // "3"
-    char note[192];             // the lines and rows that are left out, "" if none are
+    const char *label[DSC_STYLES]; // "3"
+    const char *note;              // the lines and rows that are left out, "" if none are
 } dsc_series;
 
 // Selects, groups and indexes. If there are too many lines, they are thinned evenly; the one with
-// the greatest speedup is kept. DSC_EUSAGE: as dsc_select, dsc_plot_grid_init, dsc_check_groups.
-int dsc_series_init(dsc_series *s, const dsc_table *t, const dsc_figure_options *o,
-                    const dsc_series_of *of, dsc_error *err);
-void dsc_series_fini(dsc_series *s);
+// the greatest speedup is kept. DSC_EUSAGE: as dsc_select, dsc_grid, dsc_check_groups.
+void dsc_series_init(dsc_plot *p, dsc_series *s, const dsc_series_of *of);
 
 // value[groups][lines][nx] of a numeric column, divided by column `per` unless that is NULL; NaN
-// where there is no row or no finite number. *out is owned by the caller. DSC_EUSAGE: there is no
-// finite number at all.
-int dsc_series_values(const dsc_series *s, const char *column, const char *per, double **out,
-                      dsc_error *err);
+// where there is no row or no finite number. DSC_EUSAGE: there is no finite number at all.
+double *dsc_series_values(dsc_plot *p, const dsc_series *s, const char *column, const char *per);
 
 // Builds the data of a drawing: the columns group, line and x, and `values` quantities; one row per
 // point.
-int dsc_series_data(const dsc_series *s, const dsc_series_of *of, const char *const *column,
-                    double *const *value, size_t values, dsc_table *data, dsc_error *err);
+void dsc_series_data(dsc_plot *p, const dsc_series *s, const dsc_series_of *of,
+                     const char *const *column, double *const *value, size_t values);
 
 #endif

@@ -2,10 +2,7 @@
 // Indexes acceptance probabilities by pair of distributions, rule and number of drafts.
 #include "plots/figure/accept_series.h"
 
-#include "plots/draw/data.h"
-
 #include <math.h>
-#include <stdlib.h>
 #include <string.h>
 
 enum { MOST_PAIRS = 500 };
@@ -19,110 +16,85 @@ static const struct {
     [DSC_ACCEPT_SINGLE] = {"rejection", "rejection_low", "rejection_high", "single draft"},
 };
 
-static int collect_pairs(dsc_accept_series *s, int column, dsc_error *err)
+// The index of a pair, which is added if it is new. Rows of one pair are adjacent.
+static size_t pair_index(dsc_plot *p, dsc_accept_series *s, const char *pair)
 {
-    const dsc_table *t = s->selection.table;
-    int rc = dsc_new(&s->pair, MOST_PAIRS, err);
-    for (size_t i = 0; !rc && i < s->selection.rows; i++) {
-        const char *pair = dsc_table_at(t, s->selection.row[i], (size_t)column)->text;
-        size_t j = s->pairs; // rows of one pair are adjacent: search from the latest
-        while (j && strcmp(s->pair[j - 1], pair))
-            j--;
-        if (!j && s->pairs == MOST_PAIRS)
-            rc = dsc_fail(err, DSC_EUSAGE,
-                          "the table has more than %d pairs: filter by pair, or make it with "
-                          "theory accept --summary",
-                          MOST_PAIRS);
-        else if (!j)
-            s->pair[s->pairs++] = pair;
-    }
-    return rc;
-}
-
-static size_t find_pair(const dsc_accept_series *s, const char *pair)
-{
-    size_t j = s->pairs - 1;
-    while (strcmp(s->pair[j], pair))
+    size_t j = s->pairs;
+    while (j && strcmp(s->pair[j - 1], pair))
         j--;
-    return j;
+    if (j)
+        return j - 1;
+    if (s->pairs == MOST_PAIRS) {
+        dsc_refuse(p,
+                   "the table has more than %d pairs: filter by pair, or make it with theory "
+                   "accept --summary",
+                   MOST_PAIRS);
+        return 0;
+    }
+    s->pair[s->pairs] = pair;
+    return s->pairs++;
 }
 
-static size_t find_k(const dsc_accept_series *s, double k)
+static bool has_value(const dsc_accept_series *s, size_t at)
 {
-    size_t i = 0;
-    while (s->k[i] != k)
-        i++;
-    return i;
+    return isfinite(s->value[at]) || isfinite(s->low[at]);
 }
 
-// Cells without a row stay NaN; a range is stored only where there is no number.
-static int fill(dsc_accept_series *s, int pair_column, int k_column, dsc_error *err)
+// Stores the values of a row; a range is stored only where there is no number.
+static void fill_row(dsc_plot *p, dsc_accept_series *s, size_t row, size_t pair, size_t k)
 {
     const dsc_table *t = s->selection.table;
-    size_t count = s->pairs * DSC_ACCEPT_RULES * s->nk;
-    bool any = false;
-    int rc = dsc_new(&s->value, 3 * count, err);
-    if (rc)
-        return rc;
-    s->low = s->value + count;
-    s->high = s->low + count;
-    for (size_t i = 0; i < 3 * count; i++)
-        s->value[i] = NAN;
-    for (size_t i = 0; i < s->selection.rows; i++) {
-        size_t row = s->selection.row[i];
-        double k = dsc_table_real(t, row, (size_t)k_column);
-        const char *pair = dsc_table_at(t, row, (size_t)pair_column)->text;
-        if (!dsc_drawable(k))
-            continue;
-        for (size_t r = 0; r < DSC_ACCEPT_RULES; r++) {
-            size_t at = dsc_accept_at(s, find_pair(s, pair), r) + find_k(s, k);
-            if (isfinite(s->value[at]) || isfinite(s->low[at]))
-                return dsc_fail(err, DSC_EUSAGE, "two rows have the same pair and k (%s, k = %g)",
-                                pair, k);
-            s->value[at] = dsc_number_at(t, row, rule[r].column);
-            if (isnan(s->value[at])) {
-                s->low[at] = dsc_number_at(t, row, rule[r].low);
-                s->high[at] = dsc_number_at(t, row, rule[r].high);
-                s->ranges = s->ranges || isfinite(s->low[at]);
-            }
-            any = any || isfinite(s->value[at]) || isfinite(s->low[at]);
+    for (size_t r = 0; r < DSC_ACCEPT_RULES; r++) {
+        size_t at = dsc_accept_at(s, pair, r) + k;
+        if (has_value(s, at))
+            dsc_refuse(p, "two rows have the same pair and k (%s, k = %g)", s->pair[pair], s->k[k]);
+        s->value[at] = dsc_number_at(t, row, rule[r].column);
+        if (isnan(s->value[at])) {
+            s->low[at] = dsc_number_at(t, row, rule[r].low);
+            s->high[at] = dsc_number_at(t, row, rule[r].high);
+            s->ranges = s->ranges || isfinite(s->low[at]);
         }
     }
-    return any ? DSC_OK
-               : dsc_fail(err, DSC_EUSAGE,
-                          "the table has no finite acceptance probability to draw");
 }
 
-int dsc_accept_series_init(dsc_accept_series *s, const dsc_table *t, const dsc_figure_options *o,
-                           const char *who, dsc_error *err)
+// Cells without a row stay NaN.
+static void fill(dsc_plot *p, dsc_accept_series *s, const size_t *pair, int k_column)
+{
+    size_t count = s->pairs * DSC_ACCEPT_RULES * s->nk;
+    bool any = false;
+    s->value = dsc_plot_numbers(p, 3 * count);
+    if (p->rc)
+        return;
+    s->low = s->value + count;
+    s->high = s->low + count;
+    for (size_t i = 0; i < s->selection.rows; i++) {
+        double k = dsc_value_at(s->selection.table, s->selection.row[i], k_column);
+        size_t at = 0;
+        while (at < s->nk && s->k[at] != k)
+            at++;
+        if (at < s->nk)
+            fill_row(p, s, s->selection.row[i], pair[i], at);
+    }
+    for (size_t i = 0; i < count; i++)
+        any = any || has_value(s, i);
+    if (!any)
+        dsc_refuse(p, "the table has no finite acceptance probability to draw");
+}
+
+void dsc_accept_series_init(dsc_plot *p, dsc_accept_series *s)
 {
     int column[6]; // pair k rejection specinfer kseq otm
-    *s = (dsc_accept_series){0};
-    int rc = dsc_need_columns(t, who, DSC_ACCEPT_NEEDS, column, err);
-    if (!rc)
-        rc = dsc_need_text(t, who, "pair", &column[0], err);
-    if (!rc)
-        rc = dsc_select(&s->selection, t, o, NULL, err);
-    if (!rc)
-        rc = collect_pairs(s, column[0], err);
-    if (!rc)
-        rc = dsc_distinct(&s->selection, column[1], &s->k, &s->nk, err);
-    if (!rc && !s->nk)
-        rc = dsc_fail(err, DSC_EUSAGE, "column 'k' has no numbers");
-    if (!rc)
-        rc = fill(s, column[0], column[1], err);
-    if (rc)
-        dsc_accept_series_fini(s);
-    return rc;
-}
-
-void dsc_accept_series_fini(dsc_accept_series *s)
-{
-    free(s->pair);
-    free(s->k);
-    free(s->value);
-    dsc_selection_fini(&s->selection);
-    *s = (dsc_accept_series){0};
+    dsc_need_columns(p, DSC_ACCEPT_NEEDS, column);
+    dsc_need(p, "pair", DSC_NAMES);
+    *s = (dsc_accept_series){.selection = dsc_select(p, p->table, p->options, NULL)};
+    s->pair = dsc_plot_new(p, const char *, MOST_PAIRS);
+    size_t *pair = dsc_plot_new(p, size_t, s->selection.rows);
+    for (size_t i = 0; !p->rc && i < s->selection.rows; i++)
+        pair[i] = pair_index(p, s, dsc_text_at(p->table, s->selection.row[i], "pair"));
+    s->k = dsc_distinct(p, &s->selection, column[1], &s->nk);
+    if (!s->nk)
+        dsc_refuse(p, "column 'k' has no numbers");
+    fill(p, s, pair, column[1]);
 }
 
 const char *dsc_accept_rule(size_t r)
@@ -130,21 +102,18 @@ const char *dsc_accept_rule(size_t r)
     return rule[r].label;
 }
 
-int dsc_accept_data(const dsc_accept_series *s, dsc_table *data, dsc_error *err)
+void dsc_accept_data(dsc_plot *p, const dsc_accept_series *s)
 {
-    int rc = dsc_table_add_column(data, "pair", DSC_CELL_TEXT,
-                                  "draft distribution to target distribution", err);
-    if (!rc)
-        rc = dsc_table_add_column(data, "k", DSC_CELL_REAL, "drafts per position", err);
-    for (size_t r = 0; !rc && r < DSC_ACCEPT_RULES; r++)
-        rc = dsc_data_numbers(data, rule[r].column, err);
-    for (size_t r = 0; !rc && s->ranges && r < DSC_ACCEPT_RULES; r++) {
-        rc = dsc_data_numbers(data, rule[r].low, err);
-        if (!rc)
-            rc = dsc_data_numbers(data, rule[r].high, err);
+    dsc_data_text(p, "pair", "draft distribution to target distribution");
+    dsc_data_number(p, "k", "drafts per position");
+    for (size_t r = 0; r < DSC_ACCEPT_RULES; r++)
+        dsc_data_number(p, rule[r].column, NULL);
+    for (size_t r = 0; s->ranges && r < DSC_ACCEPT_RULES; r++) {
+        dsc_data_number(p, rule[r].low, NULL);
+        dsc_data_number(p, rule[r].high, NULL);
     }
-    for (size_t i = 0; !rc && i < s->pairs * s->nk; i++) {
-        double number[DSC_DATA_NUMBERS] = {s->k[i % s->nk]};
+    for (size_t i = 0; i < s->pairs * s->nk; i++) {
+        double number[DSC_DATA_COLUMNS] = {s->k[i % s->nk]};
         bool any = false;
         for (size_t r = 0; r < DSC_ACCEPT_RULES; r++) {
             size_t at = dsc_accept_at(s, i / s->nk, r) + i % s->nk;
@@ -152,11 +121,9 @@ int dsc_accept_data(const dsc_accept_series *s, dsc_table *data, dsc_error *err)
             number[1 + r] = s->value[at];
             range[0] = s->low[at];
             range[1] = s->high[at];
-            any = any || isfinite(s->value[at]) || isfinite(s->low[at]);
+            any = any || has_value(s, at);
         }
         if (any)
-            rc = dsc_data_row(data, s->pair[i / s->nk], number,
-                              1 + DSC_ACCEPT_RULES * (s->ranges ? 3 : 1), err);
+            dsc_data_row(p, &s->pair[i / s->nk], number);
     }
-    return rc;
 }

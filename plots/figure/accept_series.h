@@ -22,11 +22,9 @@ typedef struct dsc_accept_series {
     bool ranges; // there is at least one
 } dsc_accept_series;
 
-// Reads the rows that pass the filters. DSC_EUSAGE: a column that figure `who` needs is missing, k
-// is not a number, two rows share one point, or no value is finite.
-int dsc_accept_series_init(dsc_accept_series *s, const dsc_table *t, const dsc_figure_options *o,
-                           const char *who, dsc_error *err);
-void dsc_accept_series_fini(dsc_accept_series *s);
+// Reads the rows that pass the filters. DSC_EUSAGE: a column that the figure needs is missing, k is
+// not a number, two rows share one point, or no value is finite.
+void dsc_accept_series_init(dsc_plot *p, dsc_accept_series *s);
 
 // The index of value, low and high at which rule `rule` of pair `pair` begins: [nk].
 static inline size_t dsc_accept_at(const dsc_accept_series *s, size_t pair, size_t rule)
@@ -39,6 +37,6 @@ const char *dsc_accept_rule(size_t rule);
 
 // Builds the data of a drawing: the columns pair, k, the rules, and the ends of ranges if there are
 // any; one row per pair and k.
-int dsc_accept_data(const dsc_accept_series *s, dsc_table *data, dsc_error *err);
+void dsc_accept_data(dsc_plot *p, const dsc_accept_series *s);
 
 #endif

@@ -4,7 +4,7 @@
 
 #include "base/file.h"
 #include "plots/draw/gnuplot.h"
-#include "plots/draw/text.h"
+#include "plots/draw/select.h"
 #include "plots/figure/figures.h"
 
 #include <stdlib.h>
@@ -50,6 +50,18 @@ const dsc_figure_type *dsc_figure_find(const char *name)
     return NULL;
 }
 
+bool dsc_figure_fits(const dsc_figure_type *f, const dsc_table *t)
+{
+    int column[DSC_NEEDS];
+    dsc_plot p = dsc_plot_of(t, f->name, NULL);
+    p.needs = f->needs;
+    p.spec = f->spec;
+    dsc_need_columns(&p, f->needs, column);
+    bool fits = !p.rc && (!f->fits || f->fits(&p));
+    dsc_plot_fini(&p);
+    return fits;
+}
+
 void dsc_drawing_fini(dsc_drawing *d)
 {
     dsc_buffer_fini(&d->script);
@@ -89,10 +101,18 @@ static int copy_comments(const dsc_table *from, const char *figure, dsc_table *t
 int dsc_figure_draw(const dsc_figure_type *f, const dsc_table *t, const dsc_figure_options *o,
                     const char *terminal, dsc_drawing *out, dsc_error *err)
 {
-    static const dsc_figure_options defaults;
-    int rc = copy_comments(t, f->name, &out->data, err);
-    if (!rc)
-        rc = f->script(t, o ? o : &defaults, terminal, out, err);
+    dsc_plot p = dsc_plot_of(t, f->name, err);
+    p.needs = f->needs;
+    p.spec = f->spec;
+    p.options = o ? o : p.options;
+    p.terminal = terminal;
+    p.script = (dsc_writer){.to = &out->script, .err = err};
+    p.finding = (dsc_writer){.to = &out->finding, .err = err};
+    p.data = &out->data;
+    p.rc = copy_comments(t, f->name, p.data, err);
+    f->draw(&p);
+    int rc = p.rc ? p.rc : p.script.rc ? p.script.rc : p.finding.rc;
+    dsc_plot_fini(&p);
     if (!rc)
         rc = dsc_gnuplot_run(out->script.data, &out->picture, err);
     if (!rc && !strcmp(terminal, "pdf"))

@@ -5,14 +5,9 @@
 // by draft length and acceptance rate (Leviathan, Kalman and Matias 2023, Theorem 3.8 and
 // section 3.5).
 #include "plots/draw/glossary.h"
-#include "plots/draw/lines.h"
 #include "plots/draw/panel.h"
 #include "plots/draw/series.h"
 #include "plots/figure/figures.h"
-
-#include <math.h>
-#include <stdlib.h>
-#include <string.h>
 
 enum { QUANTITIES = 3 };
 
@@ -23,7 +18,7 @@ typedef struct quantity {
 } quantity;
 
 typedef struct figure_spec {
-    const char *figure, *word; // word: its name in the script
+    const char *word; // its name in the script
     dsc_series_of of;
     const char *title, *x_label, *line_label, *key_title;
     quantity quantity[QUANTITIES];
@@ -35,7 +30,6 @@ typedef struct figure_spec {
 } figure_spec;
 
 static const figure_spec llma_speedup = {
-    .figure = "llma-speedup",
     .word = "llma_speedup",
     .of = {"llma", "num_speculative_tokens", "n", "values of n", 6},
     .title = "Speedup by draft length and match length",
@@ -51,7 +45,6 @@ static const figure_spec llma_speedup = {
 };
 
 static const figure_spec llma_stats = {
-    .figure = "llma-stats",
     .word = "llma_stats",
     .of = {"llma", "num_speculative_tokens", "n", "values of n", 6},
     .title = "Decoding statistics by draft length and match length",
@@ -68,7 +61,6 @@ static const figure_spec llma_stats = {
 };
 
 static const figure_spec speedup_surface = {
-    .figure = "speedup-surface",
     .word = "speedup_surface",
     .of = {NULL, "length", "alpha", "values of alpha", 3},
     .title = "Speedup by draft length and i.i.d. acceptance probability alpha",
@@ -90,41 +82,22 @@ typedef struct drawn {
     dsc_series series;
     double *value[QUANTITIES]; // [groups][lines][nx] each
     dsc_bests bests;           // of the first group
-    char label[DSC_STYLES][64];
     dsc_key key[DSC_STYLES];
     size_t best; // of all groups, index into value[0]
 } drawn;
 
-static void find_best(drawn *d)
+static void find_best(dsc_plot *p, drawn *d)
 {
     const dsc_series *s = &d->series;
     bool brackets = d->spec->ticks && s->groups.groups == 1;
     d->best = dsc_best_of(d->value[0], s->groups.groups * s->lines * s->grid.nx, false);
     dsc_find_bests(&d->bests, d->value[0], s->lines, s->grid.x, s->grid.nx, false);
     for (size_t j = 0; j < s->lines; j++) {
+        const char *label = s->label[j];
         if (brackets)
-            dsc_label_best(d->label[j], sizeof d->label[j], s->label[j], &d->bests, j, s->grid.x,
-                           s->grid.nx);
-        else
-            snprintf(d->label[j], sizeof d->label[j], "%s", s->label[j]);
-        d->key[j] = (dsc_key){d->label[j], (int)j};
+            label = dsc_label_best(p, label, &d->bests, j, s->grid.x, s->grid.nx);
+        d->key[j] = (dsc_key){label, (int)j};
     }
-}
-
-static int read_series(drawn *d, const dsc_table *t, const dsc_figure_options *o, const char *needs,
-                       dsc_error *err)
-{
-    int unused[8];
-    const figure_spec *spec = d->spec;
-    int rc = dsc_need_columns(t, spec->figure, needs, unused, err);
-    if (!rc)
-        rc = dsc_series_init(&d->series, t, o, &spec->of, err);
-    for (size_t q = 0; !rc && q < spec->quantities; q++)
-        rc = dsc_series_values(&d->series, spec->quantity[q].column, spec->quantity[q].per,
-                               &d->value[q], err);
-    if (!rc)
-        find_best(d);
-    return rc;
 }
 
 // --- words ---------------------------------------------------------------------------------
@@ -182,27 +155,25 @@ static void put_ranges(dsc_writer *w, const drawn *d)
             *group ? ", " : "", group);
 }
 
-static int put_finding(const drawn *d, dsc_buffer *to, dsc_error *err)
+static void put_finding(dsc_writer *w, const drawn *d)
 {
     const dsc_series *s = &d->series;
-    dsc_writer w = {.to = to, .err = err};
     bool several = d->spec->quantities > 1;
-    dsc_put(&w, "Line chart%s: %s by draft length (%g to %g), one line per %s (%g to %g).",
+    dsc_put(w, "Line chart%s: %s by draft length (%g to %g), one line per %s (%g to %g).",
             several ? "s" : "", several ? "decoding statistics" : "speedup", s->grid.x[0],
             s->grid.x[s->grid.nx - 1], d->spec->line_label, s->grid.y[0],
             s->grid.y[s->grid.ny - 1]);
     if (several) {
-        put_ranges(&w, d);
+        put_ranges(w, d);
     } else if (d->spec->ticks) {
-        put_bests(&w, d);
+        put_bests(w, d);
     } else {
-        dsc_put(&w, " The best speedup is ");
-        put_best(&w, d);
-        dsc_put(&w, ".");
+        dsc_put(w, " The best speedup is ");
+        put_best(w, d);
+        dsc_put(w, ".");
     }
     if (!several)
-        dsc_put(&w, " Without speculation the speedup is 1.");
-    return w.rc;
+        dsc_put(w, " Without speculation the speedup is 1.");
 }
 
 static void put_subtitle(dsc_writer *w, const drawn *d)
@@ -237,32 +208,30 @@ static void natural_size(const drawn *d, bool narrow, double *width, double *hei
     }
 }
 
-static int compose(const drawn *d, const dsc_table *t, const dsc_figure_options *o,
-                   const char *terminal, dsc_drawing *out, dsc_error *err)
+static void compose(dsc_plot *plot, const drawn *d)
 {
     const figure_spec *spec = d->spec;
     const dsc_series *s = &d->series;
-    const char *cost = dsc_table_get_comment(t, "cost");
+    const char *cost = spec->ticks ? NULL : dsc_table_get_comment(plot->table, "cost");
+    const char *speedup = dsc_term_title("speedup");
     size_t groups = s->groups.groups, quantities = spec->quantities;
-    bool narrow = dsc_is_narrow(o, terminal), single = quantities == 1;
+    bool narrow = dsc_is_narrow(plot), single = quantities == 1;
     double width, height;
-    dsc_buffer subtitle = {0}, label = {0};
-    dsc_writer sub = {.to = &subtitle, .err = err}, y = {.to = &label, .err = err};
-    put_subtitle(&sub, d);
-    dsc_put(&y, "%s", dsc_term_title("speedup"));
-    if (cost && !spec->ticks)
-        dsc_put(&y, " (cost: %s)", cost);
+    if (cost)
+        speedup = dsc_text(plot, "%s (cost: %s)", speedup, cost);
+    put_subtitle(dsc_text_begin(plot), d);
+    const char *subtitle = dsc_text_end(plot);
     dsc_panel panel[DSC_PANEL_GROUPS * QUANTITIES];
     for (size_t i = 0; i < groups * quantities; i++) {
         size_t group = i / quantities, q = i % quantities;
         // Side by side, the group is named once in its row; stacked, above every panel.
         panel[i] = (dsc_panel){q && !narrow ? "" : s->groups.label[group],
-                               single ? label.data : spec->quantity[q].label,
+                               single ? speedup : spec->quantity[q].label,
                                d->value[q] + group * s->lines * s->grid.nx, (int)q};
     }
     dsc_panels p = {
         .title = spec->title,
-        .subtitle = subtitle.data,
+        .subtitle = subtitle,
         .x_label = spec->x_label,
         .key_title = spec->key_title,
         .x = s->grid.x,
@@ -280,58 +249,36 @@ static int compose(const drawn *d, const dsc_table *t, const dsc_figure_options 
         .best = d->best,
     };
     natural_size(d, narrow, &width, &height);
-    int rc = sub.rc ? sub.rc : y.rc;
-    if (!rc)
-        rc = dsc_draw_panels(&p, spec->word, o, terminal, width, height, &out->script, err);
-    dsc_buffer_fini(&subtitle);
-    dsc_buffer_fini(&label);
-    return rc;
+    dsc_draw_panels(plot, &p, spec->word, width, height);
 }
 
-static int draw(const figure_spec *spec, const char *needs, const dsc_table *t,
-                const dsc_figure_options *o, const char *terminal, dsc_drawing *out, dsc_error *err)
+static void draw(dsc_plot *p)
 {
-    drawn d = {.spec = spec};
+    drawn d = {.spec = p->spec};
+    const figure_spec *spec = d.spec;
     const char *name[QUANTITIES];
-    int rc = read_series(&d, t, o, needs, err);
-    for (size_t q = 0; q < QUANTITIES; q++)
-        name[q] = spec->quantity[q].name;
-    if (!rc)
-        rc = compose(&d, t, o, terminal, out, err);
-    if (!rc)
-        rc = put_finding(&d, &out->finding, err);
-    if (!rc)
-        rc =
-            dsc_series_data(&d.series, &spec->of, name, d.value, spec->quantities, &out->data, err);
-    for (size_t q = 0; q < QUANTITIES; q++)
-        free(d.value[q]);
-    dsc_series_fini(&d.series);
-    return rc;
-}
-
-static int draw_llma_speedup(const dsc_table *t, const dsc_figure_options *o, const char *terminal,
-                             dsc_drawing *out, dsc_error *err)
-{
-    return draw(&llma_speedup, dsc_figure_llma_speedup.needs, t, o, terminal, out, err);
-}
-
-static int draw_llma_stats(const dsc_table *t, const dsc_figure_options *o, const char *terminal,
-                           dsc_drawing *out, dsc_error *err)
-{
-    return draw(&llma_stats, dsc_figure_llma_stats.needs, t, o, terminal, out, err);
-}
-
-static int draw_speedup_surface(const dsc_table *t, const dsc_figure_options *o,
-                                const char *terminal, dsc_drawing *out, dsc_error *err)
-{
-    return draw(&speedup_surface, dsc_figure_speedup_surface.needs, t, o, terminal, out, err);
+    int unused[DSC_NEEDS];
+    dsc_need_columns(p, p->needs, unused);
+    dsc_series_init(p, &d.series, &spec->of);
+    for (size_t q = 0; q < spec->quantities; q++) {
+        const quantity *is = &spec->quantity[q];
+        d.value[q] = dsc_series_values(p, &d.series, is->column, is->per);
+        name[q] = is->name;
+    }
+    if (p->rc)
+        return;
+    find_best(p, &d);
+    compose(p, &d);
+    put_finding(&p->finding, &d);
+    dsc_series_data(p, &d.series, &spec->of, name, d.value, spec->quantities);
 }
 
 const dsc_figure_type dsc_figure_llma_speedup = {
     .name = "llma-speedup",
     .summary = "speedup by draft length, one line per match length n (LLMA Figure 3)",
     .needs = "num_speculative_tokens n speedup",
-    .script = draw_llma_speedup,
+    .spec = &llma_speedup,
+    .draw = draw,
 };
 
 const dsc_figure_type dsc_figure_llma_stats = {
@@ -340,7 +287,8 @@ const dsc_figure_type dsc_figure_llma_stats = {
                "Figure 4)",
     .needs =
         "num_speculative_tokens n requests num_drafts_started num_accepted_tokens target_calls",
-    .script = draw_llma_stats,
+    .spec = &llma_stats,
+    .draw = draw,
 };
 
 const dsc_figure_type dsc_figure_speedup_surface = {
@@ -348,5 +296,6 @@ const dsc_figure_type dsc_figure_speedup_surface = {
     .summary = "speedup by draft length, one line per i.i.d. acceptance probability, the best "
                "lengths marked",
     .needs = "alpha length speedup",
-    .script = draw_speedup_surface,
+    .spec = &speedup_surface,
+    .draw = draw,
 };

@@ -17,6 +17,16 @@ static const char *base_name(const char *path)
     return slash && slash[1] ? slash + 1 : path;
 }
 
+static void begin_section(dsc_page *p, const char *id)
+{
+    dsc_begin_part(p, &p->type->section, "%s", id);
+}
+
+static void end_section(dsc_page *p)
+{
+    dsc_end_part(p, &p->type->section);
+}
+
 static void put_provenance(dsc_page *p, const dsc_result_view *r)
 {
     const dsc_table *t = &r->table;
@@ -46,28 +56,26 @@ static void put_glossary(dsc_page *p, const dsc_result_view *r, size_t n)
             if (column_anywhere(r, i, column->name))
                 continue;
             if (!any) {
-                p->type->section(&p->w, "columns");
+                begin_section(p, "columns");
                 dsc_say_block(p, DSC_CHAPTER, "Columns");
-                dsc_open(p, DSC_PAIRS);
             }
-            any = true;
+            dsc_open_once(p, DSC_PAIRS, &any);
             dsc_say_pair(p, column->name, DSC_VALUE,
                          column->help ? column->help : "The table contains no definition.");
         }
     if (!any)
         return;
     dsc_close(p, DSC_PAIRS);
-    p->type->section(&p->w, NULL);
+    end_section(p);
 }
 
 static void put_summary(dsc_page *p, const dsc_result_view *r, size_t n)
 {
-    char id[32];
     dsc_say_block(p, DSC_SOFT,
                   "%zu result%s. Speedups are relative to decoding without speculation, one token "
                   "per target call.",
                   n, n == 1 ? "" : "s");
-    p->type->section(&p->w, "summary");
+    begin_section(p, "summary");
     dsc_say_block(p, DSC_CHAPTER, "Summary");
     dsc_put_summary(p, r, n);
     for (size_t i = 0; i < n; i++) {
@@ -75,89 +83,75 @@ static void put_summary(dsc_page *p, const dsc_result_view *r, size_t n)
         if (r[i].kind != DSC_RESULT_METHODS && r[i].kind != DSC_RESULT_OTHER && !chosen)
             continue; // only their chapters describe them; a formula has no configuration to choose
         if (n > 1) {
-            snprintf(id, sizeof id, "result-%zu", i + 1);
-            dsc_buffer b = {0};
-            dsc_writer w = {.to = &b, .err = p->w.err};
-            dsc_put(&w, "Result %zu: %s", i + 1, base_name(r[i].path));
             dsc_open(p, DSC_HEADING);
-            p->type->link(&p->w, id, w.rc ? "" : b.data);
+            dsc_begin_part(p, &p->type->link, "result-%zu", i + 1);
+            dsc_say(p, "Result %zu: %s", i + 1, base_name(r[i].path));
+            dsc_end_part(p, &p->type->link);
             dsc_close(p, DSC_HEADING);
-            dsc_buffer_fini(&b);
         }
         dsc_put_best(p, &r[i]);
     }
-    p->type->section(&p->w, NULL);
+    end_section(p);
 }
 
 // Draws the results from `first` on that can be compared with it in one picture, and sets in_it[n]
 // for them.
-static int put_those_like(dsc_page *p, const dsc_result_view *r, size_t n, size_t first,
-                          bool *in_it, dsc_error *err)
+static void put_those_like(dsc_page *p, const dsc_result_view *r, size_t n, size_t first,
+                           bool *in_it)
 {
     dsc_result_view all = {0};
     dsc_buffer heading = {0};
-    dsc_writer w = {.to = &heading, .err = err};
+    dsc_writer w = {.to = &heading, .err = p->w.err};
     const char *separator = "Results ";
-    char id[32];
-    int rc = dsc_result_view_join(&all, r, n, first, in_it, err);
-    for (size_t i = 0; i < n && !rc; i++)
+    w.rc = dsc_result_view_join(&all, r, n, first, in_it, p->w.err);
+    for (size_t i = 0; i < n; i++)
         if (in_it[i]) {
             dsc_put(&w, "%s%zu", separator, i + 1);
             separator = ", ";
         }
     dsc_put(&w, " together");
-    rc = rc ? rc : w.rc;
+    p->w.rc = p->w.rc ? p->w.rc : w.rc;
     size_t before = p->w.to->length;
-    snprintf(id, sizeof id, "together-%zu", first + 1);
-    p->type->section(&p->w, id);
+    dsc_begin_part(p, &p->type->section, "together-%zu", first + 1);
     size_t empty = p->w.to->length;
-    if (!rc)
-        rc = dsc_put_figures(p, &all, true, heading.data, err);
+    dsc_put_figures(p, &all, true, heading.data);
     if (p->w.to->length > empty)
-        p->type->section(&p->w, NULL);
+        end_section(p);
     else
         p->w.to->length = before;
     dsc_buffer_fini(&heading);
     dsc_result_view_fini(&all);
-    return rc;
 }
 
 // Draws the figures that compare several results.
-static int put_together(dsc_page *p, const dsc_result_view *r, size_t n, dsc_error *err)
+static void put_together(dsc_page *p, const dsc_result_view *r, size_t n)
 {
-    bool *in_it, *done;
-    int rc = dsc_new(&in_it, 2 * n, err);
-    if (rc)
-        return rc;
-    done = in_it + n;
-    for (size_t first = 0; first < n && !rc; first++) {
+    bool *in_it = NULL;
+    if (!p->w.rc)
+        p->w.rc = dsc_new(&in_it, 2 * n, p->w.err);
+    bool *done = in_it + n;
+    for (size_t first = 0; first < n && !p->w.rc; first++) {
         if (done[first])
             continue;
-        rc = put_those_like(p, r, n, first, in_it, err);
+        put_those_like(p, r, n, first, in_it);
         for (size_t i = 0; i < n; i++)
             done[i] = done[i] || in_it[i];
     }
     free(in_it);
-    return rc;
 }
 
-static int put_result(dsc_page *p, dsc_result_view *r, size_t number, dsc_error *err)
+static void put_result(dsc_page *p, dsc_result_view *r, size_t number)
 {
-    char id[32];
-    snprintf(id, sizeof id, "result-%zu", number);
-    p->type->section(&p->w, id);
+    dsc_begin_part(p, &p->type->section, "result-%zu", number);
     dsc_say_block(p, DSC_HEADING, "Result %zu: %s", number, base_name(r->path));
     if (r->kind == DSC_RESULT_TUNED)
         dsc_put_batches(p, r);
     if (r->kind == DSC_RESULT_VALIDATED)
         dsc_put_verdicts(p, r);
-    int rc = dsc_put_figures(p, r, false, "Figures", err);
-    if (rc)
-        return rc;
+    dsc_put_figures(p, r, false, "Figures");
     dsc_put_tables(p, r);
     put_provenance(p, r);
-    p->type->section(&p->w, NULL);
-    return p->w.rc;
+    end_section(p);
 }
 
 static const struct {
@@ -172,46 +166,39 @@ static const struct {
     [DSC_RESULT_OTHER] = {"other", "Other tables"},
 };
 
-static int put_chapter(dsc_page *p, dsc_result_view *r, size_t n, dsc_result_kind kind,
-                       dsc_error *err)
+static void put_chapter(dsc_page *p, dsc_result_view *r, size_t n, dsc_result_kind kind)
 {
     bool any = kind == DSC_RESULT_WORKLOAD || (kind == DSC_RESULT_BOUNDS && dsc_any_bounds(r, n));
-    int rc = DSC_OK;
     for (size_t i = 0; i < n; i++)
         any = any || r[i].kind == kind;
     if (!any)
-        return DSC_OK;
-    p->type->section(&p->w, chapter[kind].id);
+        return;
+    begin_section(p, chapter[kind].id);
     dsc_say_block(p, DSC_CHAPTER, "%s", chapter[kind].title);
     if (kind == DSC_RESULT_WORKLOAD)
         dsc_put_workload(p, r, n);
     if (kind == DSC_RESULT_METHODS)
-        rc = put_together(p, r, n, err);
+        put_together(p, r, n);
     if (kind == DSC_RESULT_BOUNDS)
         dsc_put_bounds(p, r, n);
-    for (size_t i = 0; i < n && !rc; i++)
+    for (size_t i = 0; i < n && !p->w.rc; i++)
         if (r[i].kind == kind)
-            rc = put_result(p, &r[i], i + 1, err);
-    p->type->section(&p->w, NULL);
-    return rc;
+            put_result(p, &r[i], i + 1);
+    end_section(p);
 }
 
-static int put_page(dsc_page *p, dsc_result_view *r, size_t n, const char *title, dsc_error *err)
+static void put_page(dsc_page *p, dsc_result_view *r, size_t n, const char *title)
 {
     p->type->begin(&p->w, title);
     put_summary(p, r, n);
-    for (int kind = 0; kind < DSC_RESULT_KINDS; kind++) {
-        int rc = put_chapter(p, r, n, (dsc_result_kind)kind, err);
-        if (rc)
-            return rc;
-    }
-    p->type->section(&p->w, "limitations");
+    for (int kind = 0; kind < DSC_RESULT_KINDS; kind++)
+        put_chapter(p, r, n, (dsc_result_kind)kind);
+    begin_section(p, "limitations");
     dsc_say_block(p, DSC_CHAPTER, "Limitations");
     dsc_put_limitations(p, r, n);
-    p->type->section(&p->w, NULL);
+    end_section(p);
     put_glossary(p, r, n);
-    p->type->end(&p->w);
-    return p->w.rc;
+    dsc_put(&p->w, "%s", p->type->end);
 }
 
 // --- files -------------------------------------------------------------------------------------
@@ -223,45 +210,29 @@ typedef struct places {
     bool made;           // the folder was created here
 } places;
 
-// Writes the path of picture i to an empty buffer.
-static int picture_path(dsc_buffer *to, const places *at, const dsc_page *p, size_t i,
-                        dsc_error *err)
-{
-    dsc_writer w = {.to = to, .err = err};
-    to->length = 0;
-    dsc_put(&w, "%s", at->folder);
-    dsc_put_picture_name(&w, p, i + 1);
-    return w.rc;
-}
-
 // Finds the places for DIR or NAME.tex. The pictures of the latter are NAME-figure-1.pdf and so on,
 // with only letters and digits in the name, which LaTeX accepts.
 static int find_places(places *at, const char *out_path, dsc_error *err)
 {
     size_t n = strlen(out_path);
-    dsc_buffer b = {0};
-    int rc;
-    if (n > 4 && !strcmp(out_path + n - 4, ".tex")) {
-        const char *name = base_name(out_path);
-        rc = dsc_strndup(&at->page, out_path, n, err);
-        if (!rc)
-            rc = dsc_strndup(&at->folder, out_path, (size_t)(name - out_path), err);
-        if (!rc)
-            rc = dsc_strndup(&at->stem, name, strlen(name) - 3, err);
-        for (char *s = at->stem; !rc && *s; s++)
-            if (!strchr("ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789", *s))
-                *s = '-';
-        return rc;
-    }
-    while (n > 1 && out_path[n - 1] == '/')
+    bool file = n > 4 && !strcmp(out_path + n - 4, ".tex");
+    const char *name = file ? base_name(out_path) : out_path + n;
+    dsc_buffer page = {0}, folder = {0};
+    while (!file && n > 1 && out_path[n - 1] == '/')
         n--;
-    rc = dsc_buffer_printf(&b, err, "%.*s/", (int)n, out_path);
-    at->folder = b.data;
-    b = (dsc_buffer){0};
+    int rc = file ? dsc_buffer_puts(&page, out_path, err)
+                  : dsc_buffer_printf(&page, err, "%.*s/report.tex", (int)n, out_path);
     if (!rc)
-        rc = dsc_buffer_printf(&b, err, "%sreport.tex", at->folder);
-    at->page = b.data;
-    return rc ? rc : dsc_strndup(&at->stem, "", 0, err);
+        rc = dsc_buffer_printf(&folder, err, "%.*s%s", file ? (int)(name - out_path) : (int)n,
+                               out_path, file ? "" : "/");
+    if (!rc)
+        rc = dsc_strndup(&at->stem, name, file ? strlen(name) - 3 : 0, err);
+    at->page = page.data;
+    at->folder = folder.data;
+    for (char *s = at->stem; !rc && *s; s++)
+        if (!strchr("ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789", *s))
+            *s = '-';
+    return rc;
 }
 
 // Creates the folder DIR unless it exists.
@@ -287,7 +258,11 @@ static int write_files(const dsc_page *p, const char *page_path, const places *a
         return rc;
     rc = dsc_outfile_open(&f[pictures], page_path, force, err);
     for (size_t i = 0; i < pictures && !rc; i++) {
-        rc = picture_path(&path, at, p, i, err);
+        dsc_writer w = {.to = &path, .err = err};
+        path.length = 0;
+        dsc_put(&w, "%s", at->folder);
+        dsc_put_picture_name(&w, p, i + 1);
+        rc = w.rc;
         if (!rc)
             rc = dsc_outfile_open(&f[i], path.data, force, err);
         if (!rc)
@@ -340,8 +315,10 @@ int dsc_report_write(const char *const *result_paths, size_t n, const char *out_
         rc = dsc_new(&r, n, err);
     for (size_t i = 0; !rc && i < n; i++)
         rc = dsc_result_view_read(&r[i], result_paths[i], err);
-    if (!rc)
-        rc = put_page(&p, r, n, o->title ? o->title : "Speculative decoding report", err);
+    if (!rc) {
+        put_page(&p, r, n, o->title ? o->title : "Speculative decoding report");
+        rc = p.w.rc;
+    }
     if (!rc && o->latex)
         rc = make_folder(&at, err);
     if (!rc)

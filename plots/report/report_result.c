@@ -4,7 +4,6 @@
 
 #include "base/file.h"
 #include "plots/draw/join.h"
-#include "plots/draw/select.h"
 
 #include <math.h>
 #include <stdlib.h>
@@ -59,23 +58,6 @@ bool dsc_has_best(const dsc_result_view *r)
     return r->table.rows && dsc_merit(r, r->ranked[0]) > -INFINITY;
 }
 
-bool dsc_varies(const dsc_table *t, size_t column)
-{
-    dsc_buffer first = {0}, other = {0};
-    dsc_writer a = {.to = &first}, b = {.to = &other};
-    bool found = false;
-    for (size_t i = 0; i < t->rows && !found && !a.rc && !b.rc; i++) {
-        dsc_writer *w = i ? &b : &a;
-        w->to->length = 0;
-        dsc_put(w, "%s", "");
-        dsc_put_cell(w, dsc_table_at(t, i, column));
-        found = i && !a.rc && !b.rc && strcmp(first.data, other.data);
-    }
-    dsc_buffer_fini(&first);
-    dsc_buffer_fini(&other);
-    return found;
-}
-
 // Makes filters that select the rows with the text parameters of the best one, for figures that
 // show one group at a time.
 static int find_filters(dsc_result_view *r, dsc_error *err)
@@ -128,10 +110,7 @@ static int read_json(dsc_result_view *r, const char *path, bool *is, dsc_error *
     if (folder)
         rc = dsc_buffer_printf(&manifest, err, "%s/manifest.json", path);
     const char *file = folder && !rc ? manifest.data : path;
-    FILE *f = rc ? NULL : fopen(file, "r");
-    *is = folder || (f && fgetc(f) == '{' && fgetc(f) == '\n');
-    if (f)
-        fclose(f);
+    *is = folder || dsc_is_json_object(path);
     if (*is && !rc)
         rc = dsc_sha256_file(file, r->sha256, err);
     if (*is && !rc)
@@ -224,24 +203,19 @@ size_t dsc_corner_rows(const dsc_result_view *r, size_t row[4])
     const dsc_table *t = &r->table;
     int k = dsc_table_find(t, "num_speculative_tokens"), n = dsc_table_find(t, "n");
     dsc_figure_options o = {.filter = r->filter, .filters = r->filters};
-    dsc_selection s;
-    dsc_groups g;
-    dsc_plot_grid grid;
     size_t count = 0;
-    if (k < 0 || n < 0 || dsc_select(&s, t, &o, NULL, NULL))
+    if (k < 0 || n < 0)
         return 0;
-    if (!dsc_group(&g, &s, (int[]){k, n}, NULL)) {
-        if (!dsc_plot_grid_init(&grid, &s, &g, k, n, NULL)) {
-            size_t x[2] = {0, grid.nx - 1}, y[2] = {0, grid.ny - 1};
-            for (int i = 0; i < 4 && grid.nx > 1 && grid.ny > 1; i++) {
-                size_t at = dsc_plot_grid_row(&grid, 0, x[i % 2], y[i / 2]);
-                if (at != SIZE_MAX)
-                    row[count++] = at;
-            }
-            dsc_plot_grid_fini(&grid);
-        }
-        dsc_groups_fini(&g);
+    dsc_plot p = dsc_plot_of(t, NULL, NULL);
+    dsc_selection s = dsc_select(&p, t, &o, NULL);
+    dsc_groups g = dsc_group(&p, &s, k, n);
+    dsc_plot_grid grid = dsc_grid(&p, &s, &g, k, n);
+    size_t x[2] = {0, grid.nx - 1}, y[2] = {0, grid.ny - 1};
+    for (int i = 0; !p.rc && i < 4 && grid.nx > 1 && grid.ny > 1; i++) {
+        size_t at = dsc_plot_grid_row(&grid, 0, x[i % 2], y[i / 2]);
+        if (at != SIZE_MAX)
+            row[count++] = at;
     }
-    dsc_selection_fini(&s);
+    dsc_plot_fini(&p);
     return count;
 }

@@ -4,6 +4,7 @@
 #define DSC_PLOTS_REPORT_RESULT_H
 
 #include "base/sha256.h"
+#include "plots/draw/select.h"
 #include "plots/report/report_page.h"
 
 // The kind of a result, in the order of the chapters.
@@ -44,7 +45,6 @@ void dsc_result_view_fini(dsc_result_view *r);
 // The value by which rows are ranked; -INFINITY if it is not finite.
 double dsc_merit(const dsc_result_view *r, size_t row);
 bool dsc_has_best(const dsc_result_view *r); // whether any row has a finite merit
-bool dsc_varies(const dsc_table *t, size_t column);
 // Writes the columns of a short table to r->column: those that vary and are not lists; returns
 // their number.
 size_t dsc_short_columns(dsc_result_view *r);
@@ -66,11 +66,10 @@ int dsc_read_facts(dsc_result_view *r, const char *json, dsc_error *err);
 const char *dsc_fact_find(const dsc_result_view *r, const char *key); // or NULL
 
 // Sections about one result (report_section.c). dsc_put_figures writes `heading` and all figures,
-// or those that compare results; without a figure there is no heading. It returns its own errors,
-// all others stay in the page's writer.
+// or those that compare results; without a figure there is no heading. Errors stay in the page's
+// writer.
 void dsc_put_best(dsc_page *p, const dsc_result_view *r);
-int dsc_put_figures(dsc_page *p, const dsc_result_view *r, bool compare, const char *heading,
-                    dsc_error *err);
+void dsc_put_figures(dsc_page *p, const dsc_result_view *r, bool compare, const char *heading);
 void dsc_put_tables(dsc_page *p, dsc_result_view *r);
 // Writes the parameters of a row without escaping; column `but`, which may be NULL, is left out.
 void dsc_put_configuration(dsc_writer *w, const dsc_table *t, size_t row, const char *but);
