@@ -1,12 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
-// Runs gnuplot with posix_spawn. The script is passed as an anonymous file, so nothing is ever
-// written to a pipe: there is no SIGPIPE, and no deadlock between a child that waits for its reader
-// and a reader that waits for its child.
+// Runs gnuplot with posix_spawn. Its input, output and messages are anonymous files and not pipes:
+// there is no SIGPIPE, and no deadlock between a child that waits for its reader and a reader that
+// waits for its child.
 #include "plots/draw/gnuplot.h"
 
 #include <errno.h>
 #include <fcntl.h>
-#include <poll.h>
 #include <signal.h>
 #include <spawn.h>
 #include <stdbool.h>
@@ -35,33 +34,27 @@ static int above_stdio(int fd)
     return moved;
 }
 
-static void close_fd(int *fd)
-{
-    if (*fd >= 0)
-        close(*fd);
-    *fd = -1;
-}
-
-static int script_file(const char *script, dsc_error *err)
+static int anonymous_file(dsc_error *err)
 {
     int fd = above_stdio(memfd_create("draftscope-gnuplot", MFD_CLOEXEC));
-    if (fd < 0)
-        return dsc_fail_errno(err, DSC_EIO, errno, "cannot make a file for gnuplot");
+    return fd < 0 ? dsc_fail_errno(err, DSC_EIO, errno, "cannot make a file for gnuplot") : fd;
+}
+
+// Writes the script to a file and rewinds that.
+static int write_script(int fd, const char *script, dsc_error *err)
+{
     size_t left = strlen(script);
     while (left) {
         ssize_t n = write(fd, script, left);
         if (n < 0 && errno == EINTR)
             continue;
-        if (n < 0) {
-            int why = errno;
-            close(fd);
-            return dsc_fail_errno(err, DSC_EIO, why, "cannot write gnuplot's script");
-        }
+        if (n < 0)
+            return dsc_fail_errno(err, DSC_EIO, errno, "cannot write gnuplot's script");
         script += n;
         left -= (size_t)n;
     }
     lseek(fd, 0, SEEK_SET);
-    return fd;
+    return DSC_OK;
 }
 
 // Copies the caller's environment without the variables that change gnuplot's output. The caller
@@ -109,40 +102,21 @@ static int spawn(pid_t *pid, int in, int out, int messages, char **environment)
     return rc;
 }
 
-// Appends what the pipe contains; returns false at its end. Bytes beyond the limit are dropped.
-static bool drain(int fd, dsc_buffer *b, size_t limit, bool *over, int *rc, dsc_error *err)
+// Appends the first `limit` bytes of a file.
+static int append_file(int fd, size_t limit, dsc_buffer *to, dsc_error *err)
 {
     char chunk[1 << 14];
-    ssize_t n = read(fd, chunk, sizeof chunk);
-    if (n < 0)
-        return errno == EINTR || errno == EAGAIN;
-    size_t room = limit - b->length, take = (size_t)n < room ? (size_t)n : room;
-    *over |= take < (size_t)n;
-    if (n && !*rc)
-        *rc = dsc_buffer_append(b, chunk, take, err);
-    return n > 0;
-}
-
-static int read_both(int out, int messages, dsc_buffer *picture, dsc_buffer *message,
-                     dsc_error *err)
-{
-    struct pollfd p[2] = {{.fd = out, .events = POLLIN}, {.fd = messages, .events = POLLIN}};
     int rc = DSC_OK;
-    bool over = false, ignored = false;
-    size_t limit = picture->length + PICTURE_LIMIT;
-    while (p[0].fd >= 0 || p[1].fd >= 0) {
-        if (poll(p, 2, -1) < 0) {
-            if (errno == EINTR || errno == EAGAIN)
-                continue;
-            return dsc_fail_errno(err, DSC_EIO, errno, "cannot read from gnuplot");
-        }
-        if (p[0].revents && !drain(out, picture, limit, &over, &rc, err))
-            p[0].fd = -1;
-        if (p[1].revents && !drain(messages, message, MESSAGE_LIMIT, &ignored, &rc, err))
-            p[1].fd = -1;
+    lseek(fd, 0, SEEK_SET);
+    while (limit && !rc) {
+        ssize_t n = read(fd, chunk, limit < sizeof chunk ? limit : sizeof chunk);
+        if (n < 0 && errno != EINTR)
+            rc = dsc_fail_errno(err, DSC_EIO, errno, "cannot read from gnuplot");
+        if (!n)
+            break;
+        if (n > 0 && !(rc = dsc_buffer_append(to, chunk, (size_t)n, err)))
+            limit -= (size_t)n;
     }
-    if (!rc && over)
-        rc = dsc_fail(err, DSC_EIO, "gnuplot wrote more than %d bytes", PICTURE_LIMIT);
     return rc;
 }
 
@@ -164,22 +138,20 @@ static void quote_error(const dsc_buffer *message, char *line, size_t size)
     snprintf(line, size, "%.*s", best ? (int)strcspn(best, "\n") : 0, best ? best : "");
 }
 
-static int check_exit(pid_t pid, const dsc_buffer *message, bool drew, dsc_error *err)
+// Checks the exit status; NULL: it is unknown because the caller ignores SIGCHLD, and any message
+// counts as a failure.
+static int check_exit(const int *known, const dsc_buffer *message, bool drew, dsc_error *err)
 {
-    int status = 0;
-    pid_t got;
-    while ((got = waitpid(pid, &status, 0)) < 0 && errno == EINTR)
-        ;
-    // If the caller ignores SIGCHLD there is no status; then any message counts as a failure.
-    bool failed = got == pid ? !WIFEXITED(status) || WEXITSTATUS(status) : message->length > 0;
+    int status = known ? *known : 0;
+    bool failed = known ? !WIFEXITED(status) || WEXITSTATUS(status) : message->length > 0;
     char why[256];
     quote_error(message, why, sizeof why);
-    if (got == pid && WIFEXITED(status) && WEXITSTATUS(status) == 127)
+    if (known && WIFEXITED(status) && WEXITSTATUS(status) == 127)
         return dsc_fail(err, DSC_EABSENT, "gnuplot cannot be run: %s", why);
     if (failed && strstr(why, "terminal type"))
         return dsc_fail(err, DSC_EABSENT, "this gnuplot lacks a terminal (Debian: gnuplot-nox): %s",
                         why);
-    if (got == pid && WIFSIGNALED(status))
+    if (known && WIFSIGNALED(status))
         return dsc_fail(err, DSC_EIO, "gnuplot was killed by signal %d", WTERMSIG(status));
     if (failed)
         return dsc_fail(err, DSC_EIO, "gnuplot failed: %s",
@@ -189,47 +161,48 @@ static int check_exit(pid_t pid, const dsc_buffer *message, bool drew, dsc_error
     return DSC_OK;
 }
 
+enum { SCRIPT, PICTURE, MESSAGES, FILES };
+
+// Runs gnuplot on the files, waits for it, and reads what it wrote.
+static int run(const int file[FILES], dsc_buffer *picture, dsc_buffer *message, dsc_error *err)
+{
+    char **environment;
+    pid_t pid, got;
+    int status, rc = child_environment(&environment, err);
+    if (rc)
+        return rc;
+    int why = spawn(&pid, file[SCRIPT], file[PICTURE], file[MESSAGES], environment);
+    free(environment);
+    if (why == ENOENT)
+        return dsc_fail(err, DSC_EABSENT, "gnuplot not found; install it (Debian: gnuplot-nox)");
+    if (why)
+        return dsc_fail_errno(err, DSC_EABSENT, why, "cannot start gnuplot");
+    while ((got = waitpid(pid, &status, 0)) < 0 && errno == EINTR)
+        ;
+    off_t size = lseek(file[PICTURE], 0, SEEK_END);
+    rc = append_file(file[MESSAGES], MESSAGE_LIMIT, message, err);
+    if (!rc && size > PICTURE_LIMIT)
+        rc = dsc_fail(err, DSC_EIO, "gnuplot wrote more than %d bytes", PICTURE_LIMIT);
+    if (!rc)
+        rc = append_file(file[PICTURE], PICTURE_LIMIT, picture, err);
+    return rc ? rc : check_exit(got == pid ? &status : NULL, message, size > 0, err);
+}
+
 int dsc_gnuplot_run(const char *script, dsc_buffer *picture, dsc_error *err)
 {
-    int out[2] = {-1, -1}, messages[2] = {-1, -1};
-    char **environment = NULL;
+    int file[FILES] = {-1, -1, -1}, rc = DSC_OK;
     dsc_buffer message = {0};
-    size_t before = picture->length;
-    int in = script_file(script, err), rc = in < 0 ? in : child_environment(&environment, err);
-    if (rc)
-        goto done;
-    if (pipe2(out, O_CLOEXEC) || pipe2(messages, O_CLOEXEC)) {
-        rc = dsc_fail_errno(err, DSC_EIO, errno, "cannot make a pipe for gnuplot");
-        goto done;
+    for (int i = 0; i < FILES && !rc; i++) {
+        file[i] = anonymous_file(err);
+        rc = file[i] < 0 ? file[i] : DSC_OK;
     }
-    for (int i = 0; i < 2; i++) {
-        out[i] = above_stdio(out[i]);
-        messages[i] = above_stdio(messages[i]);
-    }
-    pid_t pid;
-    int why = spawn(&pid, in, out[1], messages[1], environment);
-    if (why) {
-        rc = why == ENOENT
-                 ? dsc_fail(err, DSC_EABSENT, "gnuplot not found; install it (Debian: gnuplot-nox)")
-                 : dsc_fail_errno(err, DSC_EABSENT, why, "cannot start gnuplot");
-        goto done;
-    }
-    close_fd(&out[1]); // otherwise the reads below would never reach the end
-    close_fd(&messages[1]);
-    rc = read_both(out[0], messages[0], picture, &message, err);
-    close_fd(&out[0]);
-    close_fd(&messages[0]);
-    dsc_error failure = {0};
-    int failed = check_exit(pid, &message, picture->length > before, &failure);
-    if (!rc && failed)
-        rc = dsc_fail(err, failed, "%s", failure.message);
-done:
-    close_fd(&in);
-    for (int i = 0; i < 2; i++) {
-        close_fd(&out[i]);
-        close_fd(&messages[i]);
-    }
-    free(environment);
+    if (!rc)
+        rc = write_script(file[SCRIPT], script, err);
+    if (!rc)
+        rc = run(file, picture, &message, err);
+    for (int i = 0; i < FILES; i++)
+        if (file[i] >= 0)
+            close(file[i]);
     dsc_buffer_fini(&message);
     return rc;
 }
