@@ -14,10 +14,20 @@ static int by_value(const void *a, const void *b)
     return (x > y) - (x < y);
 }
 
+size_t dsc_sort_distinct(double *v, size_t n)
+{
+    size_t kept = 0;
+    qsort(v, n, sizeof *v, by_value);
+    for (size_t i = 0; i < n; i++)
+        if (!kept || v[i] != v[kept - 1])
+            v[kept++] = v[i];
+    return kept;
+}
+
 double *dsc_distinct(dsc_plot *p, const dsc_selection *s, int column, size_t *count)
 {
     double *v = dsc_plot_new(p, double, s->rows);
-    size_t n = 0, kept = 0;
+    size_t n = 0;
     *count = 0;
     if (p->rc)
         return v;
@@ -26,11 +36,7 @@ double *dsc_distinct(dsc_plot *p, const dsc_selection *s, int column, size_t *co
         if (dsc_drawable(x))
             v[n++] = x;
     }
-    qsort(v, n, sizeof *v, by_value);
-    for (size_t i = 0; i < n; i++)
-        if (!kept || v[i] != v[kept - 1])
-            v[kept++] = v[i];
-    *count = kept;
+    *count = dsc_sort_distinct(v, n);
     return v;
 }
 

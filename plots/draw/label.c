@@ -29,13 +29,8 @@ bool dsc_put_parameter(dsc_writer *w, const dsc_table *t, size_t row, size_t c,
 
 void dsc_put_method(dsc_writer *w, const dsc_table *t, size_t row)
 {
-    static const char *const name[] = {"method", "rule"};
-    bool any = false;
-    for (int i = 0; i < 2; i++) {
-        int c = dsc_table_find(t, name[i]);
-        if (c >= 0 && t->column[c].type == DSC_CELL_TEXT)
-            any |= dsc_put_parameter(w, t, row, (size_t)c, any ? ", " : "");
-    }
+    const char *method = dsc_text_at(t, row, "method"), *rule = dsc_text_at(t, row, "rule");
+    dsc_put(w, "%s%s%s", method, *method && *rule ? ", " : "", rule);
 }
 
 // Whether column c separates two groups that agree in the marked columns.

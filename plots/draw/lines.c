@@ -129,6 +129,9 @@ void dsc_lines_init(dsc_plot *p, dsc_lines *l, dsc_lines_of of)
     choose_lines(p, l, of);
     label_lines(p, l, of);
     l->note = dsc_left_out(p, l->lines, l->groups.groups, of.noun, l->selection.dropped);
+    l->value = dsc_lines_values(p, l, of.y);
+    if (!p->rc)
+        dsc_check_any(p, l->value, l->lines * l->nx, of.table->column[of.y].name);
 }
 
 double *dsc_lines_values(dsc_plot *p, const dsc_lines *l, int column)

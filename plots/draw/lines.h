@@ -23,21 +23,22 @@ typedef struct dsc_lines {
     dsc_plot_grid grid; // without a y
     const double *x;    // [nx] ascending
     size_t nx;
+    double *value;                  // [lines][nx] of y, NaN where there is none
     size_t line[DSC_STYLES], lines; // the groups that are drawn
     const char *label[DSC_STYLES];  // how they differ: "tree, draft length 4"
     dsc_key key[DSC_STYLES];
     const char *note; // "8 of 32 lines drawn; ...", "" if nothing is left out
 } dsc_lines;
 
-// Selects and groups. DSC_EUSAGE: as dsc_select, two rows of a group share one x, or there is no
-// finite x.
+// Selects, groups and reads y. DSC_EUSAGE: as dsc_select, two rows of a group share one x, or there
+// is no finite x or y.
 void dsc_lines_init(dsc_plot *p, dsc_lines *l, dsc_lines_of of);
 
 // What a figure leaves out, for its subtitle: "8 of 32 lines drawn; 1 row of other methods left
 // out", "" if nothing.
 const char *dsc_left_out(dsc_plot *p, size_t drawn, size_t all, const char *noun, size_t dropped);
 
-// value[lines][nx] of a column, NaN where there is none.
+// The same as `value` for another column.
 double *dsc_lines_values(dsc_plot *p, const dsc_lines *l, int column);
 
 // Builds the data of a drawing: the columns `line`, x, and `values` quantities; one row per point.

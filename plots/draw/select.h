@@ -80,6 +80,8 @@ void dsc_put_values(dsc_writer *w, const dsc_table *t, const size_t *row, size_t
 
 // --- distinct values and groups ------------------------------------------------------------
 
+// Sorts v[n], without NaN, in ascending order and drops what is equal; returns how many remain.
+size_t dsc_sort_distinct(double *v, size_t n);
 // The distinct finite values of a numeric column over the selection, ascending.
 double *dsc_distinct(dsc_plot *p, const dsc_selection *s, int column, size_t *count);
 

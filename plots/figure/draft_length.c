@@ -11,8 +11,7 @@ enum { LENGTHS = sizeof length_name / sizeof *length_name, CERTAIN = 4 };
 
 static bool same_method(const dsc_table *t, size_t a, size_t b)
 {
-    int m = dsc_table_find(t, "method");
-    return m < 0 || dsc_same_cell(dsc_table_at(t, a, (size_t)m), dsc_table_at(t, b, (size_t)m));
+    return !strcmp(dsc_text_at(t, a, "method"), dsc_text_at(t, b, "method"));
 }
 
 // Whether the rows of row's method have a number in column c, or several different numbers.

@@ -7,7 +7,6 @@
 #include "plots/draw/select.h"
 #include "plots/figure/figures.h"
 
-#include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
 
@@ -133,8 +132,8 @@ static bool same_file(const char *a, const char *b)
 
 enum { PICTURE, SCRIPT, DATA, FILES };
 
-// Makes the three names: out_path, and its stem with .gp and .data.tsv. The caller frees them.
-static int make_paths(char *path[FILES], const char *out_path, dsc_error *err)
+// Makes the three names: out_path, and its stem with .gp and .data.tsv.
+static void make_paths(dsc_plot *p, const char *path[FILES], const char *out_path)
 {
     static const char *const extension[FILES] = {"", ".gp", ".data.tsv"};
     const char *base = strrchr(out_path, '/');
@@ -142,19 +141,16 @@ static int make_paths(char *path[FILES], const char *out_path, dsc_error *err)
     const char *dot = strrchr(base, '.');
     size_t stem = dot && dot != base ? (size_t)(dot - out_path) : strlen(out_path);
     if (!*base)
-        return dsc_fail(err, DSC_EUSAGE, "'%s' is not a file name", out_path);
-    int rc = dsc_strndup(&path[PICTURE], out_path, strlen(out_path), err);
-    for (int i = SCRIPT; !rc && i < FILES; i++) {
-        dsc_buffer b = {0};
-        rc = dsc_buffer_printf(&b, err, "%.*s%s", (int)stem, out_path, extension[i]);
-        path[i] = b.data;
-        if (!rc && !strcmp(path[i], out_path))
-            rc = dsc_fail(err, DSC_EUSAGE,
-                          "%s: the script or the data needs this name; choose one that ends in "
-                          ".svg, .pdf or .png",
-                          out_path);
+        dsc_refuse(p, "'%s' is not a file name", out_path);
+    path[PICTURE] = out_path;
+    for (int i = SCRIPT; i < FILES; i++) {
+        path[i] = dsc_text(p, "%.*s%s", (int)stem, out_path, extension[i]);
+        if (!strcmp(path[i], out_path))
+            dsc_refuse(p,
+                       "%s: the script or the data needs this name; choose one that ends in "
+                       ".svg, .pdf or .png",
+                       out_path);
     }
-    return rc;
 }
 
 static void write_data(const dsc_table *t, FILE *f)
@@ -166,8 +162,8 @@ static void write_data(const dsc_table *t, FILE *f)
 
 // Opens all three files before it writes anything, so that an error leaves no file. The
 // picture gets its name last: if it exists, so do the others.
-static int write_files(const dsc_drawing *d, char *const path[FILES], const dsc_figure_options *o,
-                       bool force, dsc_error *err)
+static int write_files(const dsc_drawing *d, const char *const path[FILES],
+                       const dsc_figure_options *o, bool force, dsc_error *err)
 {
     dsc_outfile file[FILES] = {{0}};
     int rc = DSC_OK;
@@ -197,16 +193,16 @@ int dsc_figure_render(const dsc_figure_type *f, const dsc_table *t, const dsc_fi
                       dsc_error *err)
 {
     dsc_drawing d = {0};
-    char *path[FILES] = {NULL};
-    int rc = out_path ? make_paths(path, out_path, err) : DSC_OK;
-    if (!rc)
-        rc = dsc_figure_draw(f, t, o, terminal, &d, err);
+    const char *path[FILES] = {NULL};
+    dsc_plot memory = dsc_plot_of(t, NULL, err);
+    if (out_path)
+        make_paths(&memory, path, out_path);
+    int rc = memory.rc ? memory.rc : dsc_figure_draw(f, t, o, terminal, &d, err);
     if (!rc && out_path)
         rc = write_files(&d, path, o, force, err);
     else if (!rc && fwrite(d.picture.data, 1, d.picture.length, stream) != d.picture.length)
         rc = dsc_fail(err, DSC_EIO, "cannot write the picture");
-    for (int i = 0; i < FILES; i++)
-        free(path[i]);
+    dsc_plot_fini(&memory);
     dsc_drawing_fini(&d);
     return rc;
 }

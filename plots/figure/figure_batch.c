@@ -13,7 +13,6 @@
 typedef struct batches {
     dsc_lines lines;
     const char *column;
-    double *value;           // [lines][nx]
     double even[DSC_STYLES]; // break-even: batch size at which a line falls below 1, NaN: none
     bool falls;              // some line has a break-even
     dsc_key key[DSC_STYLES]; // with the break-even in parentheses
@@ -47,7 +46,7 @@ static void find_even(dsc_plot *p, batches *b)
     size_t nx = b->lines.nx;
     for (size_t j = 0; j < b->lines.lines; j++) {
         const char *name = b->lines.label[j];
-        b->even[j] = is_speedup(b) ? break_even(b->lines.x, b->value + j * nx, nx) : NAN;
+        b->even[j] = is_speedup(b) ? break_even(b->lines.x, b->lines.value + j * nx, nx) : NAN;
         b->key[j] = b->lines.key[j];
         if (isnan(b->even[j]))
             continue;
@@ -69,8 +68,6 @@ static void read_batches(dsc_plot *p, batches *b)
     dsc_lines_init(p, &b->lines, of);
     if (!p->rc && !(b->lines.x[0] > 0))
         dsc_refuse(p, "batch: a batch size of %g; it must be greater than 0", b->lines.x[0]);
-    b->value = dsc_lines_values(p, &b->lines, y);
-    dsc_check_any(p, b->value, b->lines.lines * b->lines.nx, b->column);
     if (!p->rc)
         find_even(p, b);
 }
@@ -78,7 +75,7 @@ static void read_batches(dsc_plot *p, batches *b)
 // "draft-model, draft length 4: 2.10 at 1, 0.87 at 256, even at 96"
 static void put_line(dsc_writer *w, const batches *b, size_t j)
 {
-    const double *v = b->value + j * b->lines.nx;
+    const double *v = b->lines.value + j * b->lines.nx;
     const char *name = b->lines.label[j];
     size_t first = 0, last = b->lines.nx;
     while (first < b->lines.nx && isnan(v[first]))
@@ -117,7 +114,7 @@ static void draw(dsc_plot *plot)
     const char *cost = dsc_table_get_comment(plot->table, "cost");
     const char *y = is_speedup(&b) ? "speedup over the same batch without speculation"
                                    : dsc_term_title(b.column);
-    dsc_panel panel = {"", cost ? dsc_text(plot, "%s (cost: %s)", y, cost) : y, b.value, 0};
+    dsc_panel panel = {"", cost ? dsc_text(plot, "%s (cost: %s)", y, cost) : y, b.lines.value, 0};
     dsc_panels p = {
         .title = dsc_text(plot, "%s by batch size", dsc_term_heading(plot, b.column)),
         .subtitle =
@@ -137,7 +134,7 @@ static void draw(dsc_plot *plot)
     };
     dsc_draw_panels(plot, &p, "batch", 720, height);
     put_finding(&plot->finding, &b);
-    dsc_lines_data(plot, &b.lines, "batch", &b.column, &b.value, 1);
+    dsc_lines_data(plot, &b.lines, "batch", &b.column, &b.lines.value, 1);
 }
 
 static bool fits(dsc_plot *p)

@@ -21,13 +21,11 @@ typedef struct costs {
 // Reads the times of both models; the longest time determines the unit.
 static void read_times(dsc_plot *p, costs *c, const dsc_table *t)
 {
-    static const char *const name[MODELS] = {"target_s", "draft_s"};
     size_t count = c->lines.lines * c->lines.nx;
     for (size_t m = 0; m < MODELS && !p->rc; m++) {
-        double *v = dsc_lines_values(p, &c->lines, dsc_table_find(t, name[m])), lo = INFINITY,
-               hi = 0;
-        if (!m)
-            dsc_check_any(p, v, count, name[m]);
+        double *v =
+            m ? dsc_lines_values(p, &c->lines, dsc_table_find(t, "draft_s")) : c->lines.value;
+        double lo = INFINITY, hi = 0;
         if (p->rc || dsc_best_of(v, count, true) == SIZE_MAX)
             continue;
         for (size_t i = 0; i < count; i++) {

@@ -15,10 +15,10 @@ typedef struct lengths {
     dsc_lines lines;
     const char *column;
     bool less;
-    double *value, *predicted; // [lines][nx]; predicted: NULL without a prediction
-    dsc_bests bests;           // of each line
-    size_t top;                // index into value of the best of all
-    dsc_key key[DSC_STYLES];   // with the best lengths
+    double *predicted;       // [lines][nx]; NULL: no prediction
+    dsc_bests bests;         // of each line
+    size_t top;              // index into value of the best of all
+    dsc_key key[DSC_STYLES]; // with the best lengths
 } lengths;
 
 // Predicts a quantity that is proportional to block efficiency for the same number of steps.
@@ -33,7 +33,7 @@ static void predict(dsc_plot *p, lengths *l, const dsc_table *t)
     double *predicted = dsc_lines_values(p, &l->lines, iid);
     const double *real = dsc_lines_values(p, &l->lines, is);
     for (size_t i = 0; !p->rc && i < l->lines.lines * l->lines.nx; i++) {
-        double v = l->value[i] * predicted[i] / real[i];
+        double v = l->lines.value[i] * predicted[i] / real[i];
         predicted[i] = dsc_drawable(v) ? v : NAN;
         any = any || dsc_drawable(v);
     }
@@ -43,8 +43,8 @@ static void predict(dsc_plot *p, lengths *l, const dsc_table *t)
 static void find_best(dsc_plot *p, lengths *l)
 {
     size_t nx = l->lines.nx;
-    l->top = dsc_best_of(l->value, l->lines.lines * nx, l->less);
-    dsc_find_bests(&l->bests, l->value, l->lines.lines, l->lines.x, nx, l->less);
+    l->top = dsc_best_of(l->lines.value, l->lines.lines * nx, l->less);
+    dsc_find_bests(&l->bests, l->lines.value, l->lines.lines, l->lines.x, nx, l->less);
     for (size_t j = 0; j < l->lines.lines; j++)
         l->key[j] =
             (dsc_key){dsc_label_best(p, l->lines.label[j], &l->bests, j, l->lines.x, nx), (int)j};
@@ -68,9 +68,7 @@ static void read_lengths(dsc_plot *p, lengths *l)
                        .less_is_better = l->less,
                        .noun = "configurations"};
     dsc_lines_init(p, &l->lines, of);
-    l->value = dsc_lines_values(p, &l->lines, y);
     predict(p, l, t);
-    dsc_check_any(p, l->value, l->lines.lines * l->lines.nx, l->column);
     if (!p->rc)
         find_best(p, l);
 }
@@ -80,8 +78,8 @@ static void put_best(dsc_writer *w, const lengths *l, size_t at)
 {
     size_t nx = l->lines.nx;
     const char *name = l->lines.label[at / nx];
-    dsc_put(w, dsc_is_ratio(l->column) && l->value[at] < 1e4 ? "best %.2f%s" : "best %.4g%s",
-            l->value[at], strcmp(l->column, "speedup") ? "" : "×");
+    dsc_put(w, dsc_is_ratio(l->column) && l->lines.value[at] < 1e4 ? "best %.2f%s" : "best %.4g%s",
+            l->lines.value[at], strcmp(l->column, "speedup") ? "" : "×");
     dsc_put(w, " at draft length %g", l->lines.x[at % nx]);
     if (*name)
         dsc_put(w, " (%s)", name);
@@ -103,7 +101,7 @@ static void put_finding(dsc_writer *w, const lengths *l)
     }
     dsc_put(w, ".");
     for (size_t i = 0; l->predicted && i < l->lines.lines * nx; i++) {
-        double error = l->predicted[i] / l->value[i] - 1;
+        double error = l->predicted[i] / l->lines.value[i] - 1;
         worst = fabs(error) > fabs(worst) ? error : worst; // false for NaN
     }
     if (l->predicted)
@@ -133,7 +131,7 @@ static void draw(dsc_plot *plot)
         strcmp(l.column, "speedup") ? NULL : dsc_table_get_comment(plot->table, "cost");
     const char *y = dsc_term_title(l.column);
     double height = (dsc_is_narrow(plot) ? 420 : 470) + 10 * (double)l.lines.lines;
-    dsc_panel panel = {"", cost ? dsc_text(plot, "%s (cost: %s)", y, cost) : y, l.value, 0};
+    dsc_panel panel = {"", cost ? dsc_text(plot, "%s (cost: %s)", y, cost) : y, l.lines.value, 0};
     put_subtitle(dsc_text_begin(plot), &l);
     const char *subtitle = dsc_text_end(plot);
     dsc_panels p = {
@@ -156,7 +154,7 @@ static void draw(dsc_plot *plot)
     dsc_draw_panels(plot, &p, "length", 720, height);
     put_finding(&plot->finding, &l);
     dsc_lines_data(plot, &l.lines, DSC_DRAFT_LENGTH, (const char *[]){l.column, "iid"},
-                   (double *const[]){l.value, l.predicted}, l.predicted ? 2 : 1);
+                   (double *const[]){l.lines.value, l.predicted}, l.predicted ? 2 : 1);
 }
 
 // Whether draft lengths differ. A table of LLMA alone has its own figures.

@@ -6,7 +6,6 @@
 #include "plots/figure/figures.h"
 
 #include <math.h>
-#include <stdlib.h>
 #include <string.h>
 
 static const char *const usual[] = {"draft_s_per_call", "verify_s_per_call", NULL};
@@ -43,12 +42,6 @@ static double draft_length(const char *parameters)
     return NAN;
 }
 
-static int ascending(const void *pa, const void *pb)
-{
-    double a = *(const double *)pa, b = *(const double *)pb;
-    return (a > b) - (a < b);
-}
-
 static double residual(const dsc_check *k)
 {
     double v = k->predicted > 0 ? 100 * (k->measured / k->predicted - 1) : NAN;
@@ -59,7 +52,7 @@ static void read_residuals(dsc_plot *p, residuals *r)
 {
     bool any = false;
     dsc_checks_of_figure(p, &r->checks, DSC_STYLES);
-    size_t n = r->checks.checks, distinct = 0;
+    size_t n = r->checks.checks;
     r->length = dsc_plot_new(p, double, n);
     r->x = dsc_plot_new(p, double, n);
     if (p->rc)
@@ -74,11 +67,7 @@ static void read_residuals(dsc_plot *p, residuals *r)
     }
     if (!any)
         dsc_refuse(p, "step-time-residuals: no prediction is greater than 0");
-    qsort(r->x, r->nx, sizeof *r->x, ascending);
-    for (size_t i = 0; i < r->nx; i++)
-        if (!distinct || r->x[distinct - 1] != r->x[i])
-            r->x[distinct++] = r->x[i];
-    r->nx = distinct;
+    r->nx = dsc_sort_distinct(r->x, r->nx);
 }
 
 // The x of a configuration: the rank of its length, with groups side by side.

@@ -19,6 +19,7 @@ typedef struct node {
     size_t depth;    // below the root
     size_t row;      // from the top
     size_t last_row; // row of its last child; its own row without children
+    bool children;   // has any
     double probability;
 } node;
 
@@ -55,6 +56,7 @@ static void link_nodes(dsc_plot *p, tree *t)
             if (t->node[k].id == n->id)
                 dsc_refuse(p, "tree: two rows have node %lld", (long long)n->id);
         n->parent = root ? 0 : j;
+        t->node[n->parent].children |= !root;
         t->depth = n->depth;
         t->expected += n->probability;
     }
@@ -163,11 +165,8 @@ static void put_node(dsc_writer *w, const dsc_canvas *c, const tree *t, const la
     char text[16];
     double x = l->left + (double)n->depth * l->column, y = l->top + (double)n->row * l->pitch;
     double trunk = x + l->column - TRUNK;
-    bool children = false;
-    for (size_t j = i + 1; j < t->nodes && !children; j++)
-        children = t->node[j].parent == i;
     number(n->probability, l->characters, text);
-    if (children) { // the line begins after the number, in one column if possible
+    if (n->children) { // the line begins after the number, in one column if possible
         double width = fmax(l->text, DIGIT * (double)strlen(text));
         double from = x + (l->characters ? POINT + width + GAP : 3);
         put_line(w, c, from, y, x + l->column - 3, y);
@@ -262,9 +261,7 @@ static void put_text(dsc_writer *w, const dsc_canvas *c, const tree *t, const ch
                 memcpy(line + x, label, strlen(label));
             if (n->row == row && i && t->node[n->parent].row != row)
                 memcpy(line + x - 2, "+-", 2);
-            bool on = false; // has a child in its row
-            for (size_t j = i + 1; j < t->nodes && n->row == row && !on; j++)
-                on = t->node[j].parent == i;
+            bool on = n->row == row && n->children; // has a child in its row
             if (on)
                 memset(line + x + strlen(label), '-', column - strlen(label));
             if (on && n->last_row > row)
