@@ -6,7 +6,6 @@
 #include "base/file.h"
 #include "plots/report/report_result.h"
 
-#include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
 #include <unistd.h>
@@ -94,50 +93,42 @@ static void put_summary(dsc_page *p, const dsc_result_view *r, size_t n)
     end_section(p);
 }
 
-// Draws the results from `first` on that can be compared with it in one picture, and sets in_it[n]
-// for them.
-static void put_those_like(dsc_page *p, const dsc_result_view *r, size_t n, size_t first,
-                           bool *in_it)
+// Draws the results from `first` on that can be compared with it in one picture.
+static void put_those_like(dsc_page *p, const dsc_result_view *r, size_t n, size_t first)
 {
     dsc_result_view all = {0};
-    dsc_buffer heading = {0};
-    dsc_writer w = {.to = &heading, .err = p->w.err};
     const char *separator = "Results ";
-    w.rc = dsc_result_view_join(&all, r, n, first, in_it, p->w.err);
-    for (size_t i = 0; i < n; i++)
-        if (in_it[i]) {
-            dsc_put(&w, "%s%zu", separator, i + 1);
+    int rc = dsc_result_view_join(&all, r, n, first, p->w.err);
+    p->w.rc = p->w.rc ? p->w.rc : rc;
+    dsc_writer *w = dsc_text_begin(&all.memory);
+    for (size_t i = first; i < n; i++)
+        if (dsc_are_comparable(&r[first], &r[i])) {
+            dsc_put(w, "%s%zu", separator, i + 1);
             separator = ", ";
         }
-    dsc_put(&w, " together");
-    p->w.rc = p->w.rc ? p->w.rc : w.rc;
+    dsc_put(w, " together");
+    const char *heading = dsc_text_end(&all.memory);
     size_t before = p->w.to->length;
     dsc_begin_part(p, &p->type->section, "together-%zu", first + 1);
     size_t empty = p->w.to->length;
-    dsc_put_figures(p, &all, true, heading.data);
+    dsc_put_figures(p, &all, true, heading);
     if (p->w.to->length > empty)
         end_section(p);
     else
         p->w.to->length = before;
-    dsc_buffer_fini(&heading);
     dsc_result_view_fini(&all);
 }
 
 // Draws the figures that compare several results.
 static void put_together(dsc_page *p, const dsc_result_view *r, size_t n)
 {
-    bool *in_it = NULL;
-    if (!p->w.rc)
-        p->w.rc = dsc_new(&in_it, 2 * n, p->w.err);
-    bool *done = in_it + n;
-    for (size_t first = 0; first < n && !p->w.rc; first++) {
-        if (done[first])
-            continue;
-        put_those_like(p, r, n, first, in_it);
-        for (size_t i = 0; i < n; i++)
-            done[i] = done[i] || in_it[i];
+    for (size_t i = 0; i < n && !p->w.rc; i++) {
+        size_t first = 0;
+        while (first < i && !dsc_are_comparable(&r[first], &r[i]))
+            first++;
+        if (first == i)
+            put_those_like(p, r, n, i);
     }
-    free(in_it);
 }
 
 static void put_result(dsc_page *p, dsc_result_view *r, size_t number)
@@ -203,43 +194,41 @@ static void put_page(dsc_page *p, dsc_result_view *r, size_t n, const char *titl
 
 // --- files -------------------------------------------------------------------------------------
 
-// The LaTeX file, and folder and stem of its pictures.
+// The page's file, and for LaTeX the folder of its pictures.
 typedef struct places {
-    char *page, *folder; // folder with its slash, "" for the current one
-    char *stem;          // "NAME-", or "" in a folder of its own
-    bool made;           // the folder was created here
+    dsc_plot memory;
+    const char *page, *folder; // folder with its slash, "" for the current one
+    bool own, made;            // the folder is the report's own; it was created here
 } places;
 
-// Finds the places for DIR or NAME.tex. The pictures of the latter are NAME-figure-1.pdf and so on,
-// with only letters and digits in the name, which LaTeX accepts.
-static int find_places(places *at, const char *out_path, dsc_error *err)
+// Finds the places for DIR or NAME.tex; returns the stem of the pictures: "", or "NAME-" for the
+// latter, with only letters and digits in the name, which LaTeX accepts.
+static const char *find_places(places *at, const char *out_path)
 {
     size_t n = strlen(out_path);
-    bool file = n > 4 && !strcmp(out_path + n - 4, ".tex");
-    const char *name = file ? base_name(out_path) : out_path + n;
-    dsc_buffer page = {0}, folder = {0};
-    while (!file && n > 1 && out_path[n - 1] == '/')
+    at->own = n <= 4 || strcmp(out_path + n - 4, ".tex") != 0;
+    while (at->own && n > 1 && out_path[n - 1] == '/')
         n--;
-    int rc = file ? dsc_buffer_puts(&page, out_path, err)
-                  : dsc_buffer_printf(&page, err, "%.*s/report.tex", (int)n, out_path);
-    if (!rc)
-        rc = dsc_buffer_printf(&folder, err, "%.*s%s", file ? (int)(name - out_path) : (int)n,
-                               out_path, file ? "" : "/");
-    if (!rc)
-        rc = dsc_strndup(&at->stem, name, file ? strlen(name) - 3 : 0, err);
-    at->page = page.data;
-    at->folder = folder.data;
-    for (char *s = at->stem; !rc && *s; s++)
-        if (!strchr("ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789", *s))
-            *s = '-';
-    return rc;
+    const char *name = base_name(out_path);
+    int before = at->own ? (int)n : (int)(name - out_path);
+    at->folder = dsc_text(&at->memory, "%.*s%s", before, out_path, at->own ? "/" : "");
+    at->page = at->own ? dsc_text(&at->memory, "%sreport.tex", at->folder) : out_path;
+    if (at->own)
+        return "";
+    dsc_writer *w = dsc_text_begin(&at->memory);
+    for (size_t i = 0; i + 3 < strlen(name); i++) {
+        bool plain =
+            strchr("ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789", name[i]);
+        dsc_put_bytes(w, plain ? &name[i] : "-", 1);
+    }
+    return dsc_text_end(&at->memory);
 }
 
 // Creates the folder DIR unless it exists.
 static int make_folder(places *at, dsc_error *err)
 {
     struct stat st;
-    if (*at->stem || (!stat(at->folder, &st) && S_ISDIR(st.st_mode)))
+    if (!at->own || (!stat(at->folder, &st) && S_ISDIR(st.st_mode)))
         return DSC_OK;
     at->made = !mkdir(at->folder, 0777);
     return at->made ? DSC_OK : dsc_fail(err, DSC_EIO, "cannot make the folder %s: %m", at->folder);
@@ -247,24 +236,18 @@ static int make_folder(places *at, dsc_error *err)
 
 // Opens all files before it writes anything, so that an error leaves no file. The page gets
 // its name last: if it exists, so do the pictures.
-static int write_files(const dsc_page *p, const char *page_path, const places *at, bool force,
-                       dsc_error *err)
+static int write_files(dsc_page *p, places *at, bool force, dsc_error *err)
 {
     size_t pictures = p->type == &dsc_page_latex ? p->figures : 0;
-    dsc_outfile *f;
-    dsc_buffer path = {0};
-    int rc = dsc_new(&f, pictures + 1, err);
-    if (rc)
-        return rc;
-    rc = dsc_outfile_open(&f[pictures], page_path, force, err);
+    dsc_outfile *f = dsc_plot_new(&at->memory, dsc_outfile, pictures + 1);
+    if (!f)
+        return at->memory.rc;
+    int rc = dsc_outfile_open(&f[pictures], at->page, force, err);
     for (size_t i = 0; i < pictures && !rc; i++) {
-        dsc_writer w = {.to = &path, .err = err};
-        path.length = 0;
-        dsc_put(&w, "%s", at->folder);
-        dsc_put_picture_name(&w, p, i + 1);
-        rc = w.rc;
-        if (!rc)
-            rc = dsc_outfile_open(&f[i], path.data, force, err);
+        dsc_writer *w = dsc_text_begin(&at->memory);
+        dsc_put(w, "%s", at->folder);
+        dsc_put_picture_name(w, p, i + 1);
+        rc = dsc_outfile_open(&f[i], dsc_text_end(&at->memory), force, err);
         if (!rc)
             fwrite(p->picture[i].data, 1, p->picture[i].length, f[i].stream);
     }
@@ -274,8 +257,6 @@ static int write_files(const dsc_page *p, const char *page_path, const places *a
         rc = dsc_outfile_commit(&f[i], err);
     for (size_t i = 0; i <= pictures; i++)
         dsc_outfile_abort(&f[i]);
-    dsc_buffer_fini(&path);
-    free(f);
     return rc;
 }
 
@@ -300,19 +281,14 @@ int dsc_report_write(const char *const *result_paths, size_t n, const char *out_
                      const dsc_report_options *o, dsc_error *err)
 {
     static const dsc_report_options defaults;
-    dsc_result_view *r = NULL;
     dsc_buffer page = {0};
-    places at = {0};
     o = o ? o : &defaults;
+    places at = {.memory = dsc_plot_of(NULL, NULL, err), .page = out_path};
     dsc_page p = {.w = {.to = &page, .err = err},
-                  .type = o->latex ? &dsc_page_latex : &dsc_page_html};
-    int rc = o->latex ? find_places(&at, out_path, err) : DSC_OK;
-    const char *page_path = o->latex ? at.page : out_path;
-    p.stem = at.stem;
-    if (!rc)
-        rc = check_output(result_paths, n, page_path, o->force, err);
-    if (!rc)
-        rc = dsc_new(&r, n, err);
+                  .type = o->latex ? &dsc_page_latex : &dsc_page_html,
+                  .stem = o->latex ? find_places(&at, out_path) : ""};
+    dsc_result_view *r = dsc_plot_new(&at.memory, dsc_result_view, n);
+    int rc = at.memory.rc ? at.memory.rc : check_output(result_paths, n, at.page, o->force, err);
     for (size_t i = 0; !rc && i < n; i++)
         rc = dsc_result_view_read(&r[i], result_paths[i], err);
     if (!rc) {
@@ -322,15 +298,12 @@ int dsc_report_write(const char *const *result_paths, size_t n, const char *out_
     if (!rc && o->latex)
         rc = make_folder(&at, err);
     if (!rc)
-        rc = write_files(&p, page_path, &at, o->force, err);
+        rc = write_files(&p, &at, o->force, err);
     if (rc && at.made)
         rmdir(at.folder);
     for (size_t i = 0; r && i < n; i++)
         dsc_result_view_fini(&r[i]);
-    free(r);
-    free(at.page);
-    free(at.folder);
-    free(at.stem);
+    dsc_plot_fini(&at.memory);
     dsc_page_fini(&p);
     dsc_buffer_fini(&page);
     return rc;

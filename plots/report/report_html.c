@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
 // The HTML page type: one self-contained page with inline SVG.
-#include "plots/report/report_css.h"
 #include "plots/report/report_page.h"
 
 #include <stdio.h>

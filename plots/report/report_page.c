@@ -92,24 +92,19 @@ void dsc_say_pair(dsc_page *p, const char *key, dsc_block value_block, const cha
 
 void dsc_put_reading(dsc_writer *w, const dsc_cell *c)
 {
-    switch (c->type) {
-    case DSC_CELL_INT: dsc_put(w, "%" PRId64, c->i); break;
-    case DSC_CELL_REAL:
-        if (!isfinite(c->r))
-            dsc_put(w, "%s", isnan(c->r) ? "nan" : c->r > 0 ? "inf" : "-inf");
-        else if (fabs(c->r) >= 1e7 || (c->r != 0 && fabs(c->r) < 1e-3))
-            dsc_put(w, "%.4g", c->r);
-        else
-            dsc_put(w, "%.4f", c->r);
-        break;
-    case DSC_CELL_TEXT: dsc_put(w, "%s", c->text); break;
-    case DSC_CELL_LIST:
-        for (int64_t i = 0; i < c->i && c->reals; i++)
-            dsc_put(w, "%s%.4f", i ? " " : "", c->reals[i]);
-        for (int64_t i = 0; i < c->i && c->list; i++)
-            dsc_put(w, "%s%" PRId64, i ? " " : "", c->list[i]);
-        break;
-    }
+    bool plain = fabs(c->r) < 1e7 && (c->r == 0 || fabs(c->r) >= 1e-3);
+    if (c->type == DSC_CELL_REAL && isfinite(c->r))
+        dsc_put(w, plain ? "%.4f" : "%.4g", c->r);
+    else if (c->type != DSC_CELL_LIST)
+        dsc_put_cell(w, c);
+    else
+        for (int64_t i = 0; i < c->i; i++) {
+            dsc_put(w, "%s", i ? " " : "");
+            if (c->reals)
+                dsc_put(w, "%.4f", c->reals[i]);
+            else
+                dsc_put(w, "%" PRId64, c->list[i]);
+        }
 }
 
 void dsc_say_cell(dsc_page *p, const dsc_cell *c)
@@ -120,5 +115,5 @@ void dsc_say_cell(dsc_page *p, const dsc_cell *c)
 
 void dsc_put_picture_name(dsc_writer *w, const dsc_page *p, size_t number)
 {
-    dsc_put(w, "%sfigure-%zu.pdf", p->stem ? p->stem : "", number);
+    dsc_put(w, "%sfigure-%zu.pdf", p->stem, number);
 }

@@ -57,6 +57,7 @@ typedef struct dsc_page_type {
 } dsc_page_type;
 
 extern const dsc_page_type dsc_page_html, dsc_page_latex;
+extern const char dsc_report_css[]; // the style sheet of the HTML page
 
 struct dsc_page {
     dsc_writer w; // its rc is the first error of the page

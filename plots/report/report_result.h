@@ -20,12 +20,13 @@ typedef enum dsc_result_kind {
 } dsc_result_kind;
 
 typedef struct dsc_fact {
-    char *key, *value;
+    const char *key, *value;
 } dsc_fact;
 
 typedef struct dsc_result_view {
     const char *path;
     dsc_table table;
+    dsc_plot memory;             // of what follows
     char sha256[DSC_SHA256_HEX]; // of the file; for a trace, of its manifest
     dsc_result_kind kind;
     dsc_fact *fact; // [facts] the scalars of a trace
@@ -54,11 +55,14 @@ size_t dsc_corner_rows(const dsc_result_view *r, size_t row[4]);
 
 bool dsc_same_comment(const dsc_table *a, const dsc_table *b, const char *key);
 
-// Joins the results from `first` on that can be compared with it into one result without a path:
-// results of the same trace or models. Results without configurations, with one row per request, or
-// with several batch sizes cannot be compared. Sets in_it[n]; with fewer than two, *r is empty.
+// Whether two results, which may be the same, can be drawn together: they are of the same trace or
+// models. Results without configurations, with one row per request, or with several batch sizes
+// cannot be compared.
+bool dsc_are_comparable(const dsc_result_view *a, const dsc_result_view *b);
+// Joins the results from `first` on that are comparable with it into one result without a path;
+// with fewer than two, *r is empty.
 int dsc_result_view_join(dsc_result_view *r, const dsc_result_view *in, size_t n, size_t first,
-                         bool *in_it, dsc_error *err);
+                         dsc_error *err);
 
 // Reads every number and text, one level deep, of a manifest or of the output of trace info --json
 // (report_facts.c). DSC_EINPUT: it is not a JSON object.
