@@ -4,17 +4,8 @@
 #ifndef DSC_PLOTS_GLOSSARY_H
 #define DSC_PLOTS_GLOSSARY_H
 
-#include <stdbool.h>
-#include <stddef.h>
+#include "plots/draw/plot.h"
 
-typedef struct dsc_term {
-    const char *column;
-    const char *title; // for a heading or an axis, with the unit
-    bool less_is_better;
-} dsc_term;
-
-// The entry of a column, or NULL.
-const dsc_term *dsc_term_find(const char *column);
 // The title of a column, or its own name if it has no entry.
 const char *dsc_term_title(const char *column);
 // The label of a column in legends and sentences, or its own name if it has none, and what
@@ -23,7 +14,7 @@ const char *dsc_term_label(const char *column);
 const char *dsc_term_equals(const char *column);
 // Whether smaller values of a column are better.
 bool dsc_term_less_is_better(const char *column);
-// The title without unit and explanation, capitalized, to begin a heading.
-void dsc_term_heading(const char *column, char *out, size_t size);
+// The title without unit and explanation, capitalized, to begin a heading; the plot owns the text.
+const char *dsc_term_heading(dsc_plot *p, const char *column);
 
 #endif

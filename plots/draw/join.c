@@ -94,75 +94,44 @@ static int add_columns(dsc_table *out, const dsc_table *const *in, size_t n, boo
     return rc;
 }
 
-// Converts `from` (NULL: the table lacks the column) to a cell of the given type; a converted text
-// or list is stored in *text or *element.
-static dsc_cell convert(const dsc_cell *from, dsc_cell_type type, dsc_buffer *text, double *element)
+// Converts `from` (NULL: the table lacks the column) to a cell of the given type, whose text or
+// list the memory `m` owns.
+static dsc_cell convert(dsc_plot *m, const dsc_cell *from, dsc_cell_type type)
 {
     dsc_cell cell = {.type = type, .r = NAN, .text = ""};
-    dsc_writer w = {.to = text};
     if (from && from->type == type)
         return *from;
-    if (from && type == DSC_CELL_REAL)
-        cell.r = from->type == DSC_CELL_INT ? (double)from->i : from->r;
-    if (from && type == DSC_CELL_TEXT) {
-        text->length = 0;
-        dsc_put_cell(&w, from);
-        cell.text = w.rc ? "" : text->data;
-    }
-    if (type == DSC_CELL_LIST && from) {
-        *element = from->type == DSC_CELL_INT ? (double)from->i : from->r;
-        cell.reals = element;
-        cell.i = 1;
+    double number = !from ? NAN : from->type == DSC_CELL_INT ? (double)from->i : from->r;
+    if (type == DSC_CELL_REAL) {
+        cell.r = number;
     } else if (type == DSC_CELL_LIST) {
-        *element = 0;
+        double *element = dsc_plot_numbers(m, 1);
+        if (element)
+            *element = number;
         cell.reals = element;
+        cell.i = from && element;
+    } else if (from) {
+        dsc_put_cell(dsc_text_begin(m), from);
+        cell.text = dsc_text_end(m);
     }
     return cell;
 }
 
-typedef struct scratch {
-    dsc_cell *cell;   // [columns]
-    dsc_buffer *text; // [columns]
-    double *element;  // [columns]
-} scratch;
-
-static int add_row(dsc_table *out, const dsc_table *in, size_t row, const scratch *s,
-                   dsc_error *err)
+static int add_row(dsc_table *out, const dsc_table *in, size_t row, dsc_error *err)
 {
-    char hash[HASH_SHOWN + 1];
-    for (size_t c = 0; c < out->columns; c++) {
-        const char *name = out->column[c].name;
+    dsc_plot m = dsc_plot_of(in, NULL, err);
+    dsc_cell *cell = dsc_plot_new(&m, dsc_cell, out->columns);
+    for (size_t c = 0; !m.rc && c < out->columns; c++) {
+        const char *name = out->column[c].name, *comment = dsc_table_get_comment(in, name);
         int from = dsc_table_find(in, name);
-        s->cell[c] = convert(from < 0 ? NULL : dsc_table_at(in, row, (size_t)from),
-                             out->column[c].type, &s->text[c], &s->element[c]);
-        for (size_t i = 0; from < 0 && i < CONTEXTS; i++) {
-            const char *value = dsc_table_get_comment(in, context[i]);
-            if (strcmp(name, context[i]) || !value)
-                continue;
-            if (!i)
-                snprintf(hash, sizeof hash, "%s", value);
-            s->cell[c].text = i ? value : hash;
-        }
+        cell[c] =
+            convert(&m, from < 0 ? NULL : dsc_table_at(in, row, (size_t)from), out->column[c].type);
+        for (size_t i = 0; from < 0 && comment && i < CONTEXTS; i++)
+            if (!strcmp(name, context[i]))
+                cell[c].text = i ? comment : dsc_text(&m, "%.*s", HASH_SHOWN, comment);
     }
-    return dsc_table_add_row(out, s->cell, err);
-}
-
-static int add_rows(dsc_table *out, const dsc_table *const *in, size_t n, dsc_error *err)
-{
-    scratch s = {0};
-    int rc = dsc_new(&s.cell, out->columns, err);
-    if (!rc)
-        rc = dsc_new(&s.text, out->columns, err);
-    if (!rc)
-        rc = dsc_new(&s.element, out->columns, err);
-    for (size_t i = 0; i < n; i++)
-        for (size_t r = 0; r < in[i]->rows && !rc; r++)
-            rc = add_row(out, in[i], r, &s, err);
-    for (size_t c = 0; s.text && c < out->columns; c++)
-        dsc_buffer_fini(&s.text[c]);
-    free(s.cell);
-    free(s.text);
-    free(s.element);
+    int rc = m.rc ? m.rc : dsc_table_add_row(out, cell, err);
+    dsc_plot_fini(&m);
     return rc;
 }
 
@@ -177,8 +146,9 @@ int dsc_join_tables(dsc_table *out, const dsc_table *const *in, size_t n, dsc_er
             rc = dsc_table_add_column(out, context[i], DSC_CELL_TEXT, NULL, err);
     if (!rc)
         rc = add_columns(out, in, n, false, err);
-    if (!rc && out->columns)
-        rc = add_rows(out, in, n, err);
+    for (size_t i = 0; i < n && out->columns; i++)
+        for (size_t r = 0; r < in[i]->rows && !rc; r++)
+            rc = add_row(out, in[i], r, err);
     if (rc)
         dsc_table_fini(out);
     return rc;
@@ -186,8 +156,7 @@ int dsc_join_tables(dsc_table *out, const dsc_table *const *in, size_t n, dsc_er
 
 enum { MOST_BYTES = 1 << 28 }; // of a JSON object over several lines
 
-// Whether a file begins with a line that contains only "{". A table of JSON lines does not.
-static bool is_indented(const char *path)
+bool dsc_is_json_object(const char *path)
 {
     FILE *f = fopen(path, "r");
     bool is = f && fgetc(f) == '{' && fgetc(f) == '\n';
@@ -200,7 +169,7 @@ static int read_one(dsc_table *t, const char *path, dsc_error *err)
 {
     char *text = NULL;
     size_t length;
-    if (!is_indented(path))
+    if (!dsc_is_json_object(path))
         return dsc_table_read(t, path, err);
     int rc = dsc_read_file(&text, &length, path, MOST_BYTES, err);
     if (!rc && (rc = dsc_read_trace_info(t, text, err)))
@@ -211,24 +180,19 @@ static int read_one(dsc_table *t, const char *path, dsc_error *err)
 
 int dsc_read_tables(dsc_table *t, const char *const *path, size_t n, dsc_error *err)
 {
-    dsc_table *read;
-    const dsc_table **in = NULL;
     if (n == 1)
         return read_one(t, path[0], err);
+    dsc_plot m = dsc_plot_of(NULL, NULL, err);
+    dsc_table *read = dsc_plot_new(&m, dsc_table, n);
+    const dsc_table **in = dsc_plot_new(&m, const dsc_table *, n);
     *t = (dsc_table){0};
-    int rc = dsc_new(&read, n, err);
-    if (rc)
-        return rc;
-    rc = dsc_new(&in, n, err);
-    for (size_t i = 0; i < n && !rc; i++) {
-        rc = read_one(&read[i], path[i], err);
+    for (size_t i = 0; i < n && !m.rc; i++) {
+        m.rc = read_one(&read[i], path[i], err);
         in[i] = &read[i];
     }
-    if (!rc)
-        rc = dsc_join_tables(t, in, n, err);
-    for (size_t i = 0; i < n; i++)
+    int rc = m.rc ? m.rc : dsc_join_tables(t, in, n, err);
+    for (size_t i = 0; read && i < n; i++)
         dsc_table_fini(&read[i]);
-    free(read);
-    free(in);
+    dsc_plot_fini(&m);
     return rc;
 }

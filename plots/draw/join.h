@@ -5,9 +5,15 @@
 
 #include "base/table.h"
 
+#include <stdbool.h>
+
 // Reads `n` >= 1 tables; the output of `draftscope trace info --json` also counts as one (see
 // below). A single table is returned unchanged, several are joined. DSC_EINPUT: as dsc_table_read.
 int dsc_read_tables(dsc_table *t, const char *const *path, size_t n, dsc_error *err);
+
+// Whether a file is a JSON object over several lines: the first contains only "{". A table of JSON
+// lines is not.
+bool dsc_is_json_object(const char *path);
 
 // Concatenates the rows of n >= 1 tables. The result has the columns of all of them, parameters
 // first; a value that a table lacks is NaN, "" or an empty list. Comments that all tables share are

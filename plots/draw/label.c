@@ -5,18 +5,12 @@
 
 #include "plots/draw/glossary.h"
 
-#include <stdlib.h>
 #include <string.h>
 
 // Columns whose values need no name before them.
-static const char *const unnamed[] = {"method", "rule", "parameters", NULL};
-
-static bool is_named(const char *const *list, const char *name)
+static bool is_unnamed(const char *name)
 {
-    for (size_t i = 0; list && list[i]; i++)
-        if (!strcmp(list[i], name))
-            return true;
-    return false;
+    return !strcmp(name, "method") || !strcmp(name, "rule") || !strcmp(name, "parameters");
 }
 
 bool dsc_put_parameter(dsc_writer *w, const dsc_table *t, size_t row, size_t c,
@@ -27,7 +21,7 @@ bool dsc_put_parameter(dsc_writer *w, const dsc_table *t, size_t row, size_t c,
     if (dsc_is_missing(cell))
         return false;
     dsc_put(w, "%s", separator);
-    if (!is_named(unnamed, name))
+    if (!is_unnamed(name))
         dsc_put(w, "%s ", dsc_term_label(name));
     dsc_put_cell(w, cell);
     return true;
@@ -35,22 +29,8 @@ bool dsc_put_parameter(dsc_writer *w, const dsc_table *t, size_t row, size_t c,
 
 void dsc_put_method(dsc_writer *w, const dsc_table *t, size_t row)
 {
-    static const char *const name[] = {"method", "rule"};
-    bool any = false;
-    for (int i = 0; i < 2; i++) {
-        int c = dsc_table_find(t, name[i]);
-        if (c >= 0 && t->column[c].type == DSC_CELL_TEXT)
-            any |= dsc_put_parameter(w, t, row, (size_t)c, any ? ", " : "");
-    }
-}
-
-// Whether rows a and b agree in all marked columns.
-static bool agree(const dsc_table *t, const bool *marked, size_t a, size_t b)
-{
-    for (size_t c = 0; c < t->columns; c++)
-        if (marked[c] && !dsc_same_cell(dsc_table_at(t, a, c), dsc_table_at(t, b, c)))
-            return false;
-    return true;
+    const char *method = dsc_text_at(t, row, "method"), *rule = dsc_text_at(t, row, "rule");
+    dsc_put(w, "%s%s%s", method, *method && *rule ? ", " : "", rule);
 }
 
 // Whether column c separates two groups that agree in the marked columns.
@@ -60,35 +40,39 @@ static bool separates(const dsc_table *t, const size_t *first, size_t groups, co
     for (size_t i = 0; i < groups; i++)
         for (size_t j = 0; j < i; j++)
             if (!dsc_same_cell(dsc_table_at(t, first[i], c), dsc_table_at(t, first[j], c)) &&
-                agree(t, marked, first[i], first[j]))
+                dsc_rows_agree(t, marked, first[i], first[j]))
                 return true;
     return false;
 }
 
-static void find_distinct(const dsc_table *t, const size_t *first, size_t groups,
-                          const char *const *skip, bool *marked)
+const char *dsc_distinct_label(dsc_plot *p, const dsc_table *t, const size_t *first, size_t groups,
+                               size_t which, const bool *skip)
 {
-    static const char *const always[] = {"method", "rule", NULL};
-    bool *none = marked + t->columns;
-    for (size_t c = 0; c < t->columns; c++)
-        marked[c] = is_named(always, t->column[c].name) && dsc_is_parameter(t, c) &&
+    bool *none = dsc_plot_new(p, bool, t->columns), *marked = dsc_plot_new(p, bool, t->columns);
+    bool any = false;
+    for (size_t c = 0; !p->rc && c < t->columns; c++) {
+        const char *name = t->column[c].name;
+        marked[c] = (!strcmp(name, "method") || !strcmp(name, "rule")) && dsc_is_parameter(t, c) &&
                     separates(t, first, groups, none, c);
-    for (size_t c = 0; c < t->columns; c++)
-        if (!marked[c] && dsc_is_parameter(t, c) && !is_named(skip, t->column[c].name))
+    }
+    for (size_t c = 0; !p->rc && c < t->columns; c++)
+        if (!marked[c] && dsc_is_parameter(t, c) && !skip[c])
             marked[c] = separates(t, first, groups, marked, c);
+    dsc_writer *w = dsc_text_begin(p);
+    for (size_t c = 0; !p->rc && c < t->columns; c++)
+        if (marked[c] && !skip[c])
+            any |= dsc_put_parameter(w, t, first[which], c, any ? ", " : "");
+    return dsc_text_end(p);
 }
 
-void dsc_put_distinct(dsc_writer *w, const dsc_table *t, const size_t *first, size_t groups,
-                      size_t which, const char *const *skip)
+const char *dsc_line_label(dsc_plot *p, const dsc_table *t, const size_t *first, size_t groups,
+                           size_t which, const bool *skip)
 {
-    bool *marked = NULL, any = false;
-    if (!w->rc)
-        w->rc = dsc_new(&marked, 2 * t->columns, w->err);
-    if (w->rc)
-        return;
-    find_distinct(t, first, groups, skip, marked);
-    for (size_t c = 0; c < t->columns; c++)
-        if (marked[c] && !is_named(skip, t->column[c].name))
-            any |= dsc_put_parameter(w, t, first[which], c, any ? ", " : "");
-    free(marked);
+    enum { LONGEST = 119 };
+    const char *label = dsc_distinct_label(p, t, first, groups, which, skip);
+    if (!*label && !p->rc) {
+        dsc_put_method(dsc_text_begin(p), t, first[which]);
+        label = dsc_text_end(p);
+    }
+    return dsc_text(p, "%.*s", LONGEST, label);
 }

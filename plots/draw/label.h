@@ -5,12 +5,15 @@
 
 #include "plots/draw/select.h"
 
-// Writes what distinguishes group `which` from the others, given the first row of each: "spectr,
-// kseq, drafts 4". These are method and rule where they differ, and as few further parameters as
-// are needed. Columns named in `skip` (NULL-terminated) are left out.
-void dsc_put_distinct(dsc_writer *w, const dsc_table *t, const size_t *first, size_t groups,
-                      size_t which, const char *const *skip);
-// Writes parameter `c` of a row as dsc_put_distinct does, or nothing if the row has no value for
+// What distinguishes group `which` from the others, given the first row of each: "spectr, kseq,
+// drafts 4". These are method and rule where they differ, and as few further parameters as are
+// needed. The columns skip[columns] are left out.
+const char *dsc_distinct_label(dsc_plot *p, const dsc_table *t, const size_t *first, size_t groups,
+                               size_t which, const bool *skip);
+// The same for a line of a figure, cut to its room in the key: method and rule if nothing differs.
+const char *dsc_line_label(dsc_plot *p, const dsc_table *t, const size_t *first, size_t groups,
+                           size_t which, const bool *skip);
+// Writes parameter `c` of a row as dsc_distinct_label does, or nothing if the row has no value for
 // it; returns whether it has one.
 bool dsc_put_parameter(dsc_writer *w, const dsc_table *t, size_t row, size_t c,
                        const char *separator);

@@ -7,11 +7,10 @@
 #include "plots/draw/select.h"
 #include "plots/draw/style.h"
 
-enum { DSC_LINE_LABEL = 120 };
-
 // What to draw: columns by index. `table` must outlive the lines.
 typedef struct dsc_lines_of {
     const dsc_table *table;
+    const dsc_figure_options *options;
     int x, y;
     bool less_is_better; // in y
     bool any;            // the choice of lines does not depend on y
@@ -21,33 +20,37 @@ typedef struct dsc_lines_of {
 typedef struct dsc_lines {
     dsc_selection selection;
     dsc_groups groups;
-    double *x; // [nx] ascending
+    dsc_plot_grid grid; // without a y
+    const double *x;    // [nx] ascending
     size_t nx;
-    size_t *row;                            // [groups][nx] of the table, SIZE_MAX: none
-    size_t line[DSC_STYLES], lines;         // the groups that are drawn
-    char label[DSC_STYLES][DSC_LINE_LABEL]; // how they differ: "tree, draft length 4"
+    double *value;                  // [lines][nx] of y, NaN where there is none
+    size_t line[DSC_STYLES], lines; // the groups that are drawn
+    const char *label[DSC_STYLES];  // how they differ: "tree, draft length 4"
     dsc_key key[DSC_STYLES];
-    char note[160]; // "8 of 32 lines drawn; ...", "" if nothing is left out
+    const char *note; // "8 of 32 lines drawn; ...", "" if nothing is left out
 } dsc_lines;
 
-// Selects and groups. DSC_EUSAGE: as dsc_select, two rows of a group share one x, or there is no
-// finite x.
-int dsc_lines_init(dsc_lines *l, dsc_lines_of of, const dsc_figure_options *o, dsc_error *err);
-void dsc_lines_fini(dsc_lines *l);
+// Selects, groups and reads y. DSC_EUSAGE: as dsc_select, two rows of a group share one x, or there
+// is no finite x or y.
+void dsc_lines_init(dsc_plot *p, dsc_lines *l, dsc_lines_of of);
 
-// value[lines][nx] of a column, NaN where there is none; *out is owned by the caller.
-int dsc_lines_values(const dsc_lines *l, int column, double **out, dsc_error *err);
+// What a figure leaves out, for its subtitle: "8 of 32 lines drawn; 1 row of other methods left
+// out", "" if nothing.
+const char *dsc_left_out(dsc_plot *p, size_t drawn, size_t all, const char *noun, size_t dropped);
+
+// The same as `value` for another column.
+double *dsc_lines_values(dsc_plot *p, const dsc_lines *l, int column);
 
 // Builds the data of a drawing: the columns `line`, x, and `values` quantities; one row per point.
-int dsc_lines_data(const dsc_lines *l, const char *x, const char *const *column,
-                   double *const *value, size_t values, dsc_table *data, dsc_error *err);
+void dsc_lines_data(dsc_plot *p, const dsc_lines *l, const char *x, const char *const *column,
+                    double *const *value, size_t values);
 
 // --- the best points of lines --------------------------------------------------------------
 
 // The index of the best of v[n], ignoring NaN; SIZE_MAX if all are NaN.
 size_t dsc_best_of(const double *v, size_t n, bool less_is_better);
 // DSC_EUSAGE if v[n] contains no number to draw; `column` names them in the message.
-int dsc_check_any(const double *v, size_t n, const char *column, dsc_error *err);
+void dsc_check_any(dsc_plot *p, const double *v, size_t n, const char *column);
 
 typedef struct dsc_bests {
     size_t best[DSC_STYLES]; // of each line, index into x; SIZE_MAX: it has no number
@@ -60,9 +63,9 @@ typedef struct dsc_bests {
 // apart by less than the distance of two x.
 void dsc_find_bests(dsc_bests *b, const double *value, size_t lines, const double *x, size_t nx,
                     bool less_is_better);
-// Writes the label of line j with its best x in parentheses: "tree (3)", or "tree (8+)" if the
-// best is the last.
-void dsc_label_best(char *out, size_t size, const char *label, const dsc_bests *b, size_t j,
-                    const double *x, size_t nx);
+// The label of line j with its best x in parentheses: "tree (3)", or "tree (8+)" if the best is the
+// last.
+const char *dsc_label_best(dsc_plot *p, const char *label, const dsc_bests *b, size_t j,
+                           const double *x, size_t nx);
 
 #endif

@@ -96,16 +96,15 @@ static void put_data(dsc_writer *w, const dsc_panels *p)
 static double put_panel_title(dsc_writer *w, const dsc_canvas *c, const dsc_panel *panel,
                               bool any_group, double x, double y, double width)
 {
-    bool dumb = c->terminal == DSC_TERM_DUMB;
     double used = 0;
     if (any_group) {
-        double h = dsc_put_paragraph(w, c, x, y, width, DSC_FONT_BODY, DSC_INK, dumb ? 1 : 2,
+        double h = dsc_put_paragraph(w, c, x, y, width, DSC_FONT_BODY, DSC_INK, c->dumb ? 1 : 2,
                                      panel->group);
         used += h > 0 ? h : c->line_height;
     }
-    used += dsc_put_paragraph(w, c, x, y + used, width, DSC_FONT_SMALL, DSC_INK_SOFT, dumb ? 1 : 2,
-                              panel->y_label);
-    return used + (dumb ? 0 : 8);
+    used += dsc_put_paragraph(w, c, x, y + used, width, DSC_FONT_SMALL, DSC_INK_SOFT,
+                              c->dumb ? 1 : 2, panel->y_label);
+    return used + (c->dumb ? 0 : 8);
 }
 
 static void put_marks(dsc_writer *w, const dsc_canvas *c, const dsc_panels *p)
@@ -115,7 +114,7 @@ static void put_marks(dsc_writer *w, const dsc_canvas *c, const dsc_panels *p)
             continue;
         dsc_put(w, "set arrow from first %.12g, graph 1 to first %.12g, graph 0.93 nohead ",
                 p->mark[j], p->mark[j]);
-        if (c->terminal == DSC_TERM_DUMB)
+        if (c->dumb)
             dsc_put(w, "\n");
         else
             dsc_put(w, "lt 1 lw 3 lc rgb '%s'\n", dsc_style_color(p->key[j].style));
@@ -128,7 +127,7 @@ static void put_band(dsc_writer *w, const dsc_canvas *c, const dsc_panels *p, si
                      size_t j, bool any)
 {
     size_t low = 2 + p->lines + 2 * j;
-    if (c->terminal != DSC_TERM_DUMB)
+    if (!c->dumb)
         dsc_put(w,
                 "%s$panel%zu using 1:%zu:%zu with filledcurves fs transparent solid 0.18 noborder "
                 "lc rgb '%s' notitle, \\\n     ",
@@ -148,8 +147,7 @@ static void put_band(dsc_writer *w, const dsc_canvas *c, const dsc_panels *p, si
 
 static bool has_prediction(const dsc_canvas *c, const dsc_panels *p, size_t panel, size_t line)
 {
-    return p->predicted && c->terminal != DSC_TERM_DUMB &&
-           any_finite(p->predicted + band_of(p, panel, line), p->nx);
+    return p->predicted && !c->dumb && any_finite(p->predicted + band_of(p, panel, line), p->nx);
 }
 
 static void put_plot(dsc_writer *w, const dsc_canvas *c, const dsc_panels *p, size_t panel,
@@ -161,7 +159,7 @@ static void put_plot(dsc_writer *w, const dsc_canvas *c, const dsc_panels *p, si
     dsc_put(w, "plot ");
     if (p->reference_label) {
         dsc_put(w, "1 with lines lt %s notitle",
-                c->terminal == DSC_TERM_DUMB ? "0" : "1 lw 1.5 dt (6,4) lc rgb '" DSC_INK_SOFT "'");
+                c->dumb ? "0" : "1 lw 1.5 dt (6,4) lc rgb '" DSC_INK_SOFT "'");
         any = true;
     }
     for (size_t j = 0; j < p->lines; j++) {
@@ -184,7 +182,7 @@ static void put_plot(dsc_writer *w, const dsc_canvas *c, const dsc_panels *p, si
         dsc_put(w, " notitle");
         any = true;
     }
-    if (p->ring && panel == best_panel(p) && c->terminal != DSC_TERM_DUMB) {
+    if (p->ring && panel == best_panel(p) && !c->dumb) {
         dsc_put(w, "%s$best using 1:2 with points pt 6 ps 1.8 lw 1.5 lc rgb '" DSC_INK "' notitle",
                 any ? ", \\\n     " : "");
         any = true;
@@ -199,13 +197,12 @@ static void put_plot(dsc_writer *w, const dsc_canvas *c, const dsc_panels *p, si
 static void put_panel(dsc_writer *w, const dsc_canvas *c, const dsc_panels *p, size_t i,
                       dsc_place cell, bool any_group, bool room, bool lowest)
 {
-    bool dumb = c->terminal == DSC_TERM_DUMB;
     const dsc_panel *panel = &p->panel[i];
-    double below = dumb ? 2 + room : (room ? 2.2 : 1.2) * c->line_height + 6;
+    double below = c->dumb ? 2 + room : (room ? 2.2 : 1.2) * c->line_height + 6;
     double height = cell.bottom - cell.top - below;
-    dsc_axis y = axis_of(p, panel->quantity, dumb ? 5 : height > 250 ? 7 : 5);
+    dsc_axis y = axis_of(p, panel->quantity, c->dumb ? 5 : height > 250 ? 7 : 5);
     dsc_place b = cell;
-    b.left += dsc_axis_label_width(c, &y) + (dumb ? 2 : 12);
+    b.left += dsc_axis_label_width(c, &y) + (c->dumb ? 2 : 12);
     b.top += put_panel_title(w, c, panel, any_group, cell.left, cell.top, cell.right - cell.left);
     b.bottom -= below;
     dsc_put_margins(w, c, b.left, b.top, b.right, b.bottom);
@@ -227,18 +224,18 @@ static double put_panels_heading(dsc_writer *w, const dsc_canvas *c, const dsc_p
         key[keys++] = p->key[i];
     if (p->reference_label)
         key[keys++] = (dsc_key){p->reference_label, DSC_KEY_REFERENCE};
-    if (p->predicted && p->predicted_label && c->terminal != DSC_TERM_DUMB)
+    if (p->predicted && p->predicted_label && !c->dumb)
         key[keys++] = (dsc_key){p->predicted_label, DSC_KEY_PREDICTED};
     return dsc_put_heading(w, c, p->title, p->subtitle, p->key_title, key, keys);
 }
 
 static void put_panels(dsc_writer *w, const dsc_canvas *c, const char *name, const dsc_panels *p)
 {
-    bool dumb = c->terminal == DSC_TERM_DUMB, any_group = false;
+    bool any_group = false;
     dsc_put_terminal(w, c, name);
     put_data(w, p);
     dsc_put(w, "set multiplot\n");
-    double top = put_panels_heading(w, c, p) + (dumb ? 0 : 6);
+    double top = put_panels_heading(w, c, p) + (c->dumb ? 0 : 6);
     size_t columns = c->narrow ? 1 : p->columns ? p->columns : p->panels;
     for (size_t i = 0; i < p->panels; i++)
         any_group = any_group || p->panel[i].group[0];
@@ -248,18 +245,10 @@ static void put_panels(dsc_writer *w, const dsc_canvas *c, const char *name, con
     dsc_put(w, "unset multiplot\n");
 }
 
-int dsc_draw_panels(const dsc_panels *p, const char *name, const dsc_figure_options *o,
-                    const char *terminal, double width, double height, dsc_buffer *script,
-                    dsc_error *err)
+void dsc_draw_panels(dsc_plot *plot, const dsc_panels *p, const char *word, double width,
+                     double height)
 {
-    dsc_canvas canvas;
-    dsc_panels titled = *p;
-    dsc_writer w = {.to = script, .err = err};
-    int rc = dsc_canvas_init(&canvas, terminal, o, width, height, err);
-    if (rc)
-        return rc;
-    if (o->title)
-        titled.title = o->title;
-    put_panels(&w, &canvas, name, &titled);
-    return w.rc;
+    dsc_canvas canvas = dsc_canvas_of(plot, width, height, 0);
+    if (!plot->rc)
+        put_panels(&plot->script, &canvas, word, p);
 }

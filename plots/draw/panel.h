@@ -37,11 +37,9 @@ typedef struct dsc_panels {
     size_t best; // index into [panels][lines][nx]
 } dsc_panels;
 
-// Writes the whole script of figure `name`, whose natural size is width x height. The title and the
-// size in *o replace the figure's own. Values must be finite or NaN. DSC_EUSAGE: as
-// dsc_canvas_init, or the size leaves too little room.
-int dsc_draw_panels(const dsc_panels *p, const char *name, const dsc_figure_options *o,
-                    const char *terminal, double width, double height, dsc_buffer *script,
-                    dsc_error *err);
+// Writes the whole script of the figure, called `word` in it, whose natural size is width x height.
+// Values must be finite or NaN. DSC_EUSAGE: as dsc_canvas_of, or the size leaves too little room.
+void dsc_draw_panels(dsc_plot *plot, const dsc_panels *p, const char *word, double width,
+                     double height);
 
 #endif

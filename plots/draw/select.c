@@ -51,74 +51,45 @@ bool dsc_is_parameter(const dsc_table *t, size_t c)
     return true;
 }
 
-static int refuse_column(const dsc_table *t, const char *who, const char *name, dsc_error *err)
+void dsc_refuse_column(dsc_plot *p, const dsc_table *t, const char *who, const char *name)
 {
-    dsc_buffer b = {0};
-    dsc_writer w = {.to = &b, .err = err};
+    dsc_writer *w = dsc_text_begin(p);
     for (size_t i = 0; i < t->columns; i++)
-        dsc_put(&w, "%s%s", i ? ", " : "", t->column[i].name);
-    int rc = w.rc ? w.rc
-                  : dsc_fail(err, DSC_EUSAGE, "%s needs a column '%s'; the table has: %.600s", who,
-                             name, b.data ? b.data : "no columns");
-    dsc_buffer_fini(&b);
-    return rc;
+        dsc_put(w, "%s%s", i ? ", " : "", t->column[i].name);
+    dsc_refuse(p, "%s needs a column '%s'; the table has: %.600s", who, name,
+               t->columns ? dsc_text_end(p) : "no columns");
 }
 
-int dsc_need_column(const dsc_table *t, const char *who, const char *name, int *column,
-                    dsc_error *err)
+int dsc_need(dsc_plot *p, const char *name, unsigned what)
 {
-    *column = dsc_table_find(t, name);
-    return *column < 0 ? refuse_column(t, who, name, err) : DSC_OK;
+    const dsc_table *t = p->table;
+    int c = p->rc ? -1 : dsc_table_find(t, name);
+    if (c < 0)
+        dsc_refuse_column(p, t, p->name, name);
+    else if (t->rows && !(what >> t->column[c].type & 1))
+        dsc_refuse(p, "%s: column '%.60s' must contain %s", p->name, name,
+                   what == DSC_NAMES     ? "names"
+                   : what == DSC_NUMBERS ? "numbers"
+                                         : "lists of counts");
+    return p->rc ? -1 : c;
 }
 
-int dsc_need_columns(const dsc_table *t, const char *who, const char *needs, int *column,
-                     dsc_error *err)
+void dsc_need_columns(dsc_plot *p, const char *needs, int *column)
 {
-    char name[128];
-    int rc = DSC_OK;
-    while (!rc && *needs) {
-        size_t n = strcspn(needs, " ");
-        snprintf(name, sizeof name, "%.*s", (int)n, needs);
-        rc = dsc_need_column(t, who, name, column++, err);
-        needs += n + strspn(needs + n, " ");
-    }
-    return rc;
+    char name[DSC_NAME];
+    while (dsc_next_name(&needs, name))
+        *column++ = dsc_need(p, name, DSC_ANYTHING);
 }
 
-static int need_type(const dsc_table *t, const char *who, const char *name, unsigned types,
-                     const char *must, int *column, dsc_error *err)
+double dsc_value_at(const dsc_table *t, size_t row, int column)
 {
-    int rc = dsc_need_column(t, who, name, column, err);
-    if (!rc && t->rows && !(types >> t->column[*column].type & 1))
-        rc = dsc_fail(err, DSC_EUSAGE, "%s: column '%.60s' must contain %s", who, name, must);
-    return rc;
-}
-
-int dsc_need_text(const dsc_table *t, const char *who, const char *name, int *column,
-                  dsc_error *err)
-{
-    return need_type(t, who, name, 1u << DSC_CELL_TEXT, "names", column, err);
-}
-
-int dsc_need_number(const dsc_table *t, const char *who, const char *name, int *column,
-                    dsc_error *err)
-{
-    return need_type(t, who, name, 1u << DSC_CELL_INT | 1u << DSC_CELL_REAL, "numbers", column,
-                     err);
-}
-
-int dsc_need_list(const dsc_table *t, const char *who, const char *name, int *column,
-                  dsc_error *err)
-{
-    return need_type(t, who, name, 1u << DSC_CELL_INT | 1u << DSC_CELL_LIST, "lists of counts",
-                     column, err);
+    double v = row == SIZE_MAX || column < 0 ? NAN : dsc_table_real(t, row, (size_t)column);
+    return dsc_drawable(v) ? v : NAN;
 }
 
 double dsc_number_at(const dsc_table *t, size_t row, const char *column)
 {
-    int c = dsc_table_find(t, column);
-    double v = c < 0 ? NAN : dsc_table_real(t, row, (size_t)c);
-    return dsc_drawable(v) ? v : NAN;
+    return dsc_value_at(t, row, dsc_table_find(t, column));
 }
 
 const char *dsc_text_at(const dsc_table *t, size_t row, const char *column)
@@ -143,6 +114,11 @@ double dsc_merit_at(const dsc_table *t, size_t row)
     return isnan(v) ? -INFINITY : v;
 }
 
+static bool same_number(double a, double b)
+{
+    return a == b || (isnan(a) && isnan(b));
+}
+
 static bool cell_is(const dsc_cell *c, const char *value)
 {
     if (c->type == DSC_CELL_TEXT)
@@ -152,16 +128,35 @@ static bool cell_is(const dsc_cell *c, const char *value)
     char *end;
     double v = strtod(value, &end);
     double x = c->type == DSC_CELL_INT ? (double)c->i : c->r;
-    return end != value && !*end && (v == x || (isnan(v) && isnan(x)));
+    return end != value && !*end && same_number(v, x);
 }
 
 bool dsc_same_cell(const dsc_cell *a, const dsc_cell *b)
 {
+    bool same = a->i == b->i;
     if (a->type == DSC_CELL_TEXT)
         return !strcmp(a->text, b->text);
-    if (a->type == DSC_CELL_INT)
-        return a->i == b->i;
-    return a->r == b->r || (isnan(a->r) && isnan(b->r));
+    if (a->type == DSC_CELL_REAL)
+        return same_number(a->r, b->r);
+    for (int64_t i = 0; a->type == DSC_CELL_LIST && same && i < a->i; i++)
+        same = same_number(dsc_cell_element(a, i), dsc_cell_element(b, i));
+    return same;
+}
+
+bool dsc_varies(const dsc_table *t, size_t column)
+{
+    for (size_t i = 1; i < t->rows; i++)
+        if (!dsc_same_cell(dsc_table_at(t, 0, column), dsc_table_at(t, i, column)))
+            return true;
+    return false;
+}
+
+bool dsc_rows_agree(const dsc_table *t, const bool *marked, size_t a, size_t b)
+{
+    for (size_t c = 0; c < t->columns; c++)
+        if (marked[c] && !dsc_same_cell(dsc_table_at(t, a, c), dsc_table_at(t, b, c)))
+            return false;
+    return true;
 }
 
 bool dsc_same_texts(const dsc_table *t, size_t a, size_t b)
@@ -193,36 +188,29 @@ void dsc_put_values(dsc_writer *w, const dsc_table *t, const size_t *row, size_t
     }
 }
 
-static int refuse_filter(const dsc_table *t, const dsc_figure_filter *f, size_t column,
-                         dsc_error *err)
+static void refuse_filter(dsc_plot *p, const dsc_table *t, const dsc_figure_filter *f,
+                          size_t column)
 {
-    dsc_buffer b = {0};
-    dsc_writer w = {.to = &b, .err = err};
-    dsc_put_values(&w, t, NULL, t->rows, column);
-    int rc =
-        w.rc ? w.rc
-             : dsc_fail(err, DSC_EUSAGE, "no row is left with %s = %s (the table contains %.600s)",
-                        f->column, f->value, b.data ? b.data : "");
-    dsc_buffer_fini(&b);
-    return rc;
+    dsc_put_values(dsc_text_begin(p), t, NULL, t->rows, column);
+    const char *values = dsc_text_end(p);
+    dsc_refuse(p, "no row is left with %s = %s (the table contains %.600s)", f->column, f->value,
+               values);
 }
 
-static int apply_filters(dsc_selection *s, const dsc_figure_options *o, dsc_error *err)
+static void apply_filter(dsc_plot *p, dsc_selection *s, const dsc_figure_filter *f)
 {
-    for (size_t i = 0; i < o->filters; i++) {
-        const dsc_figure_filter *f = &o->filter[i];
-        int column = dsc_table_find(s->table, f->column);
-        if (column < 0 || s->table->column[column].type == DSC_CELL_LIST)
-            return refuse_column(s->table, "the filter", f->column, err);
-        size_t kept = 0;
-        for (size_t j = 0; j < s->rows; j++)
-            if (cell_is(dsc_table_at(s->table, s->row[j], (size_t)column), f->value))
-                s->row[kept++] = s->row[j];
-        s->rows = kept;
-        if (!kept)
-            return refuse_filter(s->table, f, (size_t)column, err);
+    int column = dsc_table_find(s->table, f->column);
+    size_t kept = 0;
+    if (column < 0 || s->table->column[column].type == DSC_CELL_LIST) {
+        dsc_refuse_column(p, s->table, "the filter", f->column);
+        return;
     }
-    return DSC_OK;
+    for (size_t j = 0; j < s->rows; j++)
+        if (cell_is(dsc_table_at(s->table, s->row[j], (size_t)column), f->value))
+            s->row[kept++] = s->row[j];
+    s->rows = kept;
+    if (!kept)
+        refuse_filter(p, s->table, f, (size_t)column);
 }
 
 static void keep_method(dsc_selection *s, const dsc_figure_options *o, const char *method)
@@ -248,41 +236,30 @@ static void keep_method(dsc_selection *s, const dsc_figure_options *o, const cha
     s->rows = kept;
 }
 
-static int refuse_requests(const dsc_table *t, const dsc_figure_options *o, dsc_error *err)
+// Whether the options select one request of the table.
+static bool is_of_request(const dsc_figure_options *o)
 {
-    if (dsc_table_find(t, "request") < 0)
-        return DSC_OK;
     for (size_t i = 0; i < o->filters; i++)
         if (is_identity(o->filter[i].column))
-            return DSC_OK;
-    return dsc_fail(err, DSC_EUSAGE,
-                    "the table has one row per request: draw the table of totals, or select one "
-                    "request (--where request=N)");
+            return true;
+    return false;
 }
 
-int dsc_select(dsc_selection *s, const dsc_table *t, const dsc_figure_options *o,
-               const char *method, dsc_error *err)
+dsc_selection dsc_select(dsc_plot *p, const dsc_table *t, const dsc_figure_options *o,
+                         const char *method)
 {
-    *s = (dsc_selection){.table = t};
+    dsc_selection s = {.table = t};
     if (!t->rows)
-        return dsc_fail(err, DSC_EUSAGE, "the table has no rows to draw");
-    int rc = refuse_requests(t, o, err);
-    if (!rc)
-        rc = dsc_new(&s->row, t->rows, err);
-    if (rc)
-        return rc;
-    for (size_t i = 0; i < t->rows; i++)
-        s->row[s->rows++] = i;
-    rc = apply_filters(s, o, err);
-    if (!rc)
-        keep_method(s, o, method);
-    else
-        dsc_selection_fini(s);
-    return rc;
-}
-
-void dsc_selection_fini(dsc_selection *s)
-{
-    free(s->row);
-    *s = (dsc_selection){0};
+        dsc_refuse(p, "the table has no rows to draw");
+    else if (dsc_table_find(t, "request") >= 0 && !is_of_request(o))
+        dsc_refuse(p, "the table has one row per request: draw the table of totals, or select one "
+                      "request (--where request=N)");
+    s.row = dsc_plot_new(p, size_t, t->rows);
+    for (size_t i = 0; !p->rc && i < t->rows; i++)
+        s.row[s.rows++] = i;
+    for (size_t i = 0; !p->rc && i < o->filters; i++)
+        apply_filter(p, &s, &o->filter[i]);
+    if (!p->rc)
+        keep_method(&s, o, method);
+    return s;
 }

@@ -23,39 +23,39 @@ static const char *const terminal_name[] = {"svg", "pdf", "png", "dumb"};
 
 enum { NARROW = 520 }; // pixels below which panels are stacked
 
-bool dsc_is_narrow(const dsc_figure_options *o, const char *terminal)
+bool dsc_is_narrow(const dsc_plot *p)
 {
-    return o->width > 0 && o->width < NARROW && strcmp(terminal, "dumb");
+    return p->options->width > 0 && p->options->width < NARROW && strcmp(p->terminal, "dumb");
 }
 
-int dsc_canvas_init(dsc_canvas *c, const char *terminal, const dsc_figure_options *o, double width,
-                    double height, dsc_error *err)
+dsc_canvas dsc_canvas_of(dsc_plot *p, double width, double height, size_t rows)
 {
     int t = 0;
-    while (t < 4 && strcmp(terminal, terminal_name[t]))
+    while (t < 4 && strcmp(p->terminal, terminal_name[t]))
         t++;
     if (t == 4)
-        return dsc_fail(err, DSC_EUSAGE, "unknown terminal '%s': use svg, pdf, png or dumb",
-                        terminal);
+        dsc_refuse(p, "unknown terminal '%s': use svg, pdf, png or dumb", p->terminal);
+    const dsc_figure_options *o = p->options;
     bool dumb = t == DSC_TERM_DUMB;
     double w = o->width > 0 ? o->width : dumb ? 79 : width;
-    double h = o->height > 0 ? o->height : dumb ? 24 : height;
+    double h = o->height > 0 ? o->height : dumb ? fmax(24, (double)rows) : height;
     double least_w = dumb ? 40 : 200, least_h = dumb ? 12 : 200, most_w = dumb ? 400 : 4000;
     double most_h = dumb ? 200 : 4000;
     if (!(w >= least_w && w <= most_w && h >= least_h && h <= most_h))
-        return dsc_fail(err, DSC_EUSAGE,
-                        "a %s figure of %g x %g: width must be in [%g, %g], height in [%g, %g]",
-                        terminal, w, h, least_w, most_w, least_h, most_h);
-    *c = (dsc_canvas){
+        dsc_refuse(p, "a %s figure of %g x %g: width must be in [%g, %g], height in [%g, %g]",
+                   p->terminal, w, h, least_w, most_w, least_h, most_h);
+    return (dsc_canvas){
         .terminal = (dsc_terminal)t,
+        .dumb = dumb,
+        .title = o->title,
         .width = floor(w),
         .height = floor(h),
+        .margin = dumb ? 1 : 12,
         // DejaVu Sans, the widest likely substitute font, averages 0.53 em over text.
         .char_width = dumb ? 1 : 0.56 * DSC_FONT_BODY,
         .line_height = dumb ? 1 : 18,
         .narrow = !dumb && w < NARROW,
     };
-    return DSC_OK;
 }
 
 void dsc_put_terminal(dsc_writer *w, const dsc_canvas *c, const char *name)
@@ -86,7 +86,7 @@ void dsc_put_terminal(dsc_writer *w, const dsc_canvas *c, const char *name)
     dsc_put(w, "set encoding utf8\n"
                "unset key\n"
                "set border 3 lw 1 lc rgb '#8a8a8a'\n");
-    if (c->terminal != DSC_TERM_DUMB)
+    if (!c->dumb)
         dsc_put(w,
                 "set tics nomirror out scale 0.5 font ',%d' textcolor rgb '%s'\n"
                 "set grid ytics back lt 1 lw 1 lc rgb '%s'\n",
@@ -104,7 +104,7 @@ const char *dsc_style_color(int i)
 
 void dsc_put_line_style(dsc_writer *w, const dsc_canvas *c, int i, double scale)
 {
-    if (c->terminal == DSC_TERM_DUMB)
+    if (c->dumb)
         dsc_put(w, "lt %d pt %d", i + 1, i + 1);
     else
         dsc_put(w, "lt 1 lc rgb '%s' lw %g pt %d ps %g", style[i].color, style[i].width,
@@ -113,24 +113,24 @@ void dsc_put_line_style(dsc_writer *w, const dsc_canvas *c, int i, double scale)
 
 void dsc_put_at(dsc_writer *w, const dsc_canvas *c, double x, double y)
 {
-    bool dumb = c->terminal == DSC_TERM_DUMB; // positions are characters, 0 .. width - 1
-    dsc_put(w, " screen %.6g, screen %.6g", x / (c->width - dumb), 1 - y / (c->height - dumb));
+    // positions are characters, 0 .. width - 1
+    dsc_put(w, " screen %.6g, screen %.6g", x / (c->width - c->dumb),
+            1 - y / (c->height - c->dumb));
 }
 
 void dsc_put_margins(dsc_writer *w, const dsc_canvas *c, double left, double top, double right,
                      double bottom)
 {
-    bool dumb = c->terminal == DSC_TERM_DUMB; // 0.98: gnuplot rounds rows down
+    // 0.98: gnuplot rounds rows down
     dsc_put(w, "set lmargin at screen %.6g\nset rmargin at screen %.6g\n", left / c->width,
             right / c->width);
     dsc_put(w, "set tmargin at screen %.6g\nset bmargin at screen %.6g\n",
-            1 - (top + dumb * 0.98) / c->height, 1 - (bottom + dumb * 0.98) / c->height);
+            1 - (top + c->dumb * 0.98) / c->height, 1 - (bottom + c->dumb * 0.98) / c->height);
 }
 
 void dsc_check_room(dsc_writer *w, const dsc_canvas *c, double width, double height)
 {
-    bool dumb = c->terminal == DSC_TERM_DUMB;
-    if (!w->rc && (width < (dumb ? 10 : 60) || height < (dumb ? 4 : 50)))
+    if (!w->rc && (width < (c->dumb ? 10 : 60) || height < (c->dumb ? 4 : 50)))
         w->rc = dsc_fail(w->err, DSC_EUSAGE,
                          "%g x %g is too small for the axes of this figure: increase --width or "
                          "--height",
@@ -139,23 +139,22 @@ void dsc_check_room(dsc_writer *w, const dsc_canvas *c, double width, double hei
 
 dsc_place dsc_panel_place(const dsc_canvas *c, double top, size_t panels, size_t columns, size_t i)
 {
-    bool dumb = c->terminal == DSC_TERM_DUMB;
-    double margin = dumb ? 1 : 12, gap = dumb ? 2 : 26;
+    double gap = c->dumb ? 2 : 26;
     size_t rows = (panels + columns - 1) / columns;
-    double width = (c->width - 2 * margin - gap * ((double)columns - 1)) / (double)columns;
-    double height = (c->height - top - (dumb ? 0 : margin / 2)) / (double)rows;
-    if (dumb)
+    double width = (c->width - 2 * c->margin - gap * ((double)columns - 1)) / (double)columns;
+    double height = (c->height - top - (c->dumb ? 0 : c->margin / 2)) / (double)rows;
+    if (c->dumb)
         width = floor(width), height = floor(height);
-    dsc_place p = {.left = margin + (double)(i % columns) * (width + gap),
+    dsc_place p = {.left = c->margin + (double)(i % columns) * (width + gap),
                    .top = top + (double)(i / columns) * height};
     p.right = p.left + width;
-    p.bottom = p.top + height - (dumb || i / columns + 1 == rows ? 0 : 8);
+    p.bottom = p.top + height - (c->dumb || i / columns + 1 == rows ? 0 : 8);
     return p;
 }
 
 static double font_scale(const dsc_canvas *c, int font)
 {
-    return c->terminal == DSC_TERM_DUMB ? 1 : (double)font / DSC_FONT_BODY;
+    return c->dumb ? 1 : (double)font / DSC_FONT_BODY;
 }
 
 size_t dsc_characters(const dsc_canvas *c, double width, int font)
@@ -184,9 +183,9 @@ double dsc_put_paragraph(dsc_writer *w, const dsc_canvas *c, double x, double y,
         dsc_put_quoted(w, line);
         dsc_put(w, " at");
         // The anchor is the middle of the line of text, or the row on dumb.
-        dsc_put_at(w, c, x, y + used + (c->terminal == DSC_TERM_DUMB ? 0 : height / 2));
+        dsc_put_at(w, c, x, y + used + (c->dumb ? 0 : height / 2));
         dsc_put(w, " left noenhanced");
-        if (c->terminal != DSC_TERM_DUMB)
+        if (!c->dumb)
             dsc_put(w, " font ',%d' textcolor rgb '%s'", font, color);
         dsc_put(w, "\n");
         used += height;
@@ -217,13 +216,13 @@ static void put_key_line(dsc_writer *w, const dsc_canvas *c, int kind, double x,
 static void put_key_entry(dsc_writer *w, const dsc_canvas *c, const dsc_key *k, double x, double y,
                           double sample)
 {
-    bool dumb = c->terminal == DSC_TERM_DUMB, box = k->style >= DSC_KEY_BOX;
+    bool box = k->style >= DSC_KEY_BOX;
     bool lone = !box && k->style >= DSC_KEY_POINT;
     int kind = k->style - (box ? DSC_KEY_BOX : lone ? DSC_KEY_POINT : 0);
-    double middle = dumb ? y : y + c->line_height / 2;
-    if (!dumb && !lone)
+    double middle = c->dumb ? y : y + c->line_height / 2;
+    if (!c->dumb && !lone)
         put_key_line(w, c, kind, x, middle, sample, box ? 10 : 0);
-    if (dumb || (kind >= 0 && !box)) {
+    if (c->dumb || (kind >= 0 && !box)) {
         dsc_put(w, "set label %s at", kind < 0 ? "'- -'" : "''");
         dsc_put_at(w, c, kind < 0 ? x - 1 : x + sample / 2, middle);
         if (kind >= 0) {
@@ -236,26 +235,25 @@ static void put_key_entry(dsc_writer *w, const dsc_canvas *c, const dsc_key *k, 
                       k->label);
 }
 
-static double put_key(dsc_writer *w, const dsc_canvas *c, double y, double margin,
-                      const char *key_title, const dsc_key *key, size_t keys)
+static double put_key(dsc_writer *w, const dsc_canvas *c, double y, const char *key_title,
+                      const dsc_key *key, size_t keys)
 {
-    bool dumb = c->terminal == DSC_TERM_DUMB;
-    double x = margin, start = y, sample = dumb ? 2 : 26;
+    double x = c->margin, start = y, sample = c->dumb ? 2 : 26;
     if (key_title) {
         dsc_put_paragraph(w, c, x, y, c->width, DSC_FONT_BODY, DSC_INK_SOFT, 1, key_title);
         x += ((double)dsc_text_length(key_title) + 2) * c->char_width;
     }
-    double indent = x < c->width / 2 ? x : margin; // further rows start below the first entry
+    double indent = x < c->width / 2 ? x : c->margin; // further rows start below the first entry
     for (size_t i = 0; i < keys; i++) {
         if (!*key[i].label) // the only line there is
             continue;
         double width = sample + ((double)dsc_text_length(key[i].label) + 1) * c->char_width;
-        if (i && x + width > c->width - margin) {
+        if (i && x + width > c->width - c->margin) {
             x = indent;
             y += c->line_height;
         }
         put_key_entry(w, c, &key[i], x, y, sample);
-        x += width + (dumb ? 2 : 1.5) * c->char_width; // whole characters
+        x += width + (c->dumb ? 2 : 1.5) * c->char_width; // whole characters
     }
     return y + c->line_height - start;
 }
@@ -265,8 +263,8 @@ void dsc_put_x_label(dsc_writer *w, const dsc_canvas *c, dsc_place box, double l
 {
     double half = (double)dsc_text_length(text) * c->char_width / 2;
     dsc_put_paragraph(w, c, fmax(left, (box.left + box.right) / 2 - half),
-                      box.bottom + (c->terminal == DSC_TERM_DUMB ? 2 : 1.2 * c->line_height + 4),
-                      width, DSC_FONT_BODY, DSC_INK, 1, text);
+                      box.bottom + (c->dumb ? 2 : 1.2 * c->line_height + 4), width, DSC_FONT_BODY,
+                      DSC_INK, 1, text);
 }
 
 void dsc_put_empty_plot(dsc_writer *w)
@@ -277,14 +275,14 @@ void dsc_put_empty_plot(dsc_writer *w)
 double dsc_put_heading(dsc_writer *w, const dsc_canvas *c, const char *title, const char *subtitle,
                        const char *key_title, const dsc_key *key, size_t keys)
 {
-    bool dumb = c->terminal == DSC_TERM_DUMB;
-    double margin = dumb ? 1 : 12, y = dumb ? 0 : 8, room = c->width - 2 * margin;
-    y += dsc_put_paragraph(w, c, margin, y, room, DSC_FONT_TITLE, DSC_INK, dumb ? 1 : 2, title);
+    double margin = c->margin, y = c->dumb ? 0 : 8, room = c->width - 2 * margin;
+    y += dsc_put_paragraph(w, c, margin, y, room, DSC_FONT_TITLE, DSC_INK, c->dumb ? 1 : 2,
+                           c->title ? c->title : title);
     if (subtitle && *subtitle)
-        y += dsc_put_paragraph(w, c, margin, y, room, DSC_FONT_BODY, DSC_INK_SOFT, dumb ? 1 : 3,
+        y += dsc_put_paragraph(w, c, margin, y, room, DSC_FONT_BODY, DSC_INK_SOFT, c->dumb ? 1 : 3,
                                subtitle);
     if (keys)
-        y += put_key(w, c, y + (dumb ? 0 : 4), margin, key_title, key, keys) + (dumb ? 0 : 4);
+        y += put_key(w, c, y + (c->dumb ? 0 : 4), key_title, key, keys) + (c->dumb ? 0 : 4);
     return y;
 }
 
@@ -323,6 +321,15 @@ static bool is_plain(const dsc_axis *a)
     return !a->log && fmax(fabs(a->lo), fabs(a->hi)) < 1e7;
 }
 
+// Writes the label format of axis x or y.
+static void put_format(dsc_writer *w, const dsc_axis *a, char axis)
+{
+    if (is_plain(a))
+        dsc_put(w, "set format %c '%%.%df'\n", axis, a->decimals);
+    else
+        dsc_put(w, "set format %c '%%g'\n", axis);
+}
+
 void dsc_put_y_axis(dsc_writer *w, const dsc_axis *a)
 {
     if (a->log)
@@ -332,19 +339,13 @@ void dsc_put_y_axis(dsc_writer *w, const dsc_axis *a)
     else
         dsc_put(w, "unset logscale y\nset yrange [%.12g:%.12g]\nset ytics %.12g,%.12g\n",
                 a->lo - a->pad, a->hi, a->lo, a->step);
-    if (is_plain(a))
-        dsc_put(w, "set format y '%%.%df'\n", a->decimals);
-    else
-        dsc_put(w, "set format y '%%g'\n");
+    put_format(w, a, 'y');
 }
 
 void dsc_put_number_axis(dsc_writer *w, const dsc_axis *a)
 {
     dsc_put(w, "set xrange [%.12g:%.12g]\nset xtics %.12g,%.12g\n", a->lo, a->hi, a->lo, a->step);
-    if (is_plain(a))
-        dsc_put(w, "set format x '%%.%df'\n", a->decimals);
-    else
-        dsc_put(w, "set format x '%%g'\n");
+    put_format(w, a, 'x');
 }
 
 const char *dsc_axis_text(const dsc_axis *a, double v, char text[DSC_AXIS_TEXT])

@@ -7,14 +7,16 @@
 #ifndef DSC_PLOTS_STYLE_H
 #define DSC_PLOTS_STYLE_H
 
-#include "plots/draw/drawing.h"
-#include "plots/draw/text.h"
+#include "plots/draw/plot.h"
 
 typedef enum dsc_terminal { DSC_TERM_SVG, DSC_TERM_PDF, DSC_TERM_PNG, DSC_TERM_DUMB } dsc_terminal;
 
 typedef struct dsc_canvas {
     dsc_terminal terminal;
+    bool dumb;            // characters instead of pixels
+    const char *title;    // of the options; NULL: the figure's own
     double width, height; // pixels or characters
+    double margin;        // left and right of everything
     double char_width;    // of an average character of the body size
     double line_height;   // of a line of body text
     bool narrow;          // the width of a phone: panels are stacked
@@ -33,12 +35,12 @@ enum { DSC_FONT_BODY = 13, DSC_FONT_SMALL = 12, DSC_FONT_TITLE = 16, DSC_FONT_CE
 #define DSC_GRID "#e3e3e3"
 
 // Whether the options ask for a picture so narrow that panels are stacked.
-bool dsc_is_narrow(const dsc_figure_options *o, const char *terminal);
+bool dsc_is_narrow(const dsc_plot *p);
 
-// Initializes the canvas of a figure whose natural size is width x height pixels. DSC_EUSAGE: the
-// terminal is unknown, or the size in *o is out of range.
-int dsc_canvas_init(dsc_canvas *c, const char *terminal, const dsc_figure_options *o, double width,
-                    double height, dsc_error *err);
+// The canvas of a figure whose natural size is width x height pixels, or at least `rows` rows of
+// characters. DSC_EUSAGE: the
+// terminal is unknown, or the size in the options is out of range.
+dsc_canvas dsc_canvas_of(dsc_plot *p, double width, double height, size_t rows);
 
 // Writes the head of a script: terminal, encoding, white background, style of the axes. `name`
 // names the SVG.
@@ -97,7 +99,8 @@ typedef struct dsc_key {
     int style;
 } dsc_key;
 
-// Writes title, subtitle and key across the top of the canvas; returns the height used.
+// Writes title (unless the options replace it), subtitle and key across the top of the canvas;
+// returns the height used.
 double dsc_put_heading(dsc_writer *w, const dsc_canvas *c, const char *title, const char *subtitle,
                        const char *key_title, const dsc_key *key, size_t keys);
 

@@ -14,21 +14,34 @@ void dsc_put_bytes(dsc_writer *w, const char *bytes, size_t length)
         w->rc = dsc_buffer_append(w->to, bytes, length, w->err);
 }
 
-void dsc_put(dsc_writer *w, const char *format, ...)
+void dsc_vput(dsc_writer *w, const char *format, va_list args)
 {
+    char *text = NULL;
     if (w->rc)
         return;
-    va_list args;
-    char *text = NULL;
-    va_start(args, format);
     int n = vasprintf(&text, format, args);
-    va_end(args);
     if (n < 0) {
         w->rc = dsc_fail(w->err, DSC_ENOMEM, "out of memory");
         return;
     }
     dsc_put_bytes(w, text, (size_t)n);
     free(text);
+}
+
+void dsc_put(dsc_writer *w, const char *format, ...)
+{
+    va_list args;
+    va_start(args, format);
+    dsc_vput(w, format, args);
+    va_end(args);
+}
+
+bool dsc_next_name(const char **names, char name[DSC_NAME])
+{
+    size_t n = strcspn(*names, " ");
+    snprintf(name, DSC_NAME, "%.*s", (int)n, *names);
+    *names += n + strspn(*names + n, " ");
+    return n > 0;
 }
 
 // The length of the well-formed UTF-8 sequence at s (shortest form, no surrogates), its code point
@@ -64,20 +77,17 @@ static bool is_control(uint32_t c)
            (c & 0xfffe) == 0xfffe;
 }
 
-// Returns the next clean character of *s (which is not at its end), `*length` bytes, and advances
-// *s.
-static const char *next_clean(const char **s, size_t *length)
+const char *dsc_next_character(const char **text, size_t *length, uint32_t *code)
 {
-    const char *at = *s;
-    uint32_t code = 0;
-    size_t n = utf8_sequence((const unsigned char *)at, &code);
-    *s += n ? n : 1;
-    if (!n) {
-        *length = 3;
-        return "\xef\xbf\xbd";
-    }
-    *length = is_control(code) ? 1 : n;
-    return is_control(code) ? " " : at;
+    const char *at = *text;
+    uint32_t read = 0;
+    size_t n = utf8_sequence((const unsigned char *)at, &read);
+    bool control = n && is_control(read);
+    *text += n ? n : 1;
+    *length = !n ? 3 : control ? 1 : n;
+    if (code)
+        *code = !n ? 0xfffd : control ? ' ' : read;
+    return !n ? "\xef\xbf\xbd" : control ? " " : at;
 }
 
 typedef const char *(*escape_fn)(char);
@@ -86,7 +96,7 @@ static void put_escaped(dsc_writer *w, const char *text, escape_fn escape)
 {
     while (*text) {
         size_t n;
-        const char *c = next_clean(&text, &n), *e = escape ? escape(*c) : NULL;
+        const char *c = dsc_next_character(&text, &n, NULL), *e = escape(*c);
         dsc_put_bytes(w, e ? e : c, e ? strlen(e) : n);
     }
 }
@@ -110,11 +120,6 @@ static const char *html_escape(char c)
     }
 }
 
-void dsc_put_clean(dsc_writer *w, const char *text)
-{
-    put_escaped(w, text, NULL);
-}
-
 void dsc_put_quoted(dsc_writer *w, const char *text)
 {
     dsc_put_bytes(w, "'", 1);
@@ -131,7 +136,7 @@ size_t dsc_text_length(const char *text)
 {
     size_t count = 0, n;
     while (*text) {
-        next_clean(&text, &n);
+        dsc_next_character(&text, &n, NULL);
         count++;
     }
     return count;
@@ -147,7 +152,7 @@ bool dsc_text_wrap(const char *text, size_t *cursor, size_t width, char *line, s
     while (*at && count < width && (size_t)(at - start) + 8 < size) {
         if (*at == ' ')
             space = at;
-        next_clean(&at, &n);
+        dsc_next_character(&at, &n, NULL);
         count++;
     }
     if (*at && *at != ' ' && space)

@@ -8,6 +8,7 @@
 
 #include "base/table.h"
 
+#include <stdarg.h>
 #include <stdbool.h>
 
 typedef struct dsc_writer {
@@ -17,11 +18,13 @@ typedef struct dsc_writer {
 } dsc_writer;
 
 void dsc_put(dsc_writer *w, const char *format, ...) DSC_PRINTF(2, 3);
+void dsc_vput(dsc_writer *w, const char *format, va_list args);
 void dsc_put_bytes(dsc_writer *w, const char *bytes, size_t length);
 
-// Writes `text` (any bytes) as clean UTF-8: control characters, line and paragraph separators and
+// Returns the next character of *text (which is not at its end) as clean UTF-8 of `length` bytes
+// and advances *text; `code` may be NULL. Control characters, line and paragraph separators and
 // direction overrides become a space, bytes that are not UTF-8 become U+FFFD.
-void dsc_put_clean(dsc_writer *w, const char *text);
+const char *dsc_next_character(const char **text, size_t *length, uint32_t *code);
 
 // Writes `text` as a gnuplot string: clean, in single quotes, its own single quotes as U+2019.
 // Between single quotes gnuplot expands neither backquotes nor backslashes nor macros.
@@ -29,6 +32,10 @@ void dsc_put_quoted(dsc_writer *w, const char *text);
 
 // Writes `text` for HTML content and double-quoted attributes: clean, & < > " ' as entities.
 void dsc_put_html(dsc_writer *w, const char *text);
+
+// Copies the next name of a list separated by spaces and advances *names; false at its end.
+enum { DSC_NAME = 128 };
+bool dsc_next_name(const char **names, char name[DSC_NAME]);
 
 // The number of characters (code points) in `text` after cleaning.
 size_t dsc_text_length(const char *text);

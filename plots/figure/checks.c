@@ -3,11 +3,9 @@
 // method and rule, and summarizes their errors.
 #include "plots/figure/checks.h"
 
-#include "plots/draw/data.h"
 #include "plots/draw/glossary.h"
 
 #include <math.h>
-#include <stdlib.h>
 #include <string.h>
 
 // The 3 in "|z| <= 3"; NaN: none.
@@ -65,25 +63,24 @@ static bool has_rules(const dsc_checks *c, size_t row)
 
 // Assigns the checks to groups by method, or by method and rule. If there are more than `most`
 // groups, the further ones share the last (`others`), or false is returned.
-static bool name_groups(dsc_checks *c, size_t most, bool rules, bool others)
+static bool name_groups(dsc_plot *p, dsc_checks *c, size_t most, bool rules, bool others)
 {
-    const dsc_table *t = c->selection.table;
-    char name[DSC_CHECK_NAME];
     c->groups = 0;
-    for (size_t i = 0; i < c->checks + c->pools; i++) {
-        dsc_check *k = i < c->checks ? &c->check[i] : &c->pooled[i - c->checks];
+    for (size_t i = 0; i < c->all; i++) {
+        dsc_check *k = &c->check[i];
         bool rule = rules && has_rules(c, k->row);
-        snprintf(name, sizeof name, "%.40s%s%.40s", dsc_text_at(t, k->row, "method"),
-                 rule ? ", " : "", rule ? dsc_text_at(t, k->row, "rule") : "");
+        const char *name =
+            dsc_text(p, "%.40s%s%.40s", dsc_text_at(p->table, k->row, "method"), rule ? ", " : "",
+                     rule ? dsc_text_at(p->table, k->row, "rule") : "");
         size_t g = 0;
         while (g < c->groups && strcmp(c->name[g], name))
             g++;
         if (g == most && !others)
             return false;
         if (g == most)
-            snprintf(c->name[--g], DSC_CHECK_NAME, "other methods");
+            c->name[--g] = "other methods";
         else if (g == c->groups)
-            snprintf(c->name[c->groups++], DSC_CHECK_NAME, "%s", name);
+            c->name[c->groups++] = name;
         k->group = g;
     }
     return true;
@@ -100,7 +97,8 @@ static size_t wanted_quantity(const char *name, const char *const *wanted)
     return SIZE_MAX;
 }
 
-static void read_rows(dsc_checks *c, const char *const *wanted)
+// Reads the pooled rows, or all others.
+static void read_rows(dsc_checks *c, const char *const *wanted, bool pooled)
 {
     const dsc_table *t = c->selection.table;
     double first = NAN;
@@ -111,109 +109,97 @@ static void read_rows(dsc_checks *c, const char *const *wanted)
             continue;
         dsc_check k = read_check(t, row);
         k.quantity = q;
-        c->unpredicted += isnan(k.predicted) && !isnan(k.measured);
+        c->unpredicted += !pooled && isnan(k.predicted) && !isnan(k.measured);
         if (isnan(k.predicted) || isnan(k.measured))
             continue;
         double v = dsc_number_at(t, row, "temperature");
         c->temperatures = c->temperatures || (!isnan(first) && v != first);
         first = isnan(first) ? v : first;
-        if (strcmp(dsc_text_at(t, row, "parameters"), "all"))
-            c->check[c->checks++] = k;
-        else
-            c->pooled[c->pools++] = k;
+        if (pooled == !strcmp(dsc_text_at(t, row, "parameters"), "all"))
+            c->check[c->all++] = k;
     }
 }
 
 // Drops the quantities without any configuration, and their pooled rows.
-static void keep_quantities(dsc_checks *c, const char *const *wanted)
+static void keep_quantities(dsc_plot *p, dsc_checks *c, const char *const *wanted)
 {
-    size_t of[DSC_CHECK_QUANTITIES], pools = 0;
+    size_t of[DSC_CHECK_QUANTITIES], kept = c->checks;
     for (size_t q = 0; wanted[q]; q++) {
-        bool any = false;
-        for (size_t i = 0; i < c->checks; i++)
-            any = any || c->check[i].quantity == q;
+        bool any = dsc_next_check(c, q, NULL);
         of[q] = any ? c->quantities : SIZE_MAX;
-        if (any)
-            c->quantity[c->quantities++] = wanted[q];
+        if (!any)
+            continue;
+        c->heading[c->quantities] = dsc_term_heading(p, wanted[q]);
+        c->quantity[c->quantities++] = wanted[q];
     }
-    for (size_t i = 0; i < c->checks; i++)
+    for (size_t i = 0; i < c->all; i++) {
         c->check[i].quantity = of[c->check[i].quantity];
-    for (size_t i = 0; i < c->pools; i++) {
-        c->pooled[i].quantity = of[c->pooled[i].quantity];
-        if (c->pooled[i].quantity != SIZE_MAX)
-            c->pooled[pools++] = c->pooled[i];
+        if (i >= c->checks && c->check[i].quantity != SIZE_MAX)
+            c->check[kept++] = c->check[i];
     }
-    c->pools = pools;
+    c->all = kept;
 }
 
-static int refuse(const dsc_checks *c, const char *who, const char *const *wanted, dsc_error *err)
+static void refuse(dsc_plot *p, const dsc_checks *c, const char *const *wanted)
 {
-    const dsc_table *t = c->selection.table;
-    dsc_buffer b = {0};
-    dsc_writer w = {.to = &b, .err = err};
+    dsc_writer *w = dsc_text_begin(p);
     for (size_t i = 0; wanted[i]; i++)
-        dsc_put(&w, "%s%.60s", i ? ", " : "", wanted[i]);
-    dsc_put(&w, " (the table contains ");
-    dsc_put_values(&w, t, c->selection.row, c->selection.rows,
-                   (size_t)dsc_table_find(t, "quantity"));
-    int rc = w.rc ? w.rc
-                  : dsc_fail(err, DSC_EUSAGE,
-                             "%s: no configuration has a prediction and a measurement of %.600s)",
-                             who, b.data);
-    dsc_buffer_fini(&b);
-    return rc;
+        dsc_put(w, "%s%.60s", i ? ", " : "", wanted[i]);
+    dsc_put(w, " (the table contains ");
+    dsc_put_values(w, p->table, c->selection.row, c->selection.rows,
+                   (size_t)dsc_table_find(p->table, "quantity"));
+    const char *text = dsc_text_end(p);
+    dsc_refuse(p, "%s: no configuration has a prediction and a measurement of %.600s)", p->name,
+               text);
 }
 
-int dsc_checks_init(dsc_checks *c, const dsc_table *t, const char *who, const dsc_figure_options *o,
-                    const char *const *wanted, size_t most, dsc_error *err)
+void dsc_checks_init(dsc_plot *p, dsc_checks *c, const char *const *wanted, size_t most)
 {
-    int unused[9];
-    *c = (dsc_checks){0};
-    int rc = dsc_need_columns(t, who, DSC_CHECK_NEEDS, unused, err);
-    if (!rc)
-        rc = dsc_select(&c->selection, t, o, NULL, err);
-    if (!rc)
-        rc = dsc_new(&c->check, c->selection.rows, err);
-    if (!rc)
-        rc = dsc_new(&c->pooled, c->selection.rows, err);
-    if (!rc) {
-        read_rows(c, wanted);
-        keep_quantities(c, wanted);
-        if (!c->checks)
-            rc = refuse(c, who, wanted, err);
-        else if (!name_groups(c, most, true, false))
-            name_groups(c, most, false, true);
-    }
-    if (rc)
-        dsc_checks_fini(c);
-    return rc;
+    int unused[DSC_NEEDS];
+    *c = (dsc_checks){.groups = 0};
+    dsc_need_columns(p, DSC_CHECK_NEEDS, unused);
+    c->selection = dsc_select(p, p->table, p->options, NULL);
+    c->check = dsc_plot_new(p, dsc_check, c->selection.rows);
+    if (p->rc)
+        return;
+    read_rows(c, wanted, false);
+    c->checks = c->all;
+    read_rows(c, wanted, true);
+    keep_quantities(p, c, wanted);
+    if (!c->checks)
+        refuse(p, c, wanted);
+    else if (!name_groups(p, c, most, true, false))
+        name_groups(p, c, most, false, true);
 }
 
-void dsc_checks_fini(dsc_checks *c)
+void dsc_checks_of_figure(dsc_plot *p, dsc_checks *c, size_t most)
 {
-    free(c->check);
-    free(c->pooled);
-    dsc_selection_fini(&c->selection);
-    *c = (dsc_checks){0};
+    const char *const own[] = {p->options->column, NULL};
+    dsc_checks_init(p, c, p->options->column ? own : p->spec, most);
 }
 
-bool dsc_checks_fit(const dsc_table *t, const char *const *wanted)
+bool dsc_checks_fit(dsc_plot *p)
 {
-    static const dsc_figure_options all = {0};
     dsc_checks c;
-    bool fit = !dsc_checks_init(&c, t, "", &all, wanted, DSC_CHECK_GROUPS, NULL);
-    dsc_checks_fini(&c);
-    return fit;
+    dsc_checks_of_figure(p, &c, DSC_CHECK_GROUPS);
+    return !p->rc;
+}
+
+const dsc_check *dsc_next_check(const dsc_checks *c, size_t quantity, const dsc_check *k)
+{
+    for (size_t i = k ? (size_t)(k - c->check) + 1 : 0; i < c->checks; i++)
+        if (c->check[i].quantity == quantity)
+            return &c->check[i];
+    return NULL;
 }
 
 double dsc_checks_percent(const dsc_checks *c, size_t quantity, bool *pooled)
 {
-    for (size_t i = 0; i < c->checks + c->pools; i++) {
-        const dsc_check *k = i < c->checks ? &c->check[i] : &c->pooled[i - c->checks];
+    for (size_t i = 0; i < c->all; i++) {
         if (pooled)
             *pooled = i >= c->checks;
-        if (k->quantity == quantity && k->percent < 100)
-            return k->percent;
+        if (c->check[i].quantity == quantity && c->check[i].percent < 100)
+            return c->check[i].percent;
     }
     return NAN;
 }
@@ -243,10 +229,7 @@ void dsc_put_check_errors(dsc_writer *w, const dsc_checks *c, size_t quantity)
     const dsc_check *worst = NULL;
     size_t n = 0, judged = 0, fail = 0;
     double sum = 0;
-    for (size_t i = 0; i < c->checks; i++) {
-        const dsc_check *k = &c->check[i];
-        if (k->quantity != quantity)
-            continue;
+    for (const dsc_check *k = NULL; (k = dsc_next_check(c, quantity, k));) {
         judged += k->judged;
         fail += k->fails;
         if (isnan(k->error))
@@ -273,61 +256,58 @@ void dsc_put_check_errors(dsc_writer *w, const dsc_checks *c, size_t quantity)
         dsc_put(w, "%sno tolerance was given", n ? "; " : "");
 }
 
-int dsc_checks_data(const dsc_checks *c, dsc_table *data, dsc_error *err)
+void dsc_checks_data(dsc_plot *p, const dsc_checks *c)
 {
-    static const dsc_column column[] = {
-        {"group", DSC_CELL_TEXT, "method, and rule if the method has several"},
-        {"configuration", DSC_CELL_TEXT, NULL},
-        {"quantity", DSC_CELL_TEXT, NULL},
-        {"predicted", DSC_CELL_REAL, NULL},
-        {"measured", DSC_CELL_REAL, NULL},
-        {"error_percent", DSC_CELL_REAL, "100 (predicted - measured) / |measured|"},
-        {"verdict", DSC_CELL_TEXT, NULL},
-    };
-    enum { DATA = sizeof column / sizeof *column };
-    const dsc_table *t = c->selection.table;
-    int rc = dsc_data_columns(data, column, DATA, err);
-    dsc_buffer label = {0};
-    for (size_t i = 0; i < c->checks + c->pools && !rc; i++) {
-        const dsc_check *k = i < c->checks ? &c->check[i] : &c->pooled[i - c->checks];
-        dsc_writer w = {.to = &label, .err = err};
-        label.length = 0;
-        dsc_put_check(&w, c, k);
-        const dsc_cell cell[DATA] = {
-            {.type = DSC_CELL_TEXT, .text = c->name[k->group]},
-            {.type = DSC_CELL_TEXT, .text = w.rc ? "" : label.data},
-            {.type = DSC_CELL_TEXT, .text = c->quantity[k->quantity]},
-            {.type = DSC_CELL_REAL, .r = k->predicted},
-            {.type = DSC_CELL_REAL, .r = k->measured},
-            {.type = DSC_CELL_REAL, .r = k->error},
-            {.type = DSC_CELL_TEXT, .text = dsc_text_at(t, k->row, "verdict")},
-        };
-        rc = w.rc ? w.rc : dsc_table_add_row(data, cell, err);
+    dsc_data_text(p, "group", "method, and rule if the method has several");
+    dsc_data_text(p, "configuration", NULL);
+    dsc_data_text(p, "quantity", NULL);
+    dsc_data_numbers(p, "predicted measured");
+    dsc_data_number(p, "error_percent", "100 (predicted - measured) / |measured|");
+    dsc_data_text(p, "verdict", NULL);
+    for (size_t i = 0; i < c->all; i++) {
+        const dsc_check *k = &c->check[i];
+        dsc_put_check(dsc_text_begin(p), c, k);
+        const char *configuration = dsc_text_end(p);
+        dsc_data_row(p,
+                     (const char *[]){c->name[k->group], configuration, c->quantity[k->quantity],
+                                      dsc_text_at(p->table, k->row, "verdict")},
+                     (double[]){k->predicted, k->measured, k->error});
     }
-    dsc_buffer_fini(&label);
-    return rc;
 }
 
 // --- drawing -------------------------------------------------------------------------------
 
-size_t dsc_check_key(const dsc_checks *c, const char *reference, dsc_key *key)
+void dsc_draw_checks(dsc_plot *p, const dsc_checks *c, const dsc_check_chart *chart, const void *of)
 {
+    dsc_canvas canvas = dsc_canvas_of(p, chart->width, chart->height, 0);
+    dsc_key key[DSC_STYLES + 1];
+    dsc_writer *w = &p->script;
+    size_t columns = canvas.narrow ? 1 : c->quantities;
+    if (p->rc)
+        return;
     for (size_t g = 0; g < c->groups; g++)
         key[g] = (dsc_key){c->name[g], (int)g | DSC_KEY_POINT};
-    key[c->groups] = (dsc_key){reference, DSC_KEY_REFERENCE};
-    return c->groups + 1;
+    key[c->groups] = (dsc_key){chart->reference, DSC_KEY_REFERENCE};
+    dsc_put_terminal(w, &canvas, chart->word);
+    chart->put_data(w, of);
+    dsc_put(w, "set multiplot\n");
+    double top =
+        dsc_put_heading(w, &canvas, chart->title, chart->subtitle, NULL, key, c->groups + 1);
+    for (size_t q = 0; q < c->quantities; q++)
+        chart->put_panel(
+            w, &canvas, of, q,
+            dsc_panel_place(&canvas, top + (canvas.dumb ? 0 : 6), c->quantities, columns, q));
+    dsc_put(w, "unset multiplot\n");
 }
 
 dsc_place dsc_put_check_axes(dsc_writer *w, const dsc_canvas *c, dsc_place p, double right,
-                             const char *quantity, const char *text, const dsc_axis *y,
+                             const char *heading, const char *text, const dsc_axis *y,
                              const char *x_label)
 {
-    bool dumb = c->terminal == DSC_TERM_DUMB;
-    char heading[100];
+    bool dumb = c->dumb;
     dsc_place box = {p.left + dsc_axis_label_width(c, y) + (dumb ? 2 : 12), p.top, p.right - right,
                      p.bottom - (dumb ? 3 : 2.2 * c->line_height + 6)};
     double width = p.right - p.left;
-    dsc_term_heading(quantity, heading, sizeof heading);
     box.top += dsc_put_paragraph(w, c, p.left, p.top, width, DSC_FONT_BODY, DSC_INK, 1, heading);
     box.top +=
         dsc_put_paragraph(w, c, p.left, box.top, width, DSC_FONT_SMALL, DSC_INK_SOFT, 2, text);
@@ -344,10 +324,8 @@ void dsc_put_check_points(dsc_writer *w, const dsc_canvas *c, const dsc_checks *
 {
     for (size_t g = 0; g < checks->groups; g++) {
         bool any = false;
-        for (size_t i = 0; i < checks->checks; i++) {
-            const dsc_check *k = &checks->check[i];
-            any = any || (k->quantity == quantity && k->group == g && !isnan(value(k)));
-        }
+        for (const dsc_check *k = NULL; (k = dsc_next_check(checks, quantity, k));)
+            any = any || (k->group == g && !isnan(value(k)));
         if (!any)
             continue;
         dsc_put(w, ", \\\n     $points%zu using ($3 == %zu ? $1 : NaN):2 with points ",

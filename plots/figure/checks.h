@@ -7,7 +7,7 @@
 #include "plots/draw/select.h"
 #include "plots/draw/style.h"
 
-enum { DSC_CHECK_GROUPS = 24, DSC_CHECK_NAME = 96, DSC_CHECK_QUANTITIES = 4 };
+enum { DSC_CHECK_GROUPS = 24, DSC_CHECK_QUANTITIES = 4 };
 
 #define DSC_CHECK_NEEDS "method rule parameters quantity predicted measured se tolerance verdict"
 
@@ -24,27 +24,30 @@ typedef struct dsc_check {
 typedef struct dsc_checks {
     dsc_selection selection;
     const char *quantity[DSC_CHECK_QUANTITIES]; // the quantities that some row has
+    const char *heading[DSC_CHECK_QUANTITIES];
     size_t quantities;
-    dsc_check *check; // [checks] configurations
-    size_t checks;
-    dsc_check *pooled; // [pools] sums over all configurations of a method and rule
-    size_t pools;
-    size_t unpredicted;                          // rows of these quantities without a prediction
-    char name[DSC_CHECK_GROUPS][DSC_CHECK_NAME]; // "spectr, kseq"
+    // [all] the configurations, of which there are `checks`, and then the pooled ones: sums over
+    // all configurations of a method and rule.
+    dsc_check *check;
+    size_t checks, all;
+    size_t unpredicted;                 // rows of these quantities without a prediction
+    const char *name[DSC_CHECK_GROUPS]; // "spectr, kseq"
     size_t groups;
     bool temperatures; // there are several temperatures
 } dsc_checks;
 
 // Reads the rows of the quantities `wanted` (NULL-terminated, at most DSC_CHECK_QUANTITIES). They
 // are grouped by method and rule, or by method if that gives more than `most` <= DSC_CHECK_GROUPS
-// groups; further methods share the last group. DSC_EUSAGE: a column that figure `who` needs is
-// missing, or no row has both numbers.
-int dsc_checks_init(dsc_checks *c, const dsc_table *t, const char *who, const dsc_figure_options *o,
-                    const char *const *wanted, size_t most, dsc_error *err);
-void dsc_checks_fini(dsc_checks *c);
+// groups; further methods share the last group. DSC_EUSAGE: a column is missing, or no row has both
+// numbers.
+void dsc_checks_init(dsc_plot *p, dsc_checks *c, const char *const *wanted, size_t most);
+// The same for the quantity of the options or, without one, the usual ones of the figure: its spec.
+void dsc_checks_of_figure(dsc_plot *p, dsc_checks *c, size_t most);
+// Whether a table has rows of the usual quantities of the figure.
+bool dsc_checks_fit(dsc_plot *p);
 
-// Whether dsc_checks_init would succeed; a report draws only figures that fit its tables.
-bool dsc_checks_fit(const dsc_table *t, const char *const *wanted);
+// The configuration of a quantity after `k`, or the first after NULL; NULL after the last.
+const dsc_check *dsc_next_check(const dsc_checks *c, size_t quantity, const dsc_check *k);
 
 // The tolerance in percent for the configurations of a quantity or, if they have none, for the
 // pooled rows (*pooled is set then); NaN: none. `pooled` may be NULL.
@@ -60,17 +63,27 @@ void dsc_put_check(dsc_writer *w, const dsc_checks *c, const dsc_check *check);
 void dsc_put_check_errors(dsc_writer *w, const dsc_checks *c, size_t quantity);
 
 // Builds the data of a drawing: one row for each configuration, then for each pooled row.
-int dsc_checks_data(const dsc_checks *c, dsc_table *data, dsc_error *err);
+void dsc_checks_data(dsc_plot *p, const dsc_checks *c);
 
 // --- drawing -------------------------------------------------------------------------------
 
-// Fills key[groups + 1] with the points of the groups and a reference line; returns their number.
-size_t dsc_check_key(const dsc_checks *c, const char *reference, dsc_key *key);
+// A scatter plot with a panel for each quantity, and a key of the groups and a reference line.
+typedef struct dsc_check_chart {
+    const char *word, *title, *subtitle, *reference;
+    double width, height;
+    void (*put_data)(dsc_writer *w, const void *of);
+    void (*put_panel)(dsc_writer *w, const dsc_canvas *c, const void *of, size_t quantity,
+                      dsc_place p);
+} dsc_check_chart;
+
+// Draws the chart; `of` is passed to its functions.
+void dsc_draw_checks(dsc_plot *p, const dsc_checks *c, const dsc_check_chart *chart,
+                     const void *of);
 
 // Writes heading, `text` and axes of the panel of a quantity inside `p`, which ends `right` before
 // its edge; returns the box of the axes.
 dsc_place dsc_put_check_axes(dsc_writer *w, const dsc_canvas *c, dsc_place p, double right,
-                             const char *quantity, const char *text, const dsc_axis *y,
+                             const char *heading, const char *text, const dsc_axis *y,
                              const char *x_label);
 
 // Continues a plot command with the points of each group: columns 1 and 2 of $pointsQ, whose column

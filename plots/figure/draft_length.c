@@ -3,7 +3,6 @@
 #include "plots/figure/draft_length.h"
 
 #include <math.h>
-#include <stdlib.h>
 #include <string.h>
 
 static const char *const length_name[] = {
@@ -12,8 +11,7 @@ enum { LENGTHS = sizeof length_name / sizeof *length_name, CERTAIN = 4 };
 
 static bool same_method(const dsc_table *t, size_t a, size_t b)
 {
-    int m = dsc_table_find(t, "method");
-    return m < 0 || dsc_same_cell(dsc_table_at(t, a, (size_t)m), dsc_table_at(t, b, (size_t)m));
+    return !strcmp(dsc_text_at(t, a, "method"), dsc_text_at(t, b, "method"));
 }
 
 // Whether the rows of row's method have a number in column c, or several different numbers.
@@ -48,22 +46,25 @@ static int length_column(const dsc_selection *s, size_t row, const char *x)
 }
 
 // Finds the column of each selected row; all rows of a method share that of its first row.
-static int length_columns(const dsc_selection *s, const char *x, int *column, dsc_error *err)
+static int *length_columns(dsc_plot *p, const dsc_selection *s)
 {
     enum { METHODS = 64 };
     size_t known[METHODS], n = 0;
-    for (size_t i = 0; i < s->rows; i++) {
+    int *column = dsc_plot_new(p, int, s->rows);
+    for (size_t i = 0; i < s->rows && !p->rc; i++) {
         size_t j = 0;
         while (j < n && !same_method(s->table, s->row[known[j]], s->row[i]))
             j++;
-        if (j == METHODS)
-            return dsc_fail(err, DSC_EUSAGE, "the table has more than %d methods: filter by method",
-                            METHODS);
-        column[i] = j < n ? column[known[j]] : length_column(s, s->row[i], x);
-        if (j == n)
+        if (j < n) {
+            column[i] = column[known[j]];
+        } else if (n < METHODS) {
+            column[i] = length_column(s, s->row[i], p->options->x);
             known[n++] = i;
+        } else {
+            dsc_refuse(p, "the table has more than %d methods: filter by method", METHODS);
+        }
     }
-    return DSC_OK;
+    return column;
 }
 
 static bool is_copied(const dsc_table *t, size_t c)
@@ -72,53 +73,50 @@ static bool is_copied(const dsc_table *t, size_t c)
     return t->column[c].type != DSC_CELL_LIST && strcmp(name, "request") && strcmp(name, "id");
 }
 
-static int add_length_columns(dsc_table *out, const dsc_table *t, dsc_error *err)
+// Writes the cells of a copied row without its length.
+static void copy_cells(const dsc_table *t, size_t row, int length, dsc_cell *cell)
 {
-    int rc = dsc_table_add_column(out, DSC_DRAFT_LENGTH, DSC_CELL_REAL, NULL, err);
-    for (size_t c = 0; c < t->columns && !rc; c++) {
-        dsc_cell_type type = t->column[c].type;
-        if (is_copied(t, c))
-            rc = dsc_table_add_column(out, t->column[c].name,
-                                      type == DSC_CELL_INT ? DSC_CELL_REAL : type, NULL, err);
+    for (size_t c = 0; c < t->columns; c++) {
+        const dsc_cell *from = dsc_table_at(t, row, c);
+        if (!is_copied(t, c))
+            continue;
+        double v = (int)c == length ? (double)NAN : dsc_table_real(t, row, c);
+        *cell++ = from->type == DSC_CELL_TEXT ? *from : (dsc_cell){.type = DSC_CELL_REAL, .r = v};
     }
-    return rc;
 }
 
-int dsc_length_table(dsc_table *out, const dsc_selection *s, const char *x, dsc_error *err)
+const dsc_table *dsc_length_table(dsc_plot *p, const dsc_selection *s)
 {
     const dsc_table *t = s->table;
-    int *column = NULL, unused;
-    dsc_cell *cell = NULL;
-    *out = (dsc_table){0};
-    int rc = x ? dsc_need_column(t, "--x", x, &unused, err) : DSC_OK;
-    if (!rc)
-        rc = dsc_new(&column, s->rows, err);
-    if (!rc)
-        rc = length_columns(s, x, column, err);
-    if (!rc)
-        rc = dsc_new(&cell, t->columns + 1, err);
-    if (!rc)
-        rc = add_length_columns(out, t, err);
-    for (size_t i = 0; i < s->rows && !rc; i++) {
-        size_t n = 0;
+    const char *x = p->options->x;
+    if (!p->rc && x && dsc_table_find(t, x) < 0)
+        dsc_refuse_column(p, t, "--x", x);
+    const int *column = length_columns(p, s);
+    dsc_cell *cell = dsc_plot_new(p, dsc_cell, t->columns + 1);
+    if (!p->rc)
+        p->rc = dsc_table_add_column(&p->made, DSC_DRAFT_LENGTH, DSC_CELL_REAL, NULL, p->err);
+    for (size_t c = 0; !p->rc && c < t->columns; c++)
+        if (is_copied(t, c))
+            p->rc = dsc_table_add_column(
+                &p->made, t->column[c].name,
+                t->column[c].type == DSC_CELL_TEXT ? DSC_CELL_TEXT : DSC_CELL_REAL, NULL, p->err);
+    for (size_t i = 0; !p->rc && i < s->rows; i++) {
         double length = column[i] < 0 ? NAN : dsc_table_real(t, s->row[i], (size_t)column[i]);
-        cell[n++] = (dsc_cell){.type = DSC_CELL_REAL, .r = length};
-        for (size_t c = 0; c < t->columns; c++) {
-            const dsc_cell *from = dsc_table_at(t, s->row[i], c);
-            if (!is_copied(t, c))
-                continue;
-            if (from->type == DSC_CELL_TEXT)
-                cell[n++] = *from;
-            else
-                cell[n++] = (dsc_cell){.type = DSC_CELL_REAL,
-                                       .r = (int)c == column[i] ? (double)NAN
-                                                                : dsc_table_real(t, s->row[i], c)};
-        }
-        rc = dsc_table_add_row(out, cell, err);
+        cell[0] = (dsc_cell){.type = DSC_CELL_REAL, .r = length};
+        copy_cells(t, s->row[i], column[i], cell + 1);
+        p->rc = dsc_table_add_row(&p->made, cell, p->err);
     }
-    free(cell);
-    free(column);
-    if (rc)
-        dsc_table_fini(out);
-    return rc;
+    return &p->made;
+}
+
+const char *dsc_result_column(const dsc_plot *p)
+{
+    return p->options->column                         ? p->options->column
+           : dsc_table_find(p->table, "speedup") >= 0 ? "speedup"
+                                                      : "block_efficiency";
+}
+
+bool dsc_is_ratio(const char *column)
+{
+    return !strcmp(column, "speedup") || !strcmp(column, "block_efficiency");
 }

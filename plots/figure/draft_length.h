@@ -7,10 +7,15 @@
 
 // Copies the selected rows, without lists and the names of requests, and adds DSC_DRAFT_LENGTH as
 // the first column: the parameter that sets the length of the row's drafts, which is NaN in its own
-// column. That is column `x` or, if x is NULL, the first of num_speculative_tokens, length, gamma,
-// window, max, budget, depth that varies within the row's method, else the first of the first four
-// that is present.
+// column. That is the option --x or, without it, the first of num_speculative_tokens, length,
+// gamma, window, max, budget, depth that varies within the row's method, else the first of the
+// first four that is present. The plot owns the table.
 #define DSC_DRAFT_LENGTH "draft_length"
-int dsc_length_table(dsc_table *out, const dsc_selection *s, const char *x, dsc_error *err);
+const dsc_table *dsc_length_table(dsc_plot *p, const dsc_selection *s);
+
+// The result that a figure shows: the option --column, else speedup, else block efficiency.
+const char *dsc_result_column(const dsc_plot *p);
+// Whether that result is a ratio to decoding without speculation.
+bool dsc_is_ratio(const char *column);
 
 #endif

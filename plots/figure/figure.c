@@ -4,10 +4,9 @@
 
 #include "base/outfile.h"
 #include "plots/draw/gnuplot.h"
-#include "plots/draw/text.h"
+#include "plots/draw/select.h"
 #include "plots/figure/figures.h"
 
-#include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
 
@@ -50,6 +49,18 @@ const dsc_figure_type *dsc_figure_find(const char *name)
     return NULL;
 }
 
+bool dsc_figure_fits(const dsc_figure_type *f, const dsc_table *t)
+{
+    int column[DSC_NEEDS];
+    dsc_plot p = dsc_plot_of(t, f->name, NULL);
+    p.needs = f->needs;
+    p.spec = f->spec;
+    dsc_need_columns(&p, f->needs, column);
+    bool fits = !p.rc && (!f->fits || f->fits(&p));
+    dsc_plot_fini(&p);
+    return fits;
+}
+
 void dsc_drawing_fini(dsc_drawing *d)
 {
     dsc_buffer_fini(&d->script);
@@ -89,10 +100,18 @@ static int copy_comments(const dsc_table *from, const char *figure, dsc_table *t
 int dsc_figure_draw(const dsc_figure_type *f, const dsc_table *t, const dsc_figure_options *o,
                     const char *terminal, dsc_drawing *out, dsc_error *err)
 {
-    static const dsc_figure_options defaults;
-    int rc = copy_comments(t, f->name, &out->data, err);
-    if (!rc)
-        rc = f->script(t, o ? o : &defaults, terminal, out, err);
+    dsc_plot p = dsc_plot_of(t, f->name, err);
+    p.needs = f->needs;
+    p.spec = f->spec;
+    p.options = o ? o : p.options;
+    p.terminal = terminal;
+    p.script = (dsc_writer){.to = &out->script, .err = err};
+    p.finding = (dsc_writer){.to = &out->finding, .err = err};
+    p.data = &out->data;
+    p.rc = copy_comments(t, f->name, p.data, err);
+    f->draw(&p);
+    int rc = p.rc ? p.rc : p.script.rc ? p.script.rc : p.finding.rc;
+    dsc_plot_fini(&p);
     if (!rc)
         rc = dsc_gnuplot_run(out->script.data, &out->picture, err);
     if (!rc && !strcmp(terminal, "pdf"))
@@ -106,8 +125,8 @@ int dsc_figure_draw(const dsc_figure_type *f, const dsc_table *t, const dsc_figu
 
 enum { DATA, SCRIPT, PICTURE, FILES }; // in the order in which they get their names
 
-// Makes the three names: out_path, and its stem with .gp and .data.tsv. The caller frees them.
-static int make_paths(char *path[FILES], const char *out_path, dsc_error *err)
+// Makes the three names: out_path, and its stem with .gp and .data.tsv.
+static void make_paths(dsc_plot *p, const char *path[FILES], const char *out_path)
 {
     static const char *const extension[FILES] = {[SCRIPT] = ".gp", [DATA] = ".data.tsv"};
     const char *base = strrchr(out_path, '/');
@@ -115,19 +134,16 @@ static int make_paths(char *path[FILES], const char *out_path, dsc_error *err)
     const char *dot = strrchr(base, '.');
     size_t stem = dot && dot != base ? (size_t)(dot - out_path) : strlen(out_path);
     if (!*base)
-        return dsc_fail(err, DSC_EUSAGE, "'%s' is not a file name", out_path);
-    int rc = dsc_strndup(&path[PICTURE], out_path, strlen(out_path), err);
-    for (int i = 0; !rc && i < PICTURE; i++) {
-        dsc_buffer b = {0};
-        rc = dsc_buffer_printf(&b, err, "%.*s%s", (int)stem, out_path, extension[i]);
-        path[i] = b.data;
-        if (!rc && !strcmp(path[i], out_path))
-            rc = dsc_fail(err, DSC_EUSAGE,
-                          "%s: the script or the data needs this name; choose one that ends in "
-                          ".svg, .pdf or .png",
-                          out_path);
+        dsc_refuse(p, "'%s' is not a file name", out_path);
+    path[PICTURE] = out_path;
+    for (int i = 0; i < PICTURE; i++) {
+        path[i] = dsc_text(p, "%.*s%s", (int)stem, out_path, extension[i]);
+        if (!strcmp(path[i], out_path))
+            dsc_refuse(p,
+                       "%s: the script or the data needs this name; choose one that ends in "
+                       ".svg, .pdf or .png",
+                       out_path);
     }
-    return rc;
 }
 
 static void write_data(const dsc_table *t, FILE *f)
@@ -139,8 +155,8 @@ static void write_data(const dsc_table *t, FILE *f)
 
 // Opens all three files before it writes anything, so that an error leaves no file. The
 // picture gets its name last: if it exists, so do the others.
-static int write_files(const dsc_drawing *d, char *const path[FILES], const dsc_figure_options *o,
-                       bool force, dsc_error *err)
+static int write_files(const dsc_drawing *d, const char *const path[FILES],
+                       const dsc_figure_options *o, bool force, dsc_error *err)
 {
     dsc_outfile file[FILES] = {{0}};
     int rc = DSC_OK;
@@ -169,16 +185,16 @@ int dsc_figure_render(const dsc_figure_type *f, const dsc_table *t, const dsc_fi
                       dsc_error *err)
 {
     dsc_drawing d = {0};
-    char *path[FILES] = {NULL};
-    int rc = out_path ? make_paths(path, out_path, err) : DSC_OK;
-    if (!rc)
-        rc = dsc_figure_draw(f, t, o, terminal, &d, err);
+    const char *path[FILES] = {NULL};
+    dsc_plot memory = dsc_plot_of(t, NULL, err);
+    if (out_path)
+        make_paths(&memory, path, out_path);
+    int rc = memory.rc ? memory.rc : dsc_figure_draw(f, t, o, terminal, &d, err);
     if (!rc && out_path)
         rc = write_files(&d, path, o, force, err);
     else if (!rc && fwrite(d.picture.data, 1, d.picture.length, stream) != d.picture.length)
         rc = dsc_fail(err, DSC_EIO, "cannot write the picture");
-    for (int i = 0; i < FILES; i++)
-        free(path[i]);
+    dsc_plot_fini(&memory);
     dsc_drawing_fini(&d);
     return rc;
 }

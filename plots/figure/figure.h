@@ -10,22 +10,24 @@
 #ifndef DSC_PLOTS_FIGURE_H
 #define DSC_PLOTS_FIGURE_H
 
-#include "plots/draw/drawing.h"
+#include "plots/draw/plot.h"
 
 typedef struct dsc_figure_type {
     const char *name, *summary;
     const char *needs; // names of the columns it reads, separated by spaces
+    const void *spec;  // constants for functions that draw several figures
     // Whether a report should draw the figure for a table that has these columns; NULL: always.
-    bool (*fits)(const dsc_table *t);
+    bool (*fits)(dsc_plot *p);
     bool compares; // can compare the rows of several joined tables
     // Fills script, finding and data. DSC_EUSAGE: the table or the options do not allow the figure.
-    int (*script)(const dsc_table *t, const dsc_figure_options *o, const char *terminal,
-                  dsc_drawing *out, dsc_error *err);
+    void (*draw)(dsc_plot *p);
 } dsc_figure_type;
 
 // Every figure, NULL-terminated, in the order of a report.
 const dsc_figure_type *const *dsc_figures(void);
 const dsc_figure_type *dsc_figure_find(const char *name); // or NULL
+// Whether a report should draw the figure of a table.
+bool dsc_figure_fits(const dsc_figure_type *f, const dsc_table *t);
 
 // Draws into memory. `terminal` is "svg", "pdf", "png" (two device pixels per pixel) or "dumb"
 // (text). `o` may be NULL. DSC_EUSAGE: a column is missing, no row is left, or two rows share a

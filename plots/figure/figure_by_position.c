@@ -4,7 +4,6 @@
 // Wilson's 95 % interval (Wilson 1927), one line per method and rule. A draft that is accepted
 // completely contains no information on the position after its end. Dashed: the constant rate of
 // i.i.d. acceptance.
-#include "plots/draw/data.h"
 #include "plots/draw/label.h"
 #include "plots/draw/lines.h"
 #include "plots/draw/panel.h"
@@ -12,32 +11,22 @@
 #include "plots/figure/figures.h"
 
 #include <math.h>
-#include <stdlib.h>
-#include <string.h>
 
 static const double CUT = 0.05; // share of missing draft tokens from which on it is mentioned
 enum { LINES = 5, LEAST = 5 };  // most lines; fewest cases for which a rate is drawn
 
 typedef struct conditional_rates {
     dsc_selection selection;
-    dsc_table lengths; // the selected rows with their draft lengths
+    const dsc_table *lengths; // the selected rows with their draft lengths
     size_t row[LINES], index[LINES], lines, groups;
     size_t depth; // positions drawn
     double *x;    // [depth] 1, 2, ...
     // [lines][depth]: accepted / reached, its interval, the rate over all depths.
     double *rate, *low, *high, *iid, *reached;
     double cut[LINES]; // share of the draft tokens of full length that were not drafted
-    char label[LINES][DSC_LINE_LABEL];
+    const char *label[LINES];
     dsc_key key[LINES];
 } conditional_rates;
-
-static void conditional_rates_fini(conditional_rates *h)
-{
-    free(h->x);
-    free(h->rate);
-    dsc_table_fini(&h->lengths);
-    dsc_selection_fini(&h->selection);
-}
 
 // Element i of a list cell; 0 after its end.
 static double element(const dsc_table *t, size_t row, int column, size_t i)
@@ -58,7 +47,7 @@ static size_t elements(const dsc_table *t, size_t row, int column)
 static bool is_better(const conditional_rates *h, size_t a, size_t b)
 {
     const dsc_table *t = h->selection.table;
-    double x = dsc_table_real(&h->lengths, a, 0), y = dsc_table_real(&h->lengths, b, 0);
+    double x = dsc_table_real(h->lengths, a, 0), y = dsc_table_real(h->lengths, b, 0);
     if (x != y && !(isnan(x) && isnan(y)))
         return x > y || isnan(y);
     return dsc_merit_at(t, h->selection.row[a]) > dsc_merit_at(t, h->selection.row[b]);
@@ -84,16 +73,13 @@ static size_t represent(const conditional_rates *h, int column, size_t *first)
 }
 
 // Chooses at most LINES of them, the fastest, in the table's order, and labels them.
-static int choose(conditional_rates *h, int column, dsc_error *err)
+static void choose(dsc_plot *p, conditional_rates *h, int column)
 {
     const dsc_table *t = h->selection.table;
-    size_t *first, skipped = 0;
-    const char **skip = NULL;
-    dsc_buffer b = {0};
-    dsc_writer w = {.to = &b, .err = err};
-    int rc = dsc_new(&first, h->selection.rows, err);
-    if (rc)
-        return rc;
+    size_t *first = dsc_plot_new(p, size_t, h->selection.rows);
+    bool *skip = dsc_plot_new(p, bool, t->columns);
+    if (p->rc)
+        return;
     h->groups = represent(h, column, first);
     for (size_t i = 0; i < h->groups; i++) {
         size_t faster = 0;
@@ -107,27 +93,14 @@ static int choose(conditional_rates *h, int column, dsc_error *err)
             h->index[h->lines++] = first[i];
         }
     }
-    free(first);
     if (!h->lines)
-        return dsc_fail(err, DSC_EUSAGE, "acceptance-by-position: no row has an accepted token");
-    rc = dsc_new(&skip, t->columns + 1, err);
-    for (size_t c = 0; c < t->columns && !rc; c++)
-        if (t->column[c].type != DSC_CELL_TEXT)
-            skip[skipped++] = t->column[c].name;
-    for (size_t i = 0; i < h->lines && !rc; i++) {
-        b.length = 0;
-        dsc_put(&w, "%s", "");
-        dsc_put_distinct(&w, t, h->row, h->lines, i, skip);
-        if (!w.rc && !b.length)
-            dsc_put_method(&w, t, h->row[i]);
-        rc = w.rc;
-        if (!rc)
-            snprintf(h->label[i], DSC_LINE_LABEL, "%s", b.data);
+        dsc_refuse(p, "acceptance-by-position: no row has an accepted token");
+    for (size_t c = 0; c < t->columns; c++)
+        skip[c] = t->column[c].type != DSC_CELL_TEXT;
+    for (size_t i = 0; i < h->lines; i++) {
+        h->label[i] = dsc_line_label(p, t, h->row, h->lines, i, skip);
         h->key[i] = (dsc_key){h->label[i], (int)i};
     }
-    dsc_buffer_fini(&b);
-    free(skip);
-    return rc;
 }
 
 // --- numbers -------------------------------------------------------------------------------
@@ -158,12 +131,12 @@ static double reached_at(const conditional_rates *h, size_t row, int column, siz
 // The number of positions of a row: its draft length, as far as any token was accepted.
 static size_t depth_of(const conditional_rates *h, size_t line, int column)
 {
-    double length = dsc_table_real(&h->lengths, h->index[line], 0);
+    double length = dsc_table_real(h->lengths, h->index[line], 0);
     size_t seen = elements(h->selection.table, h->row[line], column) - 1;
     return length >= 1 && length < (double)seen ? (size_t)length : seen;
 }
 
-static int fill_line(conditional_rates *h, size_t line, int column, dsc_error *err)
+static void fill_line(dsc_plot *p, conditional_rates *h, size_t line, int column)
 {
     const dsc_table *t = h->selection.table;
     size_t row = h->row[line], n = elements(t, row, column), depth = depth_of(h, line, column);
@@ -171,8 +144,7 @@ static int fill_line(conditional_rates *h, size_t line, int column, dsc_error *e
     for (size_t m = 0; m < n; m++) {
         double x = element(t, row, column, m);
         if (!(x >= 0 && x < 1e300))
-            return dsc_fail(err, DSC_EUSAGE, "row %zu: accept_histogram contains a count of %g",
-                            row + 1, x);
+            dsc_refuse(p, "row %zu: accept_histogram contains a count of %g", row + 1, x);
         at_least += x;
     }
     for (size_t j = 0; j < depth; j++) {
@@ -190,52 +162,30 @@ static int fill_line(conditional_rates *h, size_t line, int column, dsc_error *e
     for (size_t j = 0; j < depth; j++)
         if (!isnan(h->rate[line * h->depth + j]))
             h->iid[line * h->depth + j] = accepted / cases;
-    double length = dsc_table_real(&h->lengths, h->index[line], 0);
+    double length = dsc_table_real(h->lengths, h->index[line], 0);
     double full = length * dsc_number_at(t, row, "num_drafts");
     h->cut[line] = 1 - dsc_number_at(t, row, "num_draft_tokens") / full;
-    return DSC_OK;
 }
 
-static int fill(conditional_rates *h, int column, dsc_error *err)
+static void fill(dsc_plot *p, conditional_rates *h, int column)
 {
     for (size_t i = 0; i < h->lines; i++) {
         size_t depth = depth_of(h, i, column);
         h->depth = depth > h->depth ? depth : h->depth;
     }
     size_t count = h->lines * h->depth;
-    int rc = dsc_new(&h->x, h->depth, err);
-    if (!rc)
-        rc = dsc_new(&h->rate, 5 * count, err);
-    if (rc)
-        return rc;
-    h->low = h->rate + count;
-    h->high = h->low + count;
-    h->iid = h->high + count;
-    h->reached = h->iid + count;
-    for (size_t j = 0; j < h->depth; j++)
+    h->x = dsc_plot_numbers(p, h->depth);
+    h->rate = dsc_plot_numbers(p, count);
+    h->low = dsc_plot_numbers(p, count);
+    h->high = dsc_plot_numbers(p, count);
+    h->iid = dsc_plot_numbers(p, count);
+    h->reached = dsc_plot_numbers(p, count);
+    for (size_t j = 0; !p->rc && j < h->depth; j++)
         h->x[j] = (double)j + 1;
-    for (size_t i = 0; i < 5 * count; i++)
-        h->rate[i] = NAN;
-    for (size_t i = 0; i < h->lines && !rc; i++)
-        rc = fill_line(h, i, column, err);
-    if (!rc && dsc_best_of(h->rate, count, false) == SIZE_MAX)
-        rc = dsc_fail(err, DSC_EUSAGE, "acceptance-by-position: no position was reached %d times",
-                      LEAST);
-    return rc;
-}
-
-static int conditional_rates_init(conditional_rates *h, const dsc_table *t,
-                                  const dsc_figure_options *o, dsc_error *err)
-{
-    int column;
-    int rc = dsc_need_list(t, "acceptance-by-position", "accept_histogram", &column, err);
-    if (!rc)
-        rc = dsc_select(&h->selection, t, o, NULL, err);
-    if (!rc)
-        rc = dsc_length_table(&h->lengths, &h->selection, o->x, err);
-    if (!rc)
-        rc = choose(h, column, err);
-    return rc ? rc : fill(h, column, err);
+    for (size_t i = 0; !p->rc && i < h->lines; i++)
+        fill_line(p, h, i, column);
+    if (!p->rc && dsc_best_of(h->rate, count, false) == SIZE_MAX)
+        dsc_refuse(p, "acceptance-by-position: no position was reached %d times", LEAST);
 }
 
 // --- words ---------------------------------------------------------------------------------
@@ -263,89 +213,77 @@ static void put_line(dsc_writer *w, const conditional_rates *h, size_t line)
                 100 * h->cut[line]);
 }
 
-static int put_finding(const conditional_rates *h, dsc_buffer *to, dsc_error *err)
+static void put_finding(dsc_writer *w, const conditional_rates *h)
 {
-    dsc_writer w = {.to = to, .err = err};
-    dsc_put(&w,
+    dsc_put(w,
             "Line chart: conditional acceptance rate by position in the draft (1 to %zu), given "
             "that every earlier position was accepted. ",
             h->depth);
     for (size_t i = 0; i < h->lines; i++) {
-        dsc_put(&w, "%s", i ? "; " : "");
-        put_line(&w, h, i);
+        dsc_put(w, "%s", i ? "; " : "");
+        put_line(w, h, i);
     }
-    dsc_put(&w, ". The intervals (95 %%, Wilson) assume that calls are independent.");
-    return w.rc;
+    dsc_put(w, ". The intervals (95 %%, Wilson) assume that calls are independent.");
 }
 
-static int put_data(const conditional_rates *h, dsc_table *data, dsc_error *err)
+static void put_data(dsc_plot *p, const conditional_rates *h)
 {
-    int rc = dsc_table_add_column(data, "line", DSC_CELL_TEXT, "parameters of the line", err);
-    if (!rc)
-        rc = dsc_data_numbers(data, "position reached acceptance low high iid", err);
-    for (size_t i = 0; !rc && i < h->lines * h->depth; i++) {
+    dsc_data_text(p, "line", "parameters of the line");
+    dsc_data_numbers(p, "position reached acceptance low high iid");
+    for (size_t i = 0; i < h->lines * h->depth; i++) {
         const char *line = h->label[i / h->depth];
         const double v[] = {h->x[i % h->depth], h->reached[i], h->rate[i],
                             h->low[i],          h->high[i],    h->iid[i]};
         if (!isnan(h->rate[i]))
-            rc = dsc_data_row(data, *line ? line : "all", v, 6, err);
+            dsc_data_row(p, &(const char *){*line ? line : "all"}, v);
     }
-    return rc;
 }
 
-static int compose(const conditional_rates *h, const dsc_figure_options *o, const char *terminal,
-                   dsc_drawing *out, dsc_error *err)
-{
-    bool cut = false;
-    char subtitle[200];
-    double height = (dsc_is_narrow(o, terminal) ? 420 : 440) + 10 * (double)h->lines;
-    for (size_t i = 0; i < h->lines; i++)
-        cut = cut || h->cut[i] > CUT;
-    int used = snprintf(subtitle, sizeof subtitle, "bands: 95 %% intervals%s",
-                        cut ? "; lower bounds where drafts end early" : "");
-    if (h->lines < h->groups)
-        snprintf(subtitle + used, sizeof subtitle - (size_t)used, "; %zu of %zu lines drawn",
-                 h->lines, h->groups);
-    dsc_panel panel = {"", "conditional acceptance rate", h->rate, 0};
-    dsc_panels p = {
-        .title = "Conditional acceptance rate by position",
-        .subtitle = subtitle,
-        .x_label = "position in the draft",
-        .x = h->x,
-        .nx = h->depth,
-        .key = h->key,
-        .lines = h->lines,
-        .panel = &panel,
-        .panels = 1,
-        .low = h->low,
-        .high = h->high,
-        .interval = true,
-        .predicted = h->iid,
-        .predicted_label = "i.i.d. acceptance (reference)",
-    };
-    int rc = dsc_draw_panels(&p, "by_position", o, terminal, 720, height, &out->script, err);
-    if (!rc)
-        rc = put_finding(h, &out->finding, err);
-    return rc ? rc : put_data(h, &out->data, err);
-}
-
-static int script(const dsc_table *t, const dsc_figure_options *o, const char *terminal,
-                  dsc_drawing *out, dsc_error *err)
+static void draw(dsc_plot *plot)
 {
     conditional_rates h = {.lines = 0};
-    int rc = conditional_rates_init(&h, t, o, err);
-    if (!rc)
-        rc = compose(&h, o, terminal, out, err);
-    conditional_rates_fini(&h);
-    return rc;
+    int column = dsc_need(plot, "accept_histogram", DSC_LISTS);
+    h.selection = dsc_select(plot, plot->table, plot->options, NULL);
+    h.lengths = dsc_length_table(plot, &h.selection);
+    choose(plot, &h, column);
+    fill(plot, &h, column);
+    if (plot->rc)
+        return;
+    bool cut = false;
+    double height = (dsc_is_narrow(plot) ? 420 : 440) + 10 * (double)h.lines;
+    for (size_t i = 0; i < h.lines; i++)
+        cut = cut || h.cut[i] > CUT;
+    const char *less = dsc_left_out(plot, h.lines, h.groups, "lines", 0);
+    dsc_panel panel = {"", "conditional acceptance rate", h.rate, 0};
+    dsc_panels p = {
+        .title = "Conditional acceptance rate by position",
+        .subtitle =
+            dsc_text(plot, "bands: 95 %% intervals%s%s%s",
+                     cut ? "; lower bounds where drafts end early" : "", *less ? "; " : "", less),
+        .x_label = "position in the draft",
+        .x = h.x,
+        .nx = h.depth,
+        .key = h.key,
+        .lines = h.lines,
+        .panel = &panel,
+        .panels = 1,
+        .low = h.low,
+        .high = h.high,
+        .interval = true,
+        .predicted = h.iid,
+        .predicted_label = "i.i.d. acceptance (reference)",
+    };
+    dsc_draw_panels(plot, &p, "by_position", 720, height);
+    put_finding(&plot->finding, &h);
+    put_data(plot, &h);
 }
 
 // Whether some draft has several positions.
-static bool fits(const dsc_table *t)
+static bool fits(dsc_plot *p)
 {
-    int column = dsc_table_find(t, "accept_histogram");
-    for (size_t i = 0; i < t->rows && column >= 0; i++)
-        if (elements(t, i, column) > 2)
+    int column = dsc_table_find(p->table, "accept_histogram");
+    for (size_t i = 0; i < p->table->rows; i++)
+        if (elements(p->table, i, column) > 2)
             return true;
     return false;
 }
@@ -356,5 +294,5 @@ const dsc_figure_type dsc_figure_by_position = {
         "conditional acceptance rate by position with 95 % intervals, and the i.i.d. reference",
     .needs = "accept_histogram",
     .fits = fits,
-    .script = script,
+    .draw = draw,
 };

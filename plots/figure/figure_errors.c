@@ -3,13 +3,10 @@
 // error as a diamond, and the tolerance if it is a percentage. Methods are sorted by mean error,
 // the largest first.
 #include "base/columns.h"
-#include "plots/draw/glossary.h"
 #include "plots/figure/checks.h"
 #include "plots/figure/figures.h"
 
 #include <math.h>
-#include <stdlib.h>
-#include <string.h>
 
 static const char *const usual[] = {"block_efficiency", DSC_COL_DRAFT_ACCEPTANCE_RATE, "speedup",
                                     NULL};
@@ -27,9 +24,8 @@ typedef struct errors {
 static double mean_of(const dsc_checks *c, size_t group, size_t quantity)
 {
     double sum = 0, n = 0;
-    for (size_t i = 0; i < c->checks; i++) {
-        const dsc_check *k = &c->check[i];
-        if (k->group != group || k->quantity != quantity || isnan(k->error))
+    for (const dsc_check *k = NULL; (k = dsc_next_check(c, quantity, k));) {
+        if (k->group != group || isnan(k->error))
             continue;
         sum += k->error;
         n++;
@@ -48,7 +44,7 @@ static double size_of(const dsc_checks *c, size_t group)
     return NAN;
 }
 
-static int sort_groups(errors *e, dsc_error *err)
+static void sort_groups(dsc_plot *p, errors *e)
 {
     const dsc_checks *c = &e->checks;
     for (size_t g = 0; g < c->groups; g++) {
@@ -62,18 +58,15 @@ static int sort_groups(errors *e, dsc_error *err)
         }
         e->order[at] = g;
     }
-    return e->rows
-               ? DSC_OK
-               : dsc_fail(
-                     err, DSC_EUSAGE,
-                     "error-by-method: all measurements are 0, so relative errors do not exist");
+    if (!e->rows)
+        dsc_refuse(p, "error-by-method: all measurements are 0, so relative errors do not exist");
 }
 
 static dsc_axis axis_of(const dsc_checks *c, size_t quantity, int tics)
 {
     double percent = dsc_checks_percent(c, quantity, NULL), lo = 0, hi = 0;
-    for (size_t i = 0; i < c->checks + c->pools; i++) {
-        const dsc_check *k = i < c->checks ? &c->check[i] : &c->pooled[i - c->checks];
+    for (size_t i = 0; i < c->all; i++) {
+        const dsc_check *k = &c->check[i];
         if (k->quantity != quantity)
             continue;
         lo = fmin(lo, k->error); // fmin and fmax ignore NaN
@@ -97,9 +90,8 @@ static void put_data(dsc_writer *w, const errors *e)
         for (size_t r = 0; r < e->rows; r++) {
             size_t n = 0, at = 0;
             for (int pass = 0; pass < 2; pass++)
-                for (size_t i = 0; i < c->checks; i++) {
-                    const dsc_check *k = &c->check[i];
-                    if (k->group != e->order[r] || k->quantity != q || isnan(k->error))
+                for (const dsc_check *k = NULL; (k = dsc_next_check(c, q, k));) {
+                    if (k->group != e->order[r] || isnan(k->error))
                         continue;
                     if (!pass)
                         n++;
@@ -115,8 +107,8 @@ static void put_data(dsc_writer *w, const errors *e)
                 dsc_put(w, "%.12g %g %g\n", mean_of(c, e->order[r], q), (double)r + 0.5, 0.42);
         dsc_put(w, "EOD\n$pooled%zu << EOD\n", q + 1);
         for (size_t r = 0; r < e->rows; r++)
-            for (size_t i = 0; i < c->pools; i++) {
-                const dsc_check *k = &c->pooled[i];
+            for (size_t i = c->checks; i < c->all; i++) {
+                const dsc_check *k = &c->check[i];
                 if (k->group == e->order[r] && k->quantity == q && !isnan(k->error))
                     dsc_put(w, "%.12g %g\n", k->error, (double)r + 0.71);
             }
@@ -126,17 +118,16 @@ static void put_data(dsc_writer *w, const errors *e)
 
 static bool any_pooled(const dsc_checks *c, size_t quantity)
 {
-    for (size_t i = 0; i < c->pools; i++)
-        if (c->pooled[i].quantity == quantity && !isnan(c->pooled[i].error))
+    for (size_t i = c->checks; i < c->all; i++)
+        if (c->check[i].quantity == quantity && !isnan(c->check[i].error))
             return true;
     return false;
 }
 
 static bool any_dot(const dsc_checks *c, size_t quantity, bool fails)
 {
-    for (size_t i = 0; i < c->checks; i++)
-        if (c->check[i].quantity == quantity && c->check[i].fails == fails &&
-            !isnan(c->check[i].error))
+    for (const dsc_check *k = NULL; (k = dsc_next_check(c, quantity, k));)
+        if (k->fails == fails && !isnan(k->error))
             return true;
     return false;
 }
@@ -165,26 +156,26 @@ static void put_plot(dsc_writer *w, const dsc_canvas *c, const dsc_checks *check
     dsc_put(w, "\n");
 }
 
-static void put_names(dsc_writer *w, const dsc_canvas *c, const errors *e, size_t q, dsc_place box)
+static void put_mean(dsc_writer *w, double mean)
+{
+    if (mean == 0)
+        dsc_put(w, "0 %%");
+    else
+        dsc_put_percent(w, mean);
+}
+
+static void put_names(dsc_plot *p, const dsc_canvas *c, const errors *e, size_t q, dsc_place box)
 {
     double slot = (box.bottom - box.top) / (double)e->rows;
     for (size_t r = 0; r < e->rows; r++) {
-        dsc_buffer text = {0};
-        dsc_writer t = {.to = &text, .err = w->err};
+        dsc_writer *w = dsc_text_begin(p);
         double mean = mean_of(&e->checks, e->order[r], q);
-        dsc_put(&t, "%s", e->checks.name[e->order[r]]);
-        if (isnan(mean))
-            dsc_put(&t, ": no error defined");
-        else
-            dsc_put(&t, ": mean ");
-        if (mean == 0)
-            dsc_put(&t, "0 %%");
-        else if (!isnan(mean))
-            dsc_put_percent(&t, mean);
-        if (!t.rc)
-            dsc_put_paragraph(w, c, box.left, box.top + (double)r * slot, box.right - box.left,
-                              DSC_FONT_SMALL, DSC_INK, 1, text.data);
-        dsc_buffer_fini(&text);
+        dsc_put(w, "%s: %s", e->checks.name[e->order[r]],
+                isnan(mean) ? "no error defined" : "mean ");
+        if (!isnan(mean))
+            put_mean(w, mean);
+        dsc_put_paragraph(&p->script, c, box.left, box.top + (double)r * slot, box.right - box.left,
+                          DSC_FONT_SMALL, DSC_INK, 1, dsc_text_end(p));
     }
 }
 
@@ -205,15 +196,15 @@ static void put_zero(dsc_writer *w, const dsc_axis *a, size_t rows, double perce
     }
 }
 
-static void put_panel(dsc_writer *w, const dsc_canvas *c, const errors *e, size_t q, dsc_place p)
+static void put_panel(dsc_plot *plot, const dsc_canvas *c, const errors *e, size_t q, dsc_place p)
 {
-    char heading[100], text[160];
+    dsc_writer *w = &plot->script;
     bool pooled;
     double percent = dsc_checks_percent(&e->checks, q, &pooled), width = p.right - p.left;
     dsc_axis a = axis_of(&e->checks, q, width > 400 ? 7 : 4);
-    dsc_term_heading(e->checks.quantity[q], heading, sizeof heading);
     dsc_place box = {p.left + 12, p.top, p.right - 14, p.bottom - (2.4 * c->line_height + 6)};
-    box.top += dsc_put_paragraph(w, c, p.left, p.top, width, DSC_FONT_BODY, DSC_INK, 1, heading);
+    box.top += dsc_put_paragraph(w, c, p.left, p.top, width, DSC_FONT_BODY, DSC_INK, 1,
+                                 e->checks.heading[q]);
     box.top += 6;
     dsc_put_margins(w, c, box.left, box.top, box.right, box.bottom);
     // A name and its dots need 32 pixels.
@@ -224,13 +215,12 @@ static void put_panel(dsc_writer *w, const dsc_canvas *c, const errors *e, size_
             e->rows);
     dsc_put_number_axis(w, &a);
     put_zero(w, &a, e->rows, percent);
-    put_names(w, c, e, q, box);
-    if (isnan(percent))
-        snprintf(text, sizeof text, "error (%%)");
-    else
-        snprintf(text, sizeof text, "error (%%); band: ±%g%s", percent, pooled ? " (pooled)" : "");
+    put_names(plot, c, e, q, box);
+    const char *text = "error (%)";
+    if (!isnan(percent))
+        text = dsc_text(plot, "error (%%); band: ±%g%s", percent, pooled ? " (pooled)" : "");
     if (pooled && (double)dsc_text_length(text) * c->char_width > width)
-        snprintf(text, sizeof text, "(%%); pooled: ±%g", percent);
+        text = dsc_text(plot, "(%%); pooled: ±%g", percent);
     dsc_put_x_label(w, c, box, p.left, width, text);
     put_plot(w, c, &e->checks, q);
     dsc_put(w, "unset label\nunset arrow\nunset object\n");
@@ -248,15 +238,12 @@ static void put_dumb(dsc_writer *w, const dsc_canvas *c, const errors *e, double
     for (size_t q = 0; q < checks->quantities; q++) {
         double x = (double)name + 3 + step * (double)q;
         char text[100];
-        dsc_term_heading(checks->quantity[q], text, sizeof text);
-        dsc_put_paragraph(w, c, x, top + 1, step, DSC_FONT_BODY, DSC_INK, 1, text);
+        dsc_put_paragraph(w, c, x, top + 1, step, DSC_FONT_BODY, DSC_INK, 1, checks->heading[q]);
         for (size_t r = 0; r < e->rows; r++) {
             double mean = mean_of(checks, e->order[r], q), worst = 0;
-            for (size_t i = 0; i < checks->checks; i++) {
-                const dsc_check *k = &checks->check[i];
-                if (k->group == e->order[r] && k->quantity == q && fabs(k->error) > fabs(worst))
+            for (const dsc_check *k = NULL; (k = dsc_next_check(checks, q, k));)
+                if (k->group == e->order[r] && fabs(k->error) > fabs(worst))
                     worst = k->error;
-            }
             snprintf(text, sizeof text, "%+.2g (%+.2g)", mean == 0 ? 0 : mean, worst);
             if (!isnan(mean))
                 dsc_put_paragraph(w, c, x, top + 2 + (double)r, step, DSC_FONT_BODY, DSC_INK, 1,
@@ -297,103 +284,66 @@ static size_t make_key(const dsc_checks *checks, bool dumb, dsc_key key[4])
     return keys;
 }
 
-static int compose(const errors *e, const dsc_figure_options *o, const char *terminal,
-                   dsc_drawing *out, dsc_error *err)
-{
-    dsc_canvas c;
-    const dsc_checks *checks = &e->checks;
-    bool narrow = dsc_is_narrow(o, terminal), dumb = !strcmp(terminal, "dumb");
-    double panels = (double)checks->quantities, height = ROW * (double)e->rows + 76;
-    dsc_figure_options mine = *o;
-    if (dumb && !o->height && e->rows > 18)
-        mine.height = (double)e->rows + 6;
-    int rc = dsc_canvas_init(&c, terminal, &mine, fmin(1000, 180 + 360 * panels),
-                             fmax(220, 100 + (narrow ? panels * (height + 8) : height)), err);
-    if (rc)
-        return rc;
-    dsc_key key[4];
-    size_t keys = make_key(checks, dumb, key);
-    dsc_buffer subtitle = {0};
-    dsc_writer sub = {.to = &subtitle, .err = err};
-    put_subtitle(&sub, e, dumb);
-    dsc_writer w = {.to = &out->script, .err = err, .rc = sub.rc};
-    if (!w.rc) {
-        dsc_put_terminal(&w, &c, "errors");
-        put_data(&w, e);
-        double top = dsc_put_heading(&w, &c, o->title ? o->title : "Prediction errors by method",
-                                     subtitle.data, NULL, key, keys);
-        if (dumb && top + 3 + (double)e->rows > c.height)
-            dsc_check_room(&w, &c, 0, 0);
-        else if (dumb)
-            put_dumb(&w, &c, e, top);
-        else
-            dsc_put(&w, "set multiplot\n");
-        for (size_t q = 0; q < checks->quantities && !dumb; q++)
-            put_panel(&w, &c, e, q,
-                      dsc_panel_place(&c, top + 6, checks->quantities,
-                                      c.narrow ? 1 : checks->quantities, q));
-        dsc_put(&w, dumb ? "" : "unset multiplot\n");
-    }
-    dsc_buffer_fini(&subtitle);
-    return w.rc;
-}
-
-static int put_finding(const errors *e, dsc_buffer *to, dsc_error *err)
+static void put_finding(dsc_writer *w, const errors *e)
 {
     const dsc_checks *c = &e->checks;
-    dsc_writer w = {.to = to, .err = err};
-    dsc_put(&w, "Dot plot%s: prediction errors in %% of the measured value, by method.",
+    dsc_put(w, "Dot plot%s: prediction errors in %% of the measured value, by method.",
             c->quantities > 1 ? "s" : "");
     for (size_t q = 0; q < c->quantities; q++) {
-        char heading[100];
         const char *separator = "; mean by method: ";
-        dsc_term_heading(c->quantity[q], heading, sizeof heading);
-        dsc_put(&w, " %s: ", heading);
-        dsc_put_check_errors(&w, c, q);
+        dsc_put(w, " %s: ", c->heading[q]);
+        dsc_put_check_errors(w, c, q);
         for (size_t r = 0; r < e->rows; r++) {
             double mean = mean_of(c, e->order[r], q);
             if (isnan(mean))
                 continue;
-            dsc_put(&w, "%s%s ", separator, c->name[e->order[r]]);
-            if (mean == 0)
-                dsc_put(&w, "0 %%");
-            else
-                dsc_put_percent(&w, mean);
+            dsc_put(w, "%s%s ", separator, c->name[e->order[r]]);
+            put_mean(w, mean);
             separator = ", ";
         }
-        dsc_put(&w, ".");
+        dsc_put(w, ".");
     }
-    return w.rc;
 }
 
-static int script(const dsc_table *t, const dsc_figure_options *o, const char *terminal,
-                  dsc_drawing *out, dsc_error *err)
+static void draw(dsc_plot *p)
 {
-    const char *const own[] = {o->column, NULL};
     errors e = {.rows = 0};
-    int rc = dsc_checks_init(&e.checks, t, dsc_figure_errors.name, o, o->column ? own : usual,
-                             DSC_CHECK_GROUPS, err);
-    if (!rc)
-        rc = sort_groups(&e, err);
-    if (!rc)
-        rc = compose(&e, o, terminal, out, err);
-    if (!rc)
-        rc = put_finding(&e, &out->finding, err);
-    if (!rc)
-        rc = dsc_checks_data(&e.checks, &out->data, err);
-    dsc_checks_fini(&e.checks);
-    return rc;
-}
-
-static bool fits(const dsc_table *t)
-{
-    return dsc_checks_fit(t, usual);
+    const dsc_checks *checks = &e.checks;
+    dsc_checks_of_figure(p, &e.checks, DSC_CHECK_GROUPS);
+    sort_groups(p, &e);
+    size_t panels = checks->quantities;
+    double height = ROW * (double)e.rows + 76;
+    height = dsc_is_narrow(p) ? (double)panels * (height + 8) : height;
+    dsc_canvas c = dsc_canvas_of(p, fmin(1000, 180 + 360 * (double)panels), fmax(220, 100 + height),
+                                 e.rows + 6);
+    if (p->rc)
+        return;
+    dsc_key key[4];
+    size_t keys = make_key(checks, c.dumb, key);
+    dsc_writer *w = &p->script;
+    put_subtitle(dsc_text_begin(p), &e, c.dumb);
+    const char *subtitle = dsc_text_end(p);
+    dsc_put_terminal(w, &c, "errors");
+    put_data(w, &e);
+    double top = dsc_put_heading(w, &c, "Prediction errors by method", subtitle, NULL, key, keys);
+    if (c.dumb && top + 3 + (double)e.rows > c.height)
+        dsc_check_room(w, &c, 0, 0);
+    else if (c.dumb)
+        put_dumb(w, &c, &e, top);
+    else
+        dsc_put(w, "set multiplot\n");
+    for (size_t q = 0; q < panels && !c.dumb; q++)
+        put_panel(p, &c, &e, q, dsc_panel_place(&c, top + 6, panels, c.narrow ? 1 : panels, q));
+    dsc_put(w, c.dumb ? "" : "unset multiplot\n");
+    put_finding(&p->finding, &e);
+    dsc_checks_data(p, checks);
 }
 
 const dsc_figure_type dsc_figure_errors = {
     .name = "error-by-method",
     .summary = "prediction errors in percent, one dot per configuration, one row per method",
     .needs = DSC_CHECK_NEEDS,
-    .fits = fits,
-    .script = script,
+    .spec = usual,
+    .fits = dsc_checks_fit,
+    .draw = draw,
 };

@@ -1,15 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 // Draws one numeric column over two parameters as a heat map: a colored cell per configuration,
 // with its number if it fits, and a frame around the best cell.
-#include "plots/draw/data.h"
 #include "plots/draw/glossary.h"
 #include "plots/draw/lines.h"
-#include "plots/draw/select.h"
-#include "plots/draw/style.h"
 #include "plots/figure/figures.h"
 
 #include <math.h>
-#include <stdlib.h>
 #include <string.h>
 
 // Viridis (van der Walt and Smith, 2015; matplotlib's table at eighths). Its lightness grows
@@ -23,8 +19,8 @@ enum { MOST_CELLS = 20000 };
 
 typedef struct map {
     dsc_plot_grid grid;
-    const char *column, *x, *y;
-    double *value; // [ny][nx], NaN: no cell
+    const char *column, *x, *y; // names of columns
+    double *value;              // [ny][nx], NaN: no cell
     double lo, hi;
     size_t best; // index into value
     int decimals;
@@ -61,31 +57,24 @@ static const char *format_number(map *m, double v)
     return m->number;
 }
 
-static int fill(map *m, const dsc_table *t, int column, dsc_error *err)
+static void fill(dsc_plot *p, map *m, int column)
 {
     size_t cells = m->grid.nx * m->grid.ny;
-    int rc = dsc_new(&m->value, cells, err);
-    if (rc)
-        return rc;
-    bool whole = true, less = dsc_term_less_is_better(m->column);
+    bool whole = true;
+    m->value = dsc_plot_numbers(p, cells);
     m->lo = INFINITY, m->hi = -INFINITY;
-    for (size_t i = 0; i < cells; i++) {
-        size_t row = m->grid.at[i];
-        double v = row == SIZE_MAX ? NAN : dsc_table_real(t, row, (size_t)column);
-        m->value[i] = dsc_drawable(v) ? v : NAN;
-        if (!dsc_drawable(v))
-            continue;
-        m->lo = fmin(m->lo, v);
+    for (size_t i = 0; m->value && i < cells; i++) {
+        double v = m->value[i] = dsc_value_at(p->table, m->grid.at[i], column);
+        m->lo = fmin(m->lo, v); // fmin and fmax ignore NaN
         m->hi = fmax(m->hi, v);
-        whole = whole && v == floor(v);
+        whole = whole && (isnan(v) || v == floor(v));
     }
-    m->best = dsc_best_of(m->value, cells, less);
-    rc = dsc_check_any(m->value, cells, m->column, err);
-    if (rc)
-        return rc;
+    dsc_check_any(p, m->value, cells, m->column);
+    if (p->rc)
+        return;
+    m->best = dsc_best_of(m->value, cells, dsc_term_less_is_better(m->column));
     double size = fmax(fabs(m->lo), fabs(m->hi));
     m->decimals = whole || size >= 1000 ? 0 : size >= 100 ? 1 : size < 1 ? 3 : 2;
-    return DSC_OK;
 }
 
 static size_t widest(map *m)
@@ -125,7 +114,6 @@ static const char *shade(map *m, size_t i)
 
 static void put_cells(dsc_writer *w, const dsc_canvas *c, map *m, bool numbers)
 {
-    bool dumb = c->terminal == DSC_TERM_DUMB;
     dsc_put(w, "# x, y, color (0xRRGGBB), value\n$cells << EOD\n");
     for (size_t i = 0; i < m->grid.nx * m->grid.ny; i++) {
         if (!isfinite(m->value[i]))
@@ -136,15 +124,15 @@ static void put_cells(dsc_writer *w, const dsc_canvas *c, map *m, bool numbers)
                 rgb[0] << 16 | rgb[1] << 8 | rgb[2], m->value[i]);
     }
     dsc_put(w, "EOD\n");
-    for (size_t i = 0; (numbers || dumb) && i < m->grid.nx * m->grid.ny; i++) {
+    for (size_t i = 0; (numbers || c->dumb) && i < m->grid.nx * m->grid.ny; i++) {
         bool there = isfinite(m->value[i]);
         int rgb[3] = {255, 255, 255};
         if (there)
             color_of(m, m->value[i], rgb);
         const char *text = !there ? "-" : numbers ? format_number(m, m->value[i]) : shade(m, i);
         dsc_put(w, "set label '%s%s' at %zu, %zu center noenhanced", text,
-                dumb && numbers && i == m->best ? "*" : "", i % m->grid.nx, i / m->grid.nx);
-        if (!dumb)
+                c->dumb && numbers && i == m->best ? "*" : "", i % m->grid.nx, i / m->grid.nx);
+        if (!c->dumb)
             dsc_put(w, " front font ',%d' textcolor rgb '%s'", DSC_FONT_CELL,
                     is_light(rgb) ? "#000000" : "#ffffff");
         dsc_put(w, "\n");
@@ -156,7 +144,7 @@ static void put_scale(dsc_writer *w, const dsc_canvas *c, map *m, double x, doub
                       double bottom)
 {
     enum { STEPS = 64, WIDTH = 14 };
-    if (c->terminal == DSC_TERM_DUMB || m->hi <= m->lo)
+    if (c->dumb || m->hi <= m->lo)
         return;
     for (int i = 0; i < STEPS; i++) {
         int rgb[3];
@@ -189,7 +177,7 @@ static void put_plot(dsc_writer *w, const dsc_canvas *c, const map *m, double in
     double bx = (double)(m->best % m->grid.nx), by = (double)(m->best / m->grid.nx);
     dsc_put(w, "set xrange [-0.5:%g]\nset yrange [-0.5:%g]\nunset grid\n", (double)m->grid.nx - 0.5,
             (double)m->grid.ny - 0.5);
-    if (c->terminal == DSC_TERM_DUMB) {
+    if (c->dumb) {
         dsc_put(w, "plot NaN notitle\n");
         return;
     }
@@ -210,24 +198,25 @@ static void put_plot(dsc_writer *w, const dsc_canvas *c, const map *m, double in
 static void put_map(dsc_writer *w, const dsc_canvas *c, map *m, const char *title,
                     const char *subtitle)
 {
-    bool dumb = c->terminal == DSC_TERM_DUMB;
-    double margin = dumb ? 1 : 12, line = c->line_height;
+    bool dumb = c->dumb;
+    double margin = c->margin, line = c->line_height;
     dsc_put_terminal(w, c, "heatmap");
     double top = dsc_put_heading(w, c, title, subtitle, NULL, NULL, 0) + (dumb ? 0 : 6);
     char text[64];
     double tic = 0;
     for (size_t i = 0; i < m->grid.ny; i++)
         tic = fmax(tic, snprintf(text, sizeof text, "%g", m->grid.y[i]) * c->char_width);
-    top += dsc_put_paragraph(w, c, margin, top, c->width / 2, DSC_FONT_BODY, DSC_INK, 1, m->y) +
+    top += dsc_put_paragraph(w, c, margin, top, c->width / 2, DSC_FONT_BODY, DSC_INK, 1,
+                             dsc_term_title(m->y)) +
            (dumb ? 0 : 4);
     double left = margin + tic + (dumb ? 2 : 10);
     double right = c->width - margin - (dumb ? 0 : 24 + (double)(widest(m) + 2) * c->char_width);
     double bottom = c->height - (dumb ? 3 : margin / 2 + 2.4 * line);
     dsc_put_margins(w, c, left, top, right, bottom);
     dsc_check_room(w, c, right - left, bottom - top);
-    double half = (double)dsc_text_length(m->x) * c->char_width / 2;
+    double half = (double)dsc_text_length(dsc_term_title(m->x)) * c->char_width / 2;
     dsc_put_paragraph(w, c, fmax(margin, (left + right) / 2 - half), bottom + (dumb ? 2 : line + 4),
-                      c->width, DSC_FONT_BODY, DSC_INK, 1, m->x);
+                      c->width, DSC_FONT_BODY, DSC_INK, 1, dsc_term_title(m->x));
     double cell_w = (right - left) / (double)m->grid.nx,
            cell_h = (bottom - top) / (double)m->grid.ny;
     // A digit is 0.64 em wide, the point half of that; on dumb the best cell has an asterisk.
@@ -246,112 +235,81 @@ static void put_map(dsc_writer *w, const dsc_canvas *c, map *m, const char *titl
 }
 
 // "2.31 at draft length 8, n = 1"
-static void put_best(dsc_writer *w, map *m, const char *x, const char *y)
+static void put_best(dsc_writer *w, map *m)
 {
-    dsc_put(w, "%s at %s%s%g, %s%s%g", format_number(m, m->value[m->best]), dsc_term_label(x),
-            dsc_term_equals(x), m->grid.x[m->best % m->grid.nx], dsc_term_label(y),
-            dsc_term_equals(y), m->grid.y[m->best / m->grid.nx]);
+    dsc_put(w, "%s at %s%s%g, %s%s%g", format_number(m, m->value[m->best]), dsc_term_label(m->x),
+            dsc_term_equals(m->x), m->grid.x[m->best % m->grid.nx], dsc_term_label(m->y),
+            dsc_term_equals(m->y), m->grid.y[m->best / m->grid.nx]);
 }
 
-static int put_finding(map *m, const char *x, const char *y, dsc_buffer *to, dsc_error *err)
+static void put_finding(dsc_writer *w, map *m)
 {
-    dsc_writer w = {.to = to, .err = err};
     const char *lo = format_number(m, m->lo);
-    dsc_put(&w, "Heat map of %s by %s (%g to %g) and %s (%g to %g). Values range from %s",
-            m->column, dsc_term_label(x), m->grid.x[0], m->grid.x[m->grid.nx - 1],
-            dsc_term_label(y), m->grid.y[0], m->grid.y[m->grid.ny - 1], lo);
-    dsc_put(&w, " to %s", format_number(m, m->hi));
-    dsc_put(&w, "; the best is ");
-    put_best(&w, m, x, y);
-    dsc_put(&w, ".");
-    return w.rc;
+    dsc_put(w, "Heat map of %s by %s (%g to %g) and %s (%g to %g). Values range from %s", m->column,
+            dsc_term_label(m->x), m->grid.x[0], m->grid.x[m->grid.nx - 1], dsc_term_label(m->y),
+            m->grid.y[0], m->grid.y[m->grid.ny - 1], lo);
+    dsc_put(w, " to %s; the best is ", format_number(m, m->hi));
+    put_best(w, m);
+    dsc_put(w, ".");
 }
 
-static int put_data(const map *m, const char *x, const char *y, dsc_table *data, dsc_error *err)
+static void put_data(dsc_plot *p, const map *m)
 {
-    int rc = dsc_data_numbers(data, x, err);
-    if (!rc)
-        rc = dsc_data_numbers(data, y, err);
-    if (!rc)
-        rc = dsc_data_numbers(data, m->column, err);
-    for (size_t i = 0; !rc && i < m->grid.nx * m->grid.ny; i++)
+    dsc_data_number(p, m->x, NULL);
+    dsc_data_number(p, m->y, NULL);
+    dsc_data_number(p, m->column, NULL);
+    for (size_t i = 0; i < m->grid.nx * m->grid.ny; i++)
         if (m->grid.at[i] != SIZE_MAX)
-            rc = dsc_data_row(
-                data, NULL,
-                (double[]){m->grid.x[i % m->grid.nx], m->grid.y[i / m->grid.nx], m->value[i]}, 3,
-                err);
-    return rc;
+            dsc_data_row(
+                p, NULL,
+                (double[]){m->grid.x[i % m->grid.nx], m->grid.y[i / m->grid.nx], m->value[i]});
 }
 
-static int compose(map *m, const dsc_table *t, const dsc_figure_options *o, const char *x,
-                   const char *y, const char *terminal, dsc_drawing *out, dsc_error *err)
+static const char *subtitle_of(dsc_plot *p, const dsc_canvas *c, map *m)
 {
-    dsc_canvas canvas;
-    double width = fmin(1080, fmax(560, 160 + 31 * (double)m->grid.nx));
-    double height = fmin(900, fmax(280, 140 + 30 * (double)m->grid.ny));
-    int rc = dsc_canvas_init(&canvas, terminal, o, width, height, err);
-    if (rc)
-        return rc;
-    dsc_buffer title = {0}, subtitle = {0};
-    dsc_writer wt = {.to = &title, .err = err}, ws = {.to = &subtitle, .err = err};
-    char heading[100];
-    dsc_term_heading(m->column, heading, sizeof heading);
-    dsc_put(&wt, "%s by %s and %s", heading, dsc_term_label(x), dsc_term_label(y));
-    const char *cost = dsc_table_get_comment(t, "cost");
-    dsc_put(&ws, "best ");
-    put_best(&ws, m, x, y);
-    dsc_put(&ws, " (%s)",
-            canvas.terminal == DSC_TERM_DUMB ? "marked * or @; . is the lowest" : "framed");
+    const char *cost = dsc_table_get_comment(p->table, "cost");
+    dsc_writer *w = dsc_text_begin(p);
+    dsc_put(w, "best ");
+    put_best(w, m);
+    dsc_put(w, " (%s)", c->dumb ? "marked * or @; . is the lowest" : "framed");
     if (cost && !strcmp(m->column, "speedup"))
-        dsc_put(&ws, "; cost: %s", cost);
-    dsc_writer w = {.to = &out->script, .err = err, .rc = wt.rc ? wt.rc : ws.rc};
-    if (!w.rc)
-        put_map(&w, &canvas, m, o->title ? o->title : title.data, subtitle.data);
-    dsc_buffer_fini(&title);
-    dsc_buffer_fini(&subtitle);
-    rc = w.rc ? w.rc : put_finding(m, x, y, &out->finding, err);
-    return rc ? rc : put_data(m, x, y, &out->data, err);
+        dsc_put(w, "; cost: %s", cost);
+    return dsc_text_end(p);
 }
 
-static int script(const dsc_table *t, const dsc_figure_options *o, const char *terminal,
-                  dsc_drawing *out, dsc_error *err)
+static void read_map(dsc_plot *p, map *m)
 {
-    const char *x = o->x ? o->x : "num_speculative_tokens", *y = o->y ? o->y : "n";
+    int x = dsc_need(p, m->x, DSC_NUMBERS), y = dsc_need(p, m->y, DSC_NUMBERS);
+    int column = dsc_need(p, m->column, DSC_NUMBERS);
+    if (!p->rc && (x == y || column == x || column == y))
+        dsc_refuse(p, "heatmap: --x %s, --y %s and --column %s must be three columns", m->x, m->y,
+                   m->column);
+    dsc_selection s = dsc_select(p, p->table, p->options, "llma");
+    dsc_groups g = dsc_group(p, &s, x, y);
+    dsc_check_groups(p, &g, 1);
+    m->grid = dsc_grid(p, &s, &g, x, y);
+    if (m->grid.nx * m->grid.ny > MOST_CELLS)
+        dsc_refuse(p, "heatmap: %zu x %zu cells are too many to read: select rows with --where",
+                   m->grid.nx, m->grid.ny);
+    fill(p, m, column);
+}
+
+static void draw(dsc_plot *p)
+{
+    const dsc_figure_options *o = p->options;
     map m = {.column = o->column ? o->column : "speedup",
-             .x = dsc_term_title(x),
-             .y = dsc_term_title(y)};
-    const char *name[3] = {x, y, m.column};
-    int column[3];
-    dsc_selection s = {0};
-    dsc_groups g = {0};
-    int rc = DSC_OK;
-    for (int i = 0; !rc && i < 3; i++)
-        rc = dsc_need_number(t, "heatmap", name[i], &column[i], err);
-    if (!rc && (column[0] == column[1] || column[2] == column[0] || column[2] == column[1]))
-        rc = dsc_fail(err, DSC_EUSAGE,
-                      "heatmap: --x %s, --y %s and --column %s must be three columns", x, y,
-                      m.column);
-    if (!rc)
-        rc = dsc_select(&s, t, o, "llma", err);
-    if (!rc)
-        rc = dsc_group(&g, &s, (int[]){column[0], column[1]}, err);
-    if (!rc)
-        rc = dsc_check_groups(&g, 1, err);
-    if (!rc)
-        rc = dsc_plot_grid_init(&m.grid, &s, &g, column[0], column[1], err);
-    if (!rc && m.grid.nx * m.grid.ny > MOST_CELLS)
-        rc = dsc_fail(err, DSC_EUSAGE,
-                      "heatmap: %zu x %zu cells are too many to read: select rows with --where",
-                      m.grid.nx, m.grid.ny);
-    if (!rc)
-        rc = fill(&m, t, column[2], err);
-    if (!rc)
-        rc = compose(&m, t, o, x, y, terminal, out, err);
-    free(m.value);
-    dsc_plot_grid_fini(&m.grid);
-    dsc_groups_fini(&g);
-    dsc_selection_fini(&s);
-    return rc;
+             .x = o->x ? o->x : "num_speculative_tokens",
+             .y = o->y ? o->y : "n"};
+    read_map(p, &m);
+    dsc_canvas c = dsc_canvas_of(p, fmin(1080, fmax(560, 160 + 31 * (double)m.grid.nx)),
+                                 fmin(900, fmax(280, 140 + 30 * (double)m.grid.ny)), 0);
+    if (p->rc)
+        return;
+    const char *title = dsc_text(p, "%s by %s and %s", dsc_term_heading(p, m.column),
+                                 dsc_term_label(m.x), dsc_term_label(m.y));
+    put_map(&p->script, &c, &m, title, subtitle_of(p, &c, &m));
+    put_finding(&p->finding, &m);
+    put_data(p, &m);
 }
 
 const dsc_figure_type dsc_figure_heatmap = {
@@ -359,5 +317,5 @@ const dsc_figure_type dsc_figure_heatmap = {
     .summary = "any numeric column over two parameters (default: draft length and n), the best "
                "cell framed",
     .needs = "num_speculative_tokens n speedup",
-    .script = script,
+    .draw = draw,
 };

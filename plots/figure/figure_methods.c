@@ -2,47 +2,35 @@
 // Draws a bar for the best configuration of each method, rule and text parameter (--reuse on|off),
 // in the table's order, so that an ablation keeps the order in which it was listed. The numeric
 // parameters of the best configuration are written above its bar.
-#include "plots/draw/data.h"
 #include "plots/draw/glossary.h"
 #include "plots/draw/label.h"
 #include "plots/draw/lines.h"
+#include "plots/figure/draft_length.h"
 #include "plots/figure/figures.h"
 
 #include <math.h>
-#include <stdlib.h>
 #include <string.h>
 
-enum { BARS = 24, BAR_LABEL = 200 };
+enum { BARS = 24, LONGEST = 199 }; // most bars; bytes of a label
 
 typedef struct bars {
     dsc_selection selection;
     const char *column;
     int value, low, high; // columns; low and high are -1 without intervals
     bool less;
-    const bool *separate;           // [columns] the columns that separate bars
+    bool *separate;                 // [columns] the columns that separate bars
     size_t first[BARS], best[BARS]; // first and best row of each bar; SIZE_MAX: no number
     size_t bars, top;               // top: the best bar
-    char label[BARS][BAR_LABEL], with[BARS][BAR_LABEL];
+    const char *text[BARS];         // the values: "2.31×"
+    const char *label[BARS], *with[BARS];
 } bars;
 
 static double value_of(const bars *b, size_t row, int column)
 {
-    double v = column < 0 || row == SIZE_MAX
-                   ? NAN
-                   : dsc_table_real(b->selection.table, row, (size_t)column);
-    return dsc_drawable(v) ? v : NAN;
+    return dsc_value_at(b->selection.table, row, column);
 }
 
 // --- which bars ----------------------------------------------------------------------------
-
-static bool together(const bars *b, size_t x, size_t y)
-{
-    const dsc_table *t = b->selection.table;
-    for (size_t c = 0; c < t->columns; c++)
-        if (b->separate[c] && !dsc_same_cell(dsc_table_at(t, x, c), dsc_table_at(t, y, c)))
-            return false;
-    return true;
-}
 
 // Collects the bars; returns false if there are too many.
 static bool collect(bars *b)
@@ -51,7 +39,7 @@ static bool collect(bars *b)
     for (size_t i = 0; i < b->selection.rows; i++) {
         size_t row = b->selection.row[i], j = 0;
         double v = value_of(b, row, b->value);
-        while (j < b->bars && !together(b, b->first[j], row))
+        while (j < b->bars && !dsc_rows_agree(b->selection.table, b->separate, b->first[j], row))
             j++;
         if (j == BARS)
             return false;
@@ -68,24 +56,26 @@ static bool collect(bars *b)
 
 // Separates bars by column x (the option --x, or -1) and by all text parameters, or, if that gives
 // too many bars, by the most important ones.
-static int find_bars(bars *b, int x, bool *separate, dsc_error *err)
+static void find_bars(dsc_plot *p, bars *b, int x)
 {
     static const char *const always[] = {"method", "rule", "cost", "trace_hash", "source"};
-    const dsc_table *t = b->selection.table;
+    const dsc_table *t = p->table;
+    b->separate = dsc_plot_new(p, bool, t->columns);
+    if (p->rc)
+        return;
     for (size_t c = 0; c < t->columns; c++)
-        separate[c] = (t->column[c].type == DSC_CELL_TEXT && dsc_is_parameter(t, c)) || (int)c == x;
-    b->separate = separate;
+        b->separate[c] =
+            (t->column[c].type == DSC_CELL_TEXT && dsc_is_parameter(t, c)) || (int)c == x;
     if (collect(b))
-        return DSC_OK;
+        return;
     for (size_t c = 0; c < t->columns; c++) {
         bool kept = (int)c == x;
         for (size_t i = 0; i < sizeof always / sizeof *always; i++)
             kept = kept || !strcmp(t->column[c].name, always[i]);
-        separate[c] = separate[c] && kept;
+        b->separate[c] = b->separate[c] && kept;
     }
-    return collect(b) ? DSC_OK
-                      : dsc_fail(err, DSC_EUSAGE,
-                                 "methods: more than %d bars: filter by method or rule", BARS);
+    if (!collect(b))
+        dsc_refuse(p, "methods: more than %d bars: filter by method or rule", BARS);
 }
 
 // Whether parameter c varies among the rows of the method.
@@ -103,101 +93,74 @@ static bool varies(const bars *b, size_t row, size_t c)
     return false;
 }
 
-static int label_bars(bars *b, dsc_error *err)
+// The value of a bar: "2.31×".
+static const char *value_text(dsc_plot *p, const bars *b, size_t j)
 {
-    const dsc_table *t = b->selection.table;
-    const char **skip;
-    size_t skipped = 0;
-    dsc_buffer text = {0};
-    dsc_writer w = {.to = &text, .err = err};
-    int rc = dsc_new(&skip, t->columns + 2, err);
-    if (rc)
-        return rc;
-    skip[skipped++] = "method"; // it is always part of the label
-    for (size_t c = 0; c < t->columns; c++)
-        if (!b->separate[c])
-            skip[skipped++] = t->column[c].name;
-    for (size_t j = 0; j < b->bars && !w.rc; j++) {
-        size_t row = b->first[j];
-        bool any = false;
-        text.length = 0;
-        dsc_put(&w, "%s, ", dsc_table_at(t, row, (size_t)dsc_table_find(t, "method"))->text);
-        size_t before = text.length;
-        dsc_put_distinct(&w, t, b->first, b->bars, j, skip);
-        if (!w.rc)
-            snprintf(b->label[j], BAR_LABEL, "%.*s",
-                     (int)(text.length - (text.length == before ? 2 : 0)), text.data);
-        text.length = 0;
-        dsc_put(&w, "%s", "");
-        for (size_t c = 0; c < t->columns && b->best[j] != SIZE_MAX; c++)
-            if (dsc_is_parameter(t, c) && !b->separate[c] && varies(b, b->best[j], c))
-                any |= dsc_put_parameter(&w, t, b->best[j], c, any ? ", " : "");
-        if (!w.rc)
-            snprintf(b->with[j], BAR_LABEL, "%s", text.data);
-    }
-    free(skip);
-    dsc_buffer_fini(&text);
-    return w.rc;
+    double v = value_of(b, b->best[j], b->value);
+    const char *unit = strcmp(b->column, "speedup") ? "" : "×";
+    if (isnan(v))
+        return "no number";
+    return dsc_is_ratio(b->column) && fabs(v) < 1e4 ? dsc_text(p, "%.2f%s", v, unit)
+                                                    : dsc_text(p, "%.4g%s", v, unit);
 }
 
-static int bars_init(bars *b, bool *separate, const dsc_table *t, const dsc_figure_options *o,
-                     dsc_error *err)
+static void label_bars(dsc_plot *p, bars *b, int method)
 {
-    char end[128];
-    int unused, x = -1;
-    b->column = o->column                           ? o->column
-                : dsc_table_find(t, "speedup") >= 0 ? "speedup"
-                                                    : "block_efficiency";
-    b->less = dsc_term_less_is_better(b->column);
-    int rc = dsc_need_text(t, "methods", "method", &unused, err);
-    if (!rc && o->x)
-        rc = dsc_need_column(t, "methods", o->x, &x, err);
-    if (!rc && x >= 0 && t->column[x].type == DSC_CELL_LIST)
-        rc = dsc_fail(err, DSC_EUSAGE, "methods: --x %.60s contains lists; use a parameter", o->x);
-    if (!rc)
-        rc = dsc_need_column(t, "methods", b->column, &b->value, err);
-    if (!rc)
-        rc = dsc_select(&b->selection, t, o, NULL, err);
-    if (!rc)
-        rc = find_bars(b, x, separate, err);
-    if (!rc)
-        rc = label_bars(b, err);
-    if (rc)
-        return rc;
-    snprintf(end, sizeof end, "%.100s_low", b->column);
-    b->low = dsc_table_find(t, end);
-    snprintf(end, sizeof end, "%.100s_high", b->column);
-    b->high = dsc_table_find(t, end);
+    const dsc_table *t = p->table;
+    bool *skip = dsc_plot_new(p, bool, t->columns);
+    for (size_t c = 0; skip && c < t->columns; c++)
+        skip[c] = !b->separate[c] || (int)c == method; // that is always part of the label
+    for (size_t j = 0; j < b->bars && !p->rc; j++) {
+        bool any = false;
+        const char *more = dsc_distinct_label(p, t, b->first, b->bars, j, skip);
+        b->label[j] = dsc_text(p, "%s%s%s", dsc_table_at(t, b->first[j], (size_t)method)->text,
+                               *more ? ", " : "", more);
+        b->label[j] = dsc_text(p, "%.*s", LONGEST, b->label[j]);
+        dsc_writer *w = dsc_text_begin(p);
+        for (size_t c = 0; c < t->columns && b->best[j] != SIZE_MAX; c++)
+            if (dsc_is_parameter(t, c) && !b->separate[c] && varies(b, b->best[j], c))
+                any |= dsc_put_parameter(w, t, b->best[j], c, any ? ", " : "");
+        b->with[j] = dsc_text(p, "%.*s", LONGEST, dsc_text_end(p));
+        b->text[j] = value_text(p, b, j);
+    }
+}
+
+static void read_bars(dsc_plot *p, bars *b)
+{
+    const dsc_table *t = p->table;
+    const char *option = p->options->x;
     double v[BARS];
+    b->column = dsc_result_column(p);
+    b->less = dsc_term_less_is_better(b->column);
+    int method = dsc_need(p, "method", DSC_NAMES);
+    int x = option ? dsc_need(p, option, DSC_ANYTHING) : -1;
+    if (x >= 0 && t->column[x].type == DSC_CELL_LIST)
+        dsc_refuse(p, "methods: --x %.60s contains lists; use a parameter", option);
+    b->value = dsc_need(p, b->column, DSC_ANYTHING);
+    b->low = dsc_table_find(t, dsc_text(p, "%.100s_low", b->column));
+    b->high = dsc_table_find(t, dsc_text(p, "%.100s_high", b->column));
+    b->selection = dsc_select(p, t, p->options, NULL);
+    find_bars(p, b, x);
+    if (p->rc)
+        return;
+    label_bars(p, b, method);
     for (size_t j = 0; j < b->bars; j++)
         v[j] = value_of(b, b->best[j], b->value);
     b->top = dsc_best_of(v, b->bars, b->less);
-    return dsc_check_any(v, b->bars, b->column, err);
+    dsc_check_any(p, v, b->bars, b->column);
 }
 
 // --- drawing -------------------------------------------------------------------------------
 
-static bool is_ratio(const bars *b)
+static bool has_intervals(const bars *b)
 {
-    return !strcmp(b->column, "speedup") || !strcmp(b->column, "block_efficiency");
-}
-
-// Writes the value of a bar: "2.31×".
-static void put_value(dsc_writer *w, const bars *b, size_t j)
-{
-    double v = value_of(b, b->best[j], b->value);
-    if (isnan(v))
-        dsc_put(w, "no number");
-    else
-        dsc_put(w, is_ratio(b) && fabs(v) < 1e4 ? "%.2f" : "%.4g", v);
-    if (!isnan(v) && !strcmp(b->column, "speedup"))
-        dsc_put(w, "×");
+    return b->low >= 0 && b->high >= 0;
 }
 
 // The axis from 0 to the longest bar; it includes the ends of intervals, and 1 for ratios.
 static dsc_axis axis_of(const bars *b, int tics)
 {
-    double lo = 0, hi = is_ratio(b) ? 1 : 0;
+    double lo = 0, hi = dsc_is_ratio(b->column) ? 1 : 0;
     for (size_t j = 0; j < b->bars; j++) {
         const int column[] = {b->value, b->low, b->high};
         for (int i = 0; i < 3; i++) {
@@ -222,16 +185,12 @@ static void put_dumb(dsc_writer *w, const dsc_canvas *c, const bars *b, double t
         double v = value_of(b, b->best[j], b->value);
         size_t length = isnan(v) || v < 0 ? 0 : (size_t)(v / a.hi * (double)room);
         char bar[512] = "|";
-        dsc_buffer value = {0};
-        dsc_writer text = {.to = &value, .err = w->err};
-        put_value(&text, b, j);
         memset(bar + 1, '#', length < sizeof bar - 48 ? length : sizeof bar - 48);
-        snprintf(bar + strlen(bar), 48, " %.40s", text.rc ? "" : value.data);
+        snprintf(bar + strlen(bar), 48, " %.40s", b->text[j]);
         dsc_put_paragraph(w, c, 1, top + (double)j, (double)name, DSC_FONT_BODY, DSC_INK, 1,
                           b->label[j]);
         dsc_put_paragraph(w, c, (double)name + 2, top + (double)j, c->width, DSC_FONT_BODY, DSC_INK,
                           1, bar);
-        dsc_buffer_fini(&value);
     }
     dsc_put_empty_plot(w);
 }
@@ -262,25 +221,20 @@ static void put_labels(dsc_writer *w, const dsc_canvas *c, const bars *b, const 
     for (size_t j = 0; j < b->bars; j++) {
         double y = top + (double)j * slot, v = value_of(b, b->best[j], b->value);
         double name = ((double)dsc_text_length(b->label[j]) + 2) * c->char_width;
-        dsc_buffer value = {0};
-        dsc_writer text = {.to = &value, .err = w->err};
-        put_value(&text, b, j);
         dsc_put_paragraph(w, c, left, y, c->width - left, DSC_FONT_BODY, DSC_INK, 1, b->label[j]);
         if (b->with[j][0] && left + name + 8 * c->char_width < c->width)
             dsc_put_paragraph(w, c, left + name, y, c->width - left - name - 4, DSC_FONT_SMALL,
                               DSC_INK_SOFT, 1, b->with[j]);
         double end = fmax(isnan(v) ? 0 : v, value_of(b, b->best[j], b->high)); // passes over NaN
         double x = left + (fmax(end, 0) - a->lo) / (a->hi - a->lo) * (right - left);
-        if (!text.rc)
-            dsc_put_paragraph(w, c, x + 6, y + 0.71 * slot - c->line_height / 2, c->width,
-                              DSC_FONT_BODY, DSC_INK, 1, value.data);
-        dsc_buffer_fini(&value);
+        dsc_put_paragraph(w, c, x + 6, y + 0.71 * slot - c->line_height / 2, c->width,
+                          DSC_FONT_BODY, DSC_INK, 1, b->text[j]);
     }
 }
 
 static void put_bars(dsc_writer *w, const dsc_canvas *c, const bars *b, double top)
 {
-    double margin = 12, line = c->line_height;
+    double margin = c->margin, line = c->line_height;
     double left = margin + 2 * c->char_width, right = c->width - margin - 9 * c->char_width;
     double bottom = c->height - 2.4 * line - 8, slot = (bottom - top) / (double)b->bars;
     dsc_axis a = axis_of(b, (right - left) > 400 ? 7 : 4);
@@ -294,7 +248,7 @@ static void put_bars(dsc_writer *w, const dsc_canvas *c, const bars *b, double t
     dsc_put_x_label(w, c, (dsc_place){left, top, right, bottom}, margin, c->width - margin,
                     dsc_term_title(b->column));
     put_labels(w, c, b, &a, left, top, right, slot);
-    for (size_t j = 0; is_ratio(b) && j < b->bars; j++) // not through the labels
+    for (size_t j = 0; dsc_is_ratio(b->column) && j < b->bars; j++) // not through the labels
         dsc_put(w,
                 "set arrow from first 1, first %g to first 1, first %g nohead front lt 1 lw 1.5 "
                 "dt (6,4) lc rgb '" DSC_INK_SOFT "'\n",
@@ -303,7 +257,7 @@ static void put_bars(dsc_writer *w, const dsc_canvas *c, const bars *b, double t
             "plot $bars using 1:7:(0):1:2:3:($4 > 0 ? %d : %d) with boxxyerror fs solid 1 "
             "noborder lc rgb variable notitle",
             0x0072B2, 0x8FBFDD);
-    if (b->low >= 0 && b->high >= 0)
+    if (has_intervals(b))
         dsc_put(
             w,
             ", \\\n     $bars using 1:7:5:6 with xerrorbars lt 1 lw 1.5 pt 7 ps 0 lc rgb '" DSC_INK
@@ -311,124 +265,76 @@ static void put_bars(dsc_writer *w, const dsc_canvas *c, const bars *b, double t
     dsc_put(w, "\n");
 }
 
-static void put_best(dsc_writer *w, const bars *b)
+static const char *subtitle_of(dsc_plot *p, const bars *b)
 {
-    dsc_put(w, "best ");
-    put_value(w, b, b->top);
-    dsc_put(w, ": %s%s%s", b->label[b->top], b->with[b->top][0] ? ", " : "", b->with[b->top]);
+    const char *cost =
+        strcmp(b->column, "speedup") ? NULL : dsc_table_get_comment(p->table, "cost");
+    return dsc_text(p, "best %s: %s%s%s%s%s%s", b->text[b->top], b->label[b->top],
+                    *b->with[b->top] ? ", " : "", b->with[b->top], cost ? "; cost: " : "",
+                    cost ? cost : "", has_intervals(b) ? "; 95 % intervals" : "");
 }
 
-static int compose(const bars *b, const dsc_table *t, const dsc_figure_options *o,
-                   const char *terminal, dsc_drawing *out, dsc_error *err)
+static void put_finding(dsc_writer *w, const bars *b)
 {
-    dsc_canvas c;
-    dsc_figure_options mine = *o;
-    bool dumb = !strcmp(terminal, "dumb");
-    if (dumb && !o->height && b->bars > 19)
-        mine.height = (double)b->bars + 5;
-    int rc = dsc_canvas_init(&c, terminal, &mine, 720, fmax(220, 150 + 42 * (double)b->bars), err);
-    if (rc)
-        return rc;
-    const char *cost = strcmp(b->column, "speedup") ? NULL : dsc_table_get_comment(t, "cost");
-    dsc_key key = {"no speculation", DSC_KEY_REFERENCE};
-    dsc_buffer subtitle = {0};
-    dsc_writer sub = {.to = &subtitle, .err = err};
-    put_best(&sub, b);
-    dsc_put(&sub, "%s%s", cost ? "; cost: " : "", cost ? cost : "");
-    if (b->low >= 0 && b->high >= 0)
-        dsc_put(&sub, "; 95 %% intervals");
-    dsc_writer w = {.to = &out->script, .err = err, .rc = sub.rc};
-    if (!w.rc) {
-        dsc_put_terminal(&w, &c, "methods");
-        put_bar_data(&w, b);
-        double top = dsc_put_heading(&w, &c, o->title ? o->title : "Best configuration per method",
-                                     subtitle.data, NULL, &key, is_ratio(b) && !dumb);
-        if (dumb && top + (double)b->bars > c.height)
-            dsc_check_room(&w, &c, 0, 0);
-        else if (dumb)
-            put_dumb(&w, &c, b, top);
-        else
-            put_bars(&w, &c, b, top + 4);
-    }
-    dsc_buffer_fini(&subtitle);
-    return w.rc;
-}
-
-static int put_finding(const bars *b, dsc_buffer *to, dsc_error *err)
-{
-    dsc_writer w = {.to = to, .err = err};
-    dsc_put(&w, "Bar chart: %s of the best configuration in each of %zu groups: ",
+    dsc_put(w, "Bar chart: %s of the best configuration in each of %zu groups: ",
             dsc_term_title(b->column), b->bars);
     for (size_t j = 0; j < b->bars; j++) {
-        dsc_put(&w, "%s%s ", j ? "; " : "", b->label[j]);
-        put_value(&w, b, j);
-        if (b->with[j][0])
-            dsc_put(&w, " (%s)", b->with[j]);
+        dsc_put(w, "%s%s %s", j ? "; " : "", b->label[j], b->text[j]);
+        if (*b->with[j])
+            dsc_put(w, " (%s)", b->with[j]);
     }
     dsc_put(
-        &w,
+        w,
         ". Each best was selected on the requests shown, so its value is optimistically biased.");
-    return w.rc;
 }
 
-static int put_data(const bars *b, dsc_table *data, dsc_error *err)
+static void put_data(dsc_plot *p, const bars *b)
 {
-    static const dsc_column text[] = {
-        {"bar", DSC_CELL_TEXT, "parameters in which the bars differ"},
-        {"best_with", DSC_CELL_TEXT, "further parameters of the best configuration"},
-    };
-    const bool interval = b->low >= 0 && b->high >= 0;
-    int rc = dsc_data_columns(data, text, 2, err);
-    if (!rc)
-        rc = dsc_data_numbers(data, b->column, err);
-    if (!rc && interval)
-        rc = dsc_data_numbers(data, "low high", err);
-    for (size_t j = 0; !rc && j < b->bars; j++) {
-        const dsc_cell cell[5] = {
-            {.type = DSC_CELL_TEXT, .text = b->label[j]},
-            {.type = DSC_CELL_TEXT, .text = b->with[j]},
-            {.type = DSC_CELL_REAL, .r = value_of(b, b->best[j], b->value)},
-            {.type = DSC_CELL_REAL, .r = value_of(b, b->best[j], b->low)},
-            {.type = DSC_CELL_REAL, .r = value_of(b, b->best[j], b->high)},
-        };
-        rc = dsc_table_add_row(data, cell, err);
+    dsc_data_text(p, "bar", "parameters in which the bars differ");
+    dsc_data_text(p, "best_with", "further parameters of the best configuration");
+    dsc_data_number(p, b->column, NULL);
+    if (has_intervals(b))
+        dsc_data_numbers(p, "low high");
+    for (size_t j = 0; j < b->bars; j++) {
+        const size_t row = b->best[j];
+        dsc_data_row(p, (const char *[]){b->label[j], b->with[j]},
+                     (double[]){value_of(b, row, b->value), value_of(b, row, b->low),
+                                value_of(b, row, b->high)});
     }
-    return rc;
 }
 
-static int script(const dsc_table *t, const dsc_figure_options *o, const char *terminal,
-                  dsc_drawing *out, dsc_error *err)
+static void draw(dsc_plot *p)
 {
-    bars b = {.low = -1, .high = -1};
-    bool *separate;
-    int rc = dsc_new(&separate, t->columns, err);
-    if (rc)
-        return rc;
-    rc = bars_init(&b, separate, t, o, err);
-    if (!rc)
-        rc = compose(&b, t, o, terminal, out, err);
-    if (!rc)
-        rc = put_finding(&b, &out->finding, err);
-    if (!rc)
-        rc = put_data(&b, &out->data, err);
-    dsc_selection_fini(&b.selection);
-    free(separate);
-    return rc;
+    bars b = {.bars = 0};
+    read_bars(p, &b);
+    dsc_canvas c = dsc_canvas_of(p, 720, fmax(220, 150 + 42 * (double)b.bars), b.bars + 5);
+    if (p->rc)
+        return;
+    dsc_writer *w = &p->script;
+    const dsc_key key = {"no speculation", DSC_KEY_REFERENCE};
+    dsc_put_terminal(w, &c, "methods");
+    put_bar_data(w, &b);
+    double top = dsc_put_heading(w, &c, "Best configuration per method", subtitle_of(p, &b), NULL,
+                                 &key, dsc_is_ratio(b.column) && !c.dumb);
+    if (c.dumb && top + (double)b.bars > c.height)
+        dsc_check_room(w, &c, 0, 0);
+    else if (c.dumb)
+        put_dumb(w, &c, &b, top);
+    else
+        put_bars(w, &c, &b, top + 4);
+    put_finding(&p->finding, &b);
+    put_data(p, &b);
 }
 
 // Whether there are at least two bars. The rows of tune are ranked by its objective, which may be
 // another quantity.
-static bool fits(const dsc_table *t)
+static bool fits(dsc_plot *p)
 {
-    static const dsc_figure_options all = {0};
-    bars b = {.low = -1, .high = -1};
-    bool *separate;
-    if (dsc_table_find(t, "significant") >= 0 || dsc_new(&separate, t->columns, NULL))
+    bars b = {.bars = 0};
+    if (dsc_table_find(p->table, "significant") >= 0)
         return false;
-    bool two = !bars_init(&b, separate, t, &all, NULL) && b.bars > 1;
-    dsc_selection_fini(&b.selection);
-    free(separate);
-    return two;
+    read_bars(p, &b);
+    return !p->rc && b.bars > 1;
 }
 
 const dsc_figure_type dsc_figure_methods = {
@@ -437,5 +343,5 @@ const dsc_figure_type dsc_figure_methods = {
     .needs = "method block_efficiency",
     .fits = fits,
     .compares = true,
-    .script = script,
+    .draw = draw,
 };

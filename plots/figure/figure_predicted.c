@@ -2,7 +2,6 @@
 // Draws measured against predicted values, one point per configuration, and the line on which they
 // are equal. A tolerance in percent is drawn as a band around the line; a tolerance in standard
 // errors is a bar through the point, which must reach the line. Only points that fail are labeled.
-#include "plots/draw/glossary.h"
 #include "plots/figure/checks.h"
 #include "plots/figure/figures.h"
 
@@ -17,20 +16,19 @@ static const char *const usual[] = {"block_efficiency", "speedup", NULL};
 static dsc_axis axis_of(const dsc_checks *c, size_t quantity, int tics)
 {
     double lo = INFINITY, hi = -INFINITY;
-    for (size_t i = 0; i < c->checks; i++)
-        if (c->check[i].quantity == quantity) {
-            lo = fmin(lo, fmin(c->check[i].predicted, c->check[i].measured));
-            hi = fmax(hi, fmax(c->check[i].predicted, c->check[i].measured));
-        }
+    for (const dsc_check *k = NULL; (k = dsc_next_check(c, quantity, k));) {
+        lo = fmin(lo, fmin(k->predicted, k->measured));
+        hi = fmax(hi, fmax(k->predicted, k->measured));
+    }
     return dsc_axis_fit(lo, hi, tics);
 }
 
 // The limit of |z| that bars show; NaN: no bars.
 static double bar_limit(const dsc_checks *c, size_t quantity)
 {
-    for (size_t i = 0; i < c->checks; i++)
-        if (c->check[i].quantity == quantity && c->check[i].z_limit * c->check[i].se > 0)
-            return c->check[i].z_limit;
+    for (const dsc_check *k = NULL; (k = dsc_next_check(c, quantity, k));)
+        if (k->z_limit * k->se > 0)
+            return k->z_limit;
     return NAN;
 }
 
@@ -69,15 +67,13 @@ static void put_band(dsc_writer *w, const dsc_axis *a, double limit)
 }
 
 // Writes $pointsQ: predicted, measured, group, low end and length of the bar.
-static void put_data(dsc_writer *w, const dsc_checks *c)
+static void put_data(dsc_writer *w, const void *of)
 {
+    const dsc_checks *c = of;
     for (size_t q = 0; q < c->quantities; q++) {
         dsc_axis a = axis_of(c, q, 5);
         dsc_put(w, "$points%zu << EOD\n", q + 1);
-        for (size_t i = 0; i < c->checks; i++) {
-            const dsc_check *k = &c->check[i];
-            if (k->quantity != q)
-                continue;
+        for (const dsc_check *k = NULL; (k = dsc_next_check(c, q, k));) {
             double reach = k->z_limit * k->se;
             reach = reach > 0 ? reach : 0;
             double low = within(&a, k->measured - reach), high = within(&a, k->measured + reach);
@@ -126,11 +122,9 @@ static bool is_free(const crowd *in, dsc_place p)
         if (p.left < in->name[i].right && p.right > in->name[i].left &&
             p.top < in->name[i].bottom && p.bottom > in->name[i].top)
             return false;
-    for (size_t i = 0; i < in->checks->checks; i++) {
+    for (const dsc_check *k = NULL; (k = dsc_next_check(in->checks, in->quantity, k));) {
         double x, y;
-        if (in->checks->check[i].quantity != in->quantity)
-            continue;
-        locate(in, &in->checks->check[i], &x, &y);
+        locate(in, k, &x, &y);
         if (x > p.left - POINT && x < p.right + POINT && y > p.top - POINT && y < p.bottom + POINT)
             return false;
     }
@@ -165,9 +159,9 @@ static void put_names(dsc_writer *w, const dsc_canvas *c, crowd *in)
     size_t n = 0;
     if (w->rc || (w->rc = dsc_new(&fail, checks->checks, w->err)))
         return;
-    for (size_t i = 0; i < checks->checks; i++)
-        if (checks->check[i].quantity == in->quantity && checks->check[i].fails)
-            fail[n++] = &checks->check[i];
+    for (const dsc_check *k = NULL; (k = dsc_next_check(checks, in->quantity, k));)
+        if (k->fails)
+            fail[n++] = k;
     qsort(fail, n, sizeof *fail, worse_first);
     for (size_t i = 0; i < n && i < NAMED; i++)
         put_name(w, c, in, fail[i]);
@@ -197,7 +191,7 @@ static double measured(const dsc_check *k)
 static void put_plot(dsc_writer *w, const dsc_canvas *c, const dsc_checks *checks, size_t q,
                      const dsc_axis *a)
 {
-    bool dumb = c->terminal == DSC_TERM_DUMB;
+    bool dumb = c->dumb;
     const char *separator = "plot ";
     if (!dumb && !isnan(bar_limit(checks, q))) {
         dsc_put(w,
@@ -211,16 +205,16 @@ static void put_plot(dsc_writer *w, const dsc_canvas *c, const dsc_checks *check
     dsc_put_check_points(w, c, checks, q, measured);
 }
 
-static void put_panel(dsc_writer *w, const dsc_canvas *c, const dsc_checks *checks, size_t q,
-                      dsc_place p)
+static void put_panel(dsc_writer *w, const dsc_canvas *c, const void *of, size_t q, dsc_place p)
 {
-    bool dumb = c->terminal == DSC_TERM_DUMB;
+    const dsc_checks *checks = of;
+    bool dumb = c->dumb;
     char text[160];
     dsc_axis a = axis_of(checks, q, 5);
     put_tolerances(checks, q, dumb, text);
     // 12: half of the last label of the x axis
     dsc_place box =
-        dsc_put_check_axes(w, c, p, dumb ? 1 : 12, checks->quantity[q], text, &a, "predicted");
+        dsc_put_check_axes(w, c, p, dumb ? 1 : 12, checks->heading[q], text, &a, "predicted");
     dsc_put_number_axis(w, &a);
     double percent = dsc_checks_percent(checks, q, NULL);
     if (!dumb && !isnan(percent))
@@ -248,51 +242,17 @@ static void put_subtitle(dsc_writer *w, const dsc_checks *c)
                 c->unpredicted == 1 ? "" : "s");
 }
 
-static int compose(const dsc_checks *checks, const dsc_figure_options *o, const char *terminal,
-                   dsc_drawing *out, dsc_error *err)
-{
-    dsc_canvas c;
-    dsc_key key[DSC_STYLES + 1];
-    dsc_buffer subtitle = {0};
-    dsc_writer sub = {.to = &subtitle, .err = err};
-    double panels = (double)checks->quantities;
-    int rc = dsc_canvas_init(&c, terminal, o, 480 * fmin(panels, 2) + 40,
-                             dsc_is_narrow(o, terminal) ? 150 + 340 * panels : 560, err);
-    if (rc)
-        return rc;
-    size_t keys = dsc_check_key(checks, "predicted = measured", key);
-    put_subtitle(&sub, checks);
-    dsc_writer w = {.to = &out->script, .err = err, .rc = sub.rc};
-    if (!w.rc) {
-        dsc_put_terminal(&w, &c, "predicted");
-        put_data(&w, checks);
-        dsc_put(&w, "set multiplot\n");
-        double top = dsc_put_heading(&w, &c, o->title ? o->title : "Measured against predicted",
-                                     subtitle.data, NULL, key, keys);
-        for (size_t q = 0; q < checks->quantities; q++)
-            put_panel(&w, &c, checks, q,
-                      dsc_panel_place(&c, top + (c.terminal == DSC_TERM_DUMB ? 0 : 6),
-                                      checks->quantities, c.narrow ? 1 : checks->quantities, q));
-        dsc_put(&w, "unset multiplot\n");
-    }
-    dsc_buffer_fini(&subtitle);
-    return w.rc;
-}
-
 // --- words -------------------------------------------------------------------------------------
 
-static int put_finding(const dsc_checks *c, dsc_buffer *to, dsc_error *err)
+static void put_finding(dsc_writer *w, const dsc_checks *c)
 {
     enum { LISTED = 8 };
-    dsc_writer w = {.to = to, .err = err};
-    dsc_put(&w,
+    dsc_put(w,
             "Scatter plot%s of measured against predicted values: ", c->quantities > 1 ? "s" : "");
-    put_subtitle(&w, c);
+    put_subtitle(w, c);
     for (size_t q = 0; q < c->quantities; q++) {
-        char heading[100];
-        dsc_term_heading(c->quantity[q], heading, sizeof heading);
-        dsc_put(&w, ". %s: ", heading);
-        dsc_put_check_errors(&w, c, q);
+        dsc_put(w, ". %s: ", c->heading[q]);
+        dsc_put_check_errors(w, c, q);
     }
     size_t listed = 0, fail = 0;
     for (size_t i = 0; i < c->checks; i++) {
@@ -300,41 +260,42 @@ static int put_finding(const dsc_checks *c, dsc_buffer *to, dsc_error *err)
         fail += k->fails;
         if (!k->fails || listed == LISTED)
             continue;
-        dsc_put(&w, "%s%s of ",
+        dsc_put(w, "%s%s of ",
                 listed++ ? "; " : ". Outside the tolerance: ", c->quantity[k->quantity]);
-        dsc_put_check(&w, c, k);
-        dsc_put(&w, ", %.4g predicted and %.4g measured", k->predicted, k->measured);
+        dsc_put_check(w, c, k);
+        dsc_put(w, ", %.4g predicted and %.4g measured", k->predicted, k->measured);
     }
-    dsc_put(&w, fail > listed ? "; %zu more are not listed." : ".", fail - listed);
-    return w.rc;
+    dsc_put(w, fail > listed ? "; %zu more are not listed." : ".", fail - listed);
 }
 
-static int script(const dsc_table *t, const dsc_figure_options *o, const char *terminal,
-                  dsc_drawing *out, dsc_error *err)
+static void draw(dsc_plot *p)
 {
-    const char *const own[] = {o->column, NULL};
     dsc_checks c;
-    int rc = dsc_checks_init(&c, t, dsc_figure_predicted.name, o, o->column ? own : usual,
-                             DSC_STYLES, err);
-    if (!rc)
-        rc = compose(&c, o, terminal, out, err);
-    if (!rc)
-        rc = put_finding(&c, &out->finding, err);
-    if (!rc)
-        rc = dsc_checks_data(&c, &out->data, err);
-    dsc_checks_fini(&c);
-    return rc;
-}
-
-static bool fits(const dsc_table *t)
-{
-    return dsc_checks_fit(t, usual);
+    dsc_checks_of_figure(p, &c, DSC_STYLES);
+    if (p->rc)
+        return;
+    double panels = (double)c.quantities;
+    put_subtitle(dsc_text_begin(p), &c);
+    const dsc_check_chart chart = {
+        .word = "predicted",
+        .title = "Measured against predicted",
+        .subtitle = dsc_text_end(p),
+        .reference = "predicted = measured",
+        .width = 480 * fmin(panels, 2) + 40,
+        .height = dsc_is_narrow(p) ? 150 + 340 * panels : 560,
+        .put_data = put_data,
+        .put_panel = put_panel,
+    };
+    dsc_draw_checks(p, &c, &chart, &c);
+    put_finding(&p->finding, &c);
+    dsc_checks_data(p, &c);
 }
 
 const dsc_figure_type dsc_figure_predicted = {
     .name = "predicted-vs-measured",
     .summary = "measured against predicted, one point per configuration, and the line of equality",
     .needs = DSC_CHECK_NEEDS,
-    .fits = fits,
-    .script = script,
+    .spec = usual,
+    .fits = dsc_checks_fit,
+    .draw = draw,
 };

@@ -7,14 +7,11 @@
 #include "plots/draw/glossary.h"
 #include "plots/draw/lines.h"
 #include "plots/draw/panel.h"
-#include "plots/draw/series.h"
 #include "plots/figure/figures.h"
 
 #include <math.h>
-#include <stdlib.h>
-#include <string.h>
 
-enum { QUANTITIES = 3 };
+enum { QUANTITIES = 3, GROUPS = 4 }; // most quantities and groups of a figure
 
 typedef struct quantity {
     const char *column, *per; // per: NULL or the column to divide by
@@ -23,9 +20,11 @@ typedef struct quantity {
 } quantity;
 
 typedef struct figure_spec {
-    const char *figure, *word; // word: its name in the script
-    dsc_series_of of;
-    const char *title, *x_label, *line_label, *key_title;
+    const char *word;     // its name in the script
+    const char *method;   // the method to keep if there are several; NULL: all
+    const char *x, *line; // columns
+    int digits;           // significant digits of a line's label
+    const char *title, *x_label, *line_label;
     quantity quantity[QUANTITIES];
     size_t quantities;
     size_t across;          // most groups side by side; more are put in rows of two
@@ -35,13 +34,14 @@ typedef struct figure_spec {
 } figure_spec;
 
 static const figure_spec llma_speedup = {
-    .figure = "llma-speedup",
     .word = "llma_speedup",
-    .of = {"llma", "num_speculative_tokens", "n", "values of n", 6},
+    .method = "llma",
+    .x = "num_speculative_tokens",
+    .line = "n",
+    .digits = 6,
     .title = "Speedup by draft length and match length",
     .x_label = "draft length (copy length k, tokens)",
     .line_label = "match length n",
-    .key_title = "match length n:",
     .quantity = {{"speedup", NULL, "speedup", NULL}},
     .quantities = 1,
     .across = 2,
@@ -51,13 +51,14 @@ static const figure_spec llma_speedup = {
 };
 
 static const figure_spec llma_stats = {
-    .figure = "llma-stats",
     .word = "llma_stats",
-    .of = {"llma", "num_speculative_tokens", "n", "values of n", 6},
+    .method = "llma",
+    .x = "num_speculative_tokens",
+    .line = "n",
+    .digits = 6,
     .title = "Decoding statistics by draft length and match length",
     .x_label = "draft length (copy length k, tokens)",
     .line_label = "match length n",
-    .key_title = "match length n:",
     .quantity = {{"num_drafts_started", "requests", "triggers_per_request",
                   "triggers (drafts) per request"},
                  {"num_accepted_tokens", "requests", "accepted_per_request",
@@ -68,13 +69,13 @@ static const figure_spec llma_stats = {
 };
 
 static const figure_spec speedup_surface = {
-    .figure = "speedup-surface",
     .word = "speedup_surface",
-    .of = {NULL, "length", "alpha", "values of alpha", 3},
+    .x = "length",
+    .line = "alpha",
+    .digits = 3,
     .title = "Speedup by draft length and i.i.d. acceptance probability alpha",
     .x_label = "draft length (tokens per target call)",
     .line_label = "alpha",
-    .key_title = "alpha:",
     .quantity = {{"speedup", NULL, "speedup", NULL}},
     .quantities = 1,
     .across = 3,
@@ -87,44 +88,95 @@ static const figure_spec speedup_surface = {
 
 typedef struct drawn {
     const figure_spec *spec;
-    dsc_series series;
-    double *value[QUANTITIES]; // [groups][lines][nx] each
-    dsc_bests bests;           // of the first group
-    char label[DSC_STYLES][64];
+    dsc_selection selection;
+    dsc_groups groups;       // a panel each
+    dsc_plot_grid grid;      // y is the parameter of the lines
+    size_t line[DSC_STYLES]; // index into grid.y of each line
+    size_t lines;
+    const char *label[DSC_STYLES]; // "3"
+    const char *note;              // the lines and rows that are left out, "" if none are
+    double *value[QUANTITIES];     // [groups][lines][nx] each
+    dsc_bests bests;               // of the first group
     dsc_key key[DSC_STYLES];
     size_t best; // of all groups, index into value[0]
 } drawn;
 
-static void find_best(drawn *d)
+// --- reading -------------------------------------------------------------------------------
+
+// The rank of the line with the greatest speedup; the last in a table without one.
+static size_t best_rank(const drawn *d)
 {
-    const dsc_series *s = &d->series;
-    bool brackets = d->spec->ticks && s->groups.groups == 1;
-    d->best = dsc_best_of(d->value[0], s->groups.groups * s->lines * s->grid.nx, false);
-    dsc_find_bests(&d->bests, d->value[0], s->lines, s->grid.x, s->grid.nx, false);
-    for (size_t j = 0; j < s->lines; j++) {
-        if (brackets)
-            dsc_label_best(d->label[j], sizeof d->label[j], s->label[j], &d->bests, j, s->grid.x,
-                           s->grid.nx);
-        else
-            snprintf(d->label[j], sizeof d->label[j], "%s", s->label[j]);
-        d->key[j] = (dsc_key){d->label[j], (int)j};
+    size_t best = d->grid.ny - 1, cells = d->groups.groups * d->grid.nx * d->grid.ny;
+    double most = -INFINITY;
+    for (size_t i = 0; i < cells; i++) {
+        size_t row = d->grid.at[i];
+        double v = row == SIZE_MAX ? NAN : dsc_number_at(d->selection.table, row, "speedup");
+        if (v > most) { // false for NaN
+            most = v;
+            best = i / d->grid.nx % d->grid.ny;
+        }
     }
+    return best;
 }
 
-static int read_series(drawn *d, const dsc_table *t, const dsc_figure_options *o, const char *needs,
-                       dsc_error *err)
+// Selects, groups and indexes. If there are too many lines, they are thinned evenly; the one with
+// the greatest speedup is kept.
+static void read_lines(dsc_plot *p, drawn *d)
 {
-    int unused[8];
     const figure_spec *spec = d->spec;
-    int rc = dsc_need_columns(t, spec->figure, needs, unused, err);
-    if (!rc)
-        rc = dsc_series_init(&d->series, t, o, &spec->of, err);
-    for (size_t q = 0; !rc && q < spec->quantities; q++)
-        rc = dsc_series_values(&d->series, spec->quantity[q].column, spec->quantity[q].per,
-                               &d->value[q], err);
-    if (!rc)
-        find_best(d);
-    return rc;
+    int x = dsc_table_find(p->table, spec->x), line = dsc_table_find(p->table, spec->line);
+    d->selection = dsc_select(p, p->table, p->options, spec->method);
+    d->groups = dsc_group(p, &d->selection, x, line);
+    dsc_check_groups(p, &d->groups, GROUPS);
+    d->grid = dsc_grid(p, &d->selection, &d->groups, x, line);
+    if (p->rc)
+        return;
+    d->lines = dsc_thin(d->grid.ny, DSC_STYLES, best_rank(d), d->line);
+    for (size_t i = 0; i < d->lines; i++)
+        d->label[i] = dsc_text(p, "%.*g", spec->digits, d->grid.y[d->line[i]]);
+    d->note = dsc_left_out(p, d->lines, d->grid.ny, dsc_text(p, "values of %s", spec->line),
+                           d->selection.dropped);
+}
+
+// The table row of a point of [groups][lines][nx], SIZE_MAX: none.
+static size_t row_of(const drawn *d, size_t i)
+{
+    size_t nx = d->grid.nx;
+    return dsc_plot_grid_row(&d->grid, i / nx / d->lines, i % nx, d->line[i / nx % d->lines]);
+}
+
+// value[groups][lines][nx] of a quantity; NaN where there is no row or no finite number.
+static double *read_values(dsc_plot *p, const drawn *d, const char *column, const char *per)
+{
+    const dsc_table *t = p->table;
+    size_t count = d->groups.groups * d->lines * d->grid.nx;
+    bool any = false;
+    double *out = dsc_plot_numbers(p, count);
+    for (size_t i = 0; out && i < count; i++) {
+        size_t row = row_of(d, i);
+        double v = row == SIZE_MAX ? NAN : dsc_number_at(t, row, column);
+        if (per && row != SIZE_MAX)
+            v /= dsc_number_at(t, row, per);
+        out[i] = dsc_drawable(v) ? v : NAN;
+        any = any || dsc_drawable(v);
+    }
+    if (!any)
+        dsc_refuse(p, "column '%s'%s%s has no finite number to draw", column, per ? " per " : "",
+                   per ? per : "");
+    return out;
+}
+
+static void find_best(dsc_plot *p, drawn *d)
+{
+    bool brackets = d->spec->ticks && d->groups.groups == 1;
+    d->best = dsc_best_of(d->value[0], d->groups.groups * d->lines * d->grid.nx, false);
+    dsc_find_bests(&d->bests, d->value[0], d->lines, d->grid.x, d->grid.nx, false);
+    for (size_t j = 0; j < d->lines; j++) {
+        const char *label = d->label[j];
+        if (brackets)
+            label = dsc_label_best(p, label, &d->bests, j, d->grid.x, d->grid.nx);
+        d->key[j] = (dsc_key){label, (int)j};
+    }
 }
 
 // --- words ---------------------------------------------------------------------------------
@@ -132,11 +184,10 @@ static int read_series(drawn *d, const dsc_table *t, const dsc_figure_options *o
 // "3.30× at n = 1, draft length 32 (semantics = paper)"
 static void put_best(dsc_writer *w, const drawn *d)
 {
-    const dsc_series *s = &d->series;
-    const char *group = s->groups.label[d->best / s->grid.nx / s->lines];
-    dsc_put(w, "%.2f× at %s = %s, %s%s%g", d->value[0][d->best], d->spec->of.line,
-            s->label[d->best / s->grid.nx % s->lines], dsc_term_label(d->spec->of.x),
-            dsc_term_equals(d->spec->of.x), s->grid.x[d->best % s->grid.nx]);
+    const char *group = d->groups.label[d->best / d->grid.nx / d->lines];
+    dsc_put(w, "%.2f× at %s = %s, %s%s%g", d->value[0][d->best], d->spec->line,
+            d->label[d->best / d->grid.nx % d->lines], dsc_term_label(d->spec->x),
+            dsc_term_equals(d->spec->x), d->grid.x[d->best % d->grid.nx]);
     if (*group)
         dsc_put(w, " (%s)", group);
 }
@@ -144,20 +195,19 @@ static void put_best(dsc_writer *w, const drawn *d)
 // "The best draft length is 3 at alpha = 0.5 (1.63×), ..." for each group.
 static void put_bests(dsc_writer *w, const drawn *d)
 {
-    const dsc_series *s = &d->series;
-    for (size_t g = 0; g < s->groups.groups; g++) {
-        const double *value = d->value[0] + g * s->lines * s->grid.nx;
+    for (size_t g = 0; g < d->groups.groups; g++) {
+        const double *value = d->value[0] + g * d->lines * d->grid.nx;
         const char *separator = " ";
         dsc_bests b;
-        dsc_find_bests(&b, value, s->lines, s->grid.x, s->grid.nx, false);
-        dsc_put(w, " %s%sThe best draft length is", s->groups.label[g],
-                *s->groups.label[g] ? ": " : "");
-        for (size_t j = 0; j < s->lines; j++) {
+        dsc_find_bests(&b, value, d->lines, d->grid.x, d->grid.nx, false);
+        dsc_put(w, " %s%sThe best draft length is", d->groups.label[g],
+                *d->groups.label[g] ? ": " : "");
+        for (size_t j = 0; j < d->lines; j++) {
             if (b.best[j] == SIZE_MAX)
                 continue;
-            dsc_put(w, "%s%g%s at %s = %s (%.2f×)", separator, s->grid.x[b.best[j]],
-                    b.last[j] ? ", the longest," : "", d->spec->of.line, s->label[j],
-                    value[j * s->grid.nx + b.best[j]]);
+            dsc_put(w, "%s%g%s at %s = %s (%.2f×)", separator, d->grid.x[b.best[j]],
+                    b.last[j] ? ", the longest," : "", d->spec->line, d->label[j],
+                    value[j * d->grid.nx + b.best[j]]);
             separator = ", ";
         }
         dsc_put(w, ".");
@@ -167,8 +217,7 @@ static void put_bests(dsc_writer *w, const drawn *d)
 // "The ranges are: triggers (drafts) per request 12.1 to 42.8; ..."
 static void put_ranges(dsc_writer *w, const drawn *d)
 {
-    const dsc_series *s = &d->series;
-    size_t count = s->groups.groups * s->lines * s->grid.nx, least = 0;
+    size_t count = d->groups.groups * d->lines * d->grid.nx, least = 0;
     for (size_t q = 0; q < d->spec->quantities; q++) {
         const double *v = d->value[q];
         size_t most = dsc_best_of(v, count, false);
@@ -176,49 +225,45 @@ static void put_ranges(dsc_writer *w, const drawn *d)
         dsc_put(w, "%s%s %.1f to %.1f", q ? "; " : " The ranges are: ", d->spec->quantity[q].label,
                 v[least], v[most]);
     }
-    const char *group = s->groups.label[least / s->grid.nx / s->lines];
+    const char *group = d->groups.label[least / d->grid.nx / d->lines];
     dsc_put(w, ", fewest steps at n = %s, draft length %g%s%s.",
-            s->label[least / s->grid.nx % s->lines], s->grid.x[least % s->grid.nx],
+            d->label[least / d->grid.nx % d->lines], d->grid.x[least % d->grid.nx],
             *group ? ", " : "", group);
 }
 
-static int put_finding(const drawn *d, dsc_buffer *to, dsc_error *err)
+static void put_finding(dsc_writer *w, const drawn *d)
 {
-    const dsc_series *s = &d->series;
-    dsc_writer w = {.to = to, .err = err};
     bool several = d->spec->quantities > 1;
-    dsc_put(&w, "Line chart%s: %s by draft length (%g to %g), one line per %s (%g to %g).",
-            several ? "s" : "", several ? "decoding statistics" : "speedup", s->grid.x[0],
-            s->grid.x[s->grid.nx - 1], d->spec->line_label, s->grid.y[0],
-            s->grid.y[s->grid.ny - 1]);
+    dsc_put(w, "Line chart%s: %s by draft length (%g to %g), one line per %s (%g to %g).",
+            several ? "s" : "", several ? "decoding statistics" : "speedup", d->grid.x[0],
+            d->grid.x[d->grid.nx - 1], d->spec->line_label, d->grid.y[0],
+            d->grid.y[d->grid.ny - 1]);
     if (several) {
-        put_ranges(&w, d);
+        put_ranges(w, d);
     } else if (d->spec->ticks) {
-        put_bests(&w, d);
+        put_bests(w, d);
     } else {
-        dsc_put(&w, " The best speedup is ");
-        put_best(&w, d);
-        dsc_put(&w, ".");
+        dsc_put(w, " The best speedup is ");
+        put_best(w, d);
+        dsc_put(w, ".");
     }
     if (!several)
-        dsc_put(&w, " Without speculation the speedup is 1.");
-    return w.rc;
+        dsc_put(w, " Without speculation the speedup is 1.");
 }
 
 static void put_subtitle(dsc_writer *w, const drawn *d)
 {
-    const dsc_series *s = &d->series;
     const char *separator = "";
     if (!d->spec->ticks && d->spec->quantities == 1) {
         dsc_put(w, "best ");
         put_best(w, d);
         separator = "; ";
-    } else if (d->spec->ticks && s->groups.groups == 1 && s->grid.nx > 1) {
+    } else if (d->spec->ticks && d->groups.groups == 1 && d->grid.nx > 1) {
         dsc_put(w, "ticks and parentheses: best draft length%s",
                 d->bests.rises ? " (+: still rising)" : "");
         separator = "; ";
     }
-    dsc_put(w, "%s%s", *s->note ? separator : "", s->note);
+    dsc_put(w, "%s%s", *d->note ? separator : "", d->note);
 }
 
 // --- drawing -------------------------------------------------------------------------------
@@ -226,49 +271,46 @@ static void put_subtitle(dsc_writer *w, const drawn *d)
 static void natural_size(const drawn *d, bool narrow, double *width, double *height)
 {
     const figure_spec *spec = d->spec;
-    double groups = (double)d->series.groups.groups, rows = groups > (double)spec->across ? 2 : 1;
+    double groups = (double)d->groups.groups, rows = groups > (double)spec->across ? 2 : 1;
     if (spec->quantities > 1) {
         *width = 1080;
         *height = narrow ? 110 + 230 * QUANTITIES * groups : 100 + 300 * groups;
     } else {
         *width = groups > 1 ? 1000 : 720;
-        *height = narrow ? spec->head + spec->head_line * (double)d->series.lines + 250 * groups
+        *height = narrow ? spec->head + spec->head_line * (double)d->lines + 250 * groups
                          : (rows > 1 ? spec->tall : spec->height);
     }
 }
 
-static int compose(const drawn *d, const dsc_table *t, const dsc_figure_options *o,
-                   const char *terminal, dsc_drawing *out, dsc_error *err)
+static void compose(dsc_plot *plot, const drawn *d)
 {
     const figure_spec *spec = d->spec;
-    const dsc_series *s = &d->series;
-    const char *cost = dsc_table_get_comment(t, "cost");
-    size_t groups = s->groups.groups, quantities = spec->quantities;
-    bool narrow = dsc_is_narrow(o, terminal), single = quantities == 1;
+    const char *cost = spec->ticks ? NULL : dsc_table_get_comment(plot->table, "cost");
+    const char *speedup = dsc_term_title("speedup");
+    size_t groups = d->groups.groups, quantities = spec->quantities;
+    bool narrow = dsc_is_narrow(plot), single = quantities == 1;
     double width, height;
-    dsc_buffer subtitle = {0}, label = {0};
-    dsc_writer sub = {.to = &subtitle, .err = err}, y = {.to = &label, .err = err};
-    put_subtitle(&sub, d);
-    dsc_put(&y, "%s", dsc_term_title("speedup"));
-    if (cost && !spec->ticks)
-        dsc_put(&y, " (cost: %s)", cost);
-    dsc_panel panel[DSC_PANEL_GROUPS * QUANTITIES];
+    if (cost)
+        speedup = dsc_text(plot, "%s (cost: %s)", speedup, cost);
+    put_subtitle(dsc_text_begin(plot), d);
+    const char *subtitle = dsc_text_end(plot);
+    dsc_panel panel[GROUPS * QUANTITIES];
     for (size_t i = 0; i < groups * quantities; i++) {
         size_t group = i / quantities, q = i % quantities;
         // Side by side, the group is named once in its row; stacked, above every panel.
-        panel[i] = (dsc_panel){q && !narrow ? "" : s->groups.label[group],
-                               single ? label.data : spec->quantity[q].label,
-                               d->value[q] + group * s->lines * s->grid.nx, (int)q};
+        panel[i] = (dsc_panel){q && !narrow ? "" : d->groups.label[group],
+                               single ? speedup : spec->quantity[q].label,
+                               d->value[q] + group * d->lines * d->grid.nx, (int)q};
     }
     dsc_panels p = {
         .title = spec->title,
-        .subtitle = subtitle.data,
+        .subtitle = subtitle,
         .x_label = spec->x_label,
-        .key_title = spec->key_title,
-        .x = s->grid.x,
-        .nx = s->grid.nx,
+        .key_title = dsc_text(plot, "%s:", spec->line_label),
+        .x = d->grid.x,
+        .nx = d->grid.nx,
         .key = d->key,
-        .lines = s->lines,
+        .lines = d->lines,
         .panel = panel,
         .panels = groups * quantities,
         .columns = !single                  ? quantities
@@ -280,58 +322,52 @@ static int compose(const drawn *d, const dsc_table *t, const dsc_figure_options 
         .best = d->best,
     };
     natural_size(d, narrow, &width, &height);
-    int rc = sub.rc ? sub.rc : y.rc;
-    if (!rc)
-        rc = dsc_draw_panels(&p, spec->word, o, terminal, width, height, &out->script, err);
-    dsc_buffer_fini(&subtitle);
-    dsc_buffer_fini(&label);
-    return rc;
+    dsc_draw_panels(plot, &p, spec->word, width, height);
 }
 
-static int draw(const figure_spec *spec, const char *needs, const dsc_table *t,
-                const dsc_figure_options *o, const char *terminal, dsc_drawing *out, dsc_error *err)
+// One row per point.
+static void put_data(dsc_plot *p, const drawn *d)
 {
-    drawn d = {.spec = spec};
-    const char *name[QUANTITIES];
-    int rc = read_series(&d, t, o, needs, err);
-    for (size_t q = 0; q < QUANTITIES; q++)
-        name[q] = spec->quantity[q].name;
-    if (!rc)
-        rc = compose(&d, t, o, terminal, out, err);
-    if (!rc)
-        rc = put_finding(&d, &out->finding, err);
-    if (!rc)
-        rc =
-            dsc_series_data(&d.series, &spec->of, name, d.value, spec->quantities, &out->data, err);
-    for (size_t q = 0; q < QUANTITIES; q++)
-        free(d.value[q]);
-    dsc_series_fini(&d.series);
-    return rc;
+    const figure_spec *spec = d->spec;
+    dsc_data_text(p, "group", "rows of one panel");
+    dsc_data_number(p, spec->line, dsc_term_title(spec->line));
+    dsc_data_number(p, spec->x, dsc_term_title(spec->x));
+    for (size_t q = 0; q < spec->quantities; q++)
+        dsc_data_number(p, spec->quantity[q].name, NULL);
+    for (size_t i = 0; i < d->groups.groups * d->lines * d->grid.nx; i++) {
+        const char *group = d->groups.label[i / d->grid.nx / d->lines];
+        double number[2 + QUANTITIES] = {d->grid.y[d->line[i / d->grid.nx % d->lines]],
+                                         d->grid.x[i % d->grid.nx]};
+        for (size_t q = 0; q < spec->quantities; q++)
+            number[2 + q] = d->value[q][i];
+        if (row_of(d, i) != SIZE_MAX)
+            dsc_data_row(p, &(const char *){*group ? group : "all"}, number);
+    }
 }
 
-static int draw_llma_speedup(const dsc_table *t, const dsc_figure_options *o, const char *terminal,
-                             dsc_drawing *out, dsc_error *err)
+static void draw(dsc_plot *p)
 {
-    return draw(&llma_speedup, dsc_figure_llma_speedup.needs, t, o, terminal, out, err);
-}
-
-static int draw_llma_stats(const dsc_table *t, const dsc_figure_options *o, const char *terminal,
-                           dsc_drawing *out, dsc_error *err)
-{
-    return draw(&llma_stats, dsc_figure_llma_stats.needs, t, o, terminal, out, err);
-}
-
-static int draw_speedup_surface(const dsc_table *t, const dsc_figure_options *o,
-                                const char *terminal, dsc_drawing *out, dsc_error *err)
-{
-    return draw(&speedup_surface, dsc_figure_speedup_surface.needs, t, o, terminal, out, err);
+    drawn d = {.spec = p->spec};
+    const quantity *is = d.spec->quantity;
+    int unused[DSC_NEEDS];
+    dsc_need_columns(p, p->needs, unused);
+    read_lines(p, &d);
+    for (size_t q = 0; q < d.spec->quantities; q++)
+        d.value[q] = read_values(p, &d, is[q].column, is[q].per);
+    if (p->rc)
+        return;
+    find_best(p, &d);
+    compose(p, &d);
+    put_finding(&p->finding, &d);
+    put_data(p, &d);
 }
 
 const dsc_figure_type dsc_figure_llma_speedup = {
     .name = "llma-speedup",
     .summary = "speedup by draft length, one line per match length n (LLMA Figure 3)",
     .needs = "num_speculative_tokens n speedup",
-    .script = draw_llma_speedup,
+    .spec = &llma_speedup,
+    .draw = draw,
 };
 
 const dsc_figure_type dsc_figure_llma_stats = {
@@ -340,7 +376,8 @@ const dsc_figure_type dsc_figure_llma_stats = {
                "Figure 4)",
     .needs =
         "num_speculative_tokens n requests num_drafts_started num_accepted_tokens target_calls",
-    .script = draw_llma_stats,
+    .spec = &llma_stats,
+    .draw = draw,
 };
 
 const dsc_figure_type dsc_figure_speedup_surface = {
@@ -348,5 +385,6 @@ const dsc_figure_type dsc_figure_speedup_surface = {
     .summary = "speedup by draft length, one line per i.i.d. acceptance probability, the best "
                "lengths marked",
     .needs = "alpha length speedup",
-    .script = draw_speedup_surface,
+    .spec = &speedup_surface,
+    .draw = draw,
 };

@@ -2,17 +2,17 @@
 // Draws the draft/target timeline of `draftscope sim --timeline`: one lane with the drafting
 // intervals, one with the target calls. Target calls that reject a token have their own color,
 // because a method that drafts ahead (PEARL) discards its draft after one.
-#include "plots/draw/data.h"
 #include "plots/draw/select.h"
 #include "plots/draw/style.h"
 #include "plots/figure/figures.h"
 
 #include <math.h>
-#include <stdlib.h>
 #include <string.h>
 
 enum { DRAFT, TARGET, LANES };
 static const char *const lane_name[LANES] = {"draft", "target"};
+
+static const char title[] = "Draft/target timeline";
 
 // Line styles.
 enum { DRAFTS, REJECTS, ACCEPTS, KEYS };
@@ -45,15 +45,15 @@ static int lane_of(const char *name)
     return !strcmp(name, lane_name[DRAFT]) ? DRAFT : !strcmp(name, lane_name[TARGET]) ? TARGET : -1;
 }
 
-static int read_work(work *out, const dsc_table *t, size_t row, const int *column, dsc_error *err)
+static void read_work(dsc_plot *p, work *out, size_t row, const int *column)
 {
     double v[7]; // the columns after lane
     bool good = true;
     for (int c = 0; c < 7; c++) {
-        v[c] = dsc_table_real(t, row, (size_t)column[c + 1]);
+        v[c] = dsc_table_real(p->table, row, (size_t)column[c + 1]);
         good = good && v[c] >= 0 && v[c] < 1e15; // false for NaN
     }
-    *out = (work){.lane = lane_of(dsc_table_at(t, row, (size_t)column[0])->text),
+    *out = (work){.lane = lane_of(dsc_text_at(p->table, row, "lane")),
                   .step = v[0],
                   .start = v[1],
                   .end = v[2],
@@ -61,37 +61,37 @@ static int read_work(work *out, const dsc_table *t, size_t row, const int *colum
                   .emitted = v[6],
                   .rejects = v[5] < v[4]};
     if (!good || out->lane < 0 || out->end < out->start)
-        return dsc_fail(err, DSC_EUSAGE,
-                        "timeline: row %zu is invalid: lane must be draft or target, numbers must "
-                        "not be negative, and end_s not less than start_s",
-                        row + 1);
-    return DSC_OK;
+        dsc_refuse(p,
+                   "timeline: row %zu is invalid: lane must be draft or target, numbers must "
+                   "not be negative, and end_s not less than start_s",
+                   row + 1);
 }
 
-static int read_timeline(timeline *l, const dsc_selection *s, const int *column, dsc_error *err)
+static void read_timeline(dsc_plot *p, timeline *l)
 {
-    const dsc_table *t = s->table;
-    int rc = dsc_new(&l->work, s->rows, err);
+    int column[8];
+    dsc_need_columns(p, p->needs, column);
+    dsc_need(p, "lane", DSC_NAMES);
+    dsc_selection s = dsc_select(p, p->table, p->options, NULL);
+    const char *cost = dsc_table_get_comment(p->table, "cost");
+    l->work = dsc_plot_new(p, work, s.rows);
+    l->count = s.rows;
     l->start = INFINITY;
-    for (size_t i = 0; i < s->rows && !rc; i++) {
+    l->unit = cost && !strcmp(cost, "unit") ? "target calls" : "seconds";
+    for (size_t i = 0; i < s.rows && !p->rc; i++) {
         work *w = &l->work[i];
-        rc = read_work(w, t, s->row[i], column, err);
-        if (rc)
-            return rc;
+        read_work(p, w, s.row[i], column);
+        if (p->rc)
+            return;
         l->start = fmin(l->start, w->start);
         l->end = fmax(l->end, w->end);
         l->busy[w->lane] += w->end - w->start;
         l->emitted += w->lane == TARGET ? w->emitted : 0;
         l->calls += w->lane == TARGET;
     }
-    if (rc)
-        return rc;
-    l->count = s->rows;
-    const char *cost = dsc_table_get_comment(t, "cost");
-    l->unit = cost && !strcmp(cost, "unit") ? "target calls" : "seconds";
     if (!(l->end > l->start))
-        return dsc_fail(err, DSC_EUSAGE, "timeline: all intervals have length 0");
-    return dsc_distinct(s, column[1], &l->step, &l->steps, err);
+        dsc_refuse(p, "timeline: all intervals have length 0");
+    l->step = dsc_distinct(p, &s, column[1], &l->steps);
 }
 
 // --- drawing -------------------------------------------------------------------------------
@@ -190,8 +190,7 @@ static const char *subtitle_of(const layout *l, const timeline *t, bool dumb, ch
     return text;
 }
 
-static void put_graph(dsc_writer *w, const dsc_canvas *c, const timeline *t, layout *l,
-                      const char *title)
+static void put_graph(dsc_writer *w, const dsc_canvas *c, const timeline *t, layout *l)
 {
     enum { MARGIN = 12 };
     char text[200];
@@ -231,8 +230,7 @@ static void draw_work(char *line, const layout *l, const work *x)
         memcpy(line + (from + to - n) / 2, text, n);
 }
 
-static void put_text(dsc_writer *w, const dsc_canvas *c, const timeline *t, layout *l,
-                     const char *title)
+static void put_text(dsc_writer *w, const dsc_canvas *c, const timeline *t, layout *l)
 {
     char line[512], subtitle[200];
     l->left = 7;
@@ -259,79 +257,48 @@ static void put_text(dsc_writer *w, const dsc_canvas *c, const timeline *t, layo
 
 // --- words and numbers ---------------------------------------------------------------------
 
-static int put_finding(const timeline *t, dsc_buffer *to, dsc_error *err)
+static void put_finding(dsc_writer *w, const timeline *t)
 {
-    dsc_writer w = {.to = to, .err = err};
     double time = t->end - t->start;
-    dsc_put(&w,
+    dsc_put(w,
             "Timeline of %zu step%s: %.0f tokens in %.4g %s, %.3f per target call. The draft model "
             "is busy %.0f %% of the time, the target %.0f %%.",
             t->steps, t->steps == 1 ? "" : "s", t->emitted, time, t->unit, t->emitted / t->calls,
             100 * t->busy[DRAFT] / time, 100 * t->busy[TARGET] / time);
-    return w.rc;
 }
 
-static int put_data(const timeline *t, const layout *l, dsc_table *data, dsc_error *err)
+static void put_data(dsc_plot *p, const timeline *t, const layout *l)
 {
-    int rc = dsc_table_add_column(data, "lane", DSC_CELL_TEXT, NULL, err);
-    if (!rc)
-        rc = dsc_data_numbers(data, "step start_s end_s tokens emitted", err);
-    for (size_t i = 0; i < t->count && !rc; i++) {
+    dsc_data_text(p, "lane", NULL);
+    dsc_data_numbers(p, "step start_s end_s tokens emitted");
+    for (size_t i = 0; i < t->count; i++) {
         const work *x = &t->work[i];
         if (x->step <= l->last)
-            rc = dsc_data_row(data, lane_name[x->lane],
-                              (double[]){x->step, x->start, x->end, x->tokens, x->emitted}, 5, err);
+            dsc_data_row(p, &lane_name[x->lane],
+                         (double[]){x->step, x->start, x->end, x->tokens, x->emitted});
     }
-    return rc;
 }
 
-static int compose(const timeline *t, const dsc_figure_options *o, const char *terminal, layout *l,
-                   dsc_drawing *out, dsc_error *err)
+static void draw(dsc_plot *p)
 {
-    static const char title[] = "Draft/target timeline";
-    dsc_canvas canvas;
-    int rc =
-        dsc_canvas_init(&canvas, terminal, o, 1000, dsc_is_narrow(o, terminal) ? 260 : 220, err);
-    if (rc)
-        return rc;
-    dsc_writer w = {.to = &out->script, .err = err};
-    if (canvas.terminal == DSC_TERM_DUMB)
-        put_text(&w, &canvas, t, l, o->title ? o->title : title);
-    else
-        put_graph(&w, &canvas, t, l, o->title ? o->title : title);
-    dsc_put_empty_plot(&w);
-    return w.rc;
-}
-
-static int script(const dsc_table *t, const dsc_figure_options *o, const char *terminal,
-                  dsc_drawing *out, dsc_error *err)
-{
-    int column[8];
-    dsc_selection s = {0};
-    timeline drawn = {.count = 0};
+    timeline t = {.count = 0};
     layout l = {0};
-    int rc = dsc_need_columns(t, "timeline", dsc_figure_timeline.needs, column, err);
-    if (!rc)
-        rc = dsc_need_text(t, "timeline", "lane", &column[0], err);
-    if (!rc)
-        rc = dsc_select(&s, t, o, NULL, err);
-    if (!rc)
-        rc = read_timeline(&drawn, &s, column, err);
-    if (!rc)
-        rc = compose(&drawn, o, terminal, &l, out, err);
-    if (!rc)
-        rc = put_finding(&drawn, &out->finding, err);
-    if (!rc)
-        rc = put_data(&drawn, &l, &out->data, err);
-    free(drawn.work);
-    free(drawn.step);
-    dsc_selection_fini(&s);
-    return rc;
+    read_timeline(p, &t);
+    dsc_canvas c = dsc_canvas_of(p, 1000, dsc_is_narrow(p) ? 260 : 220, 0);
+    if (p->rc)
+        return;
+    if (c.dumb)
+        put_text(&p->script, &c, &t, &l);
+    else
+        put_graph(&p->script, &c, &t, &l);
+    dsc_put_empty_plot(&p->script);
+    put_finding(&p->finding, &t);
+    put_data(p, &t, &l);
 }
 
 const dsc_figure_type dsc_figure_timeline = {
     .name = "timeline",
     .summary = "busy intervals of draft model and target, step by step (sim --timeline)",
     .needs = "lane step start_s end_s tokens proposed accepted emitted",
-    .script = script,
+    .draw = draw,
 };

@@ -3,7 +3,6 @@
 // candidate of each node in the same row. Each node is labeled with the probability that it is
 // accepted, which also determines the size of its point; their sum is the expected number of tokens
 // per target call.
-#include "plots/draw/data.h"
 #include "plots/draw/select.h"
 #include "plots/draw/style.h"
 #include "plots/figure/figures.h"
@@ -20,6 +19,7 @@ typedef struct node {
     size_t depth;    // below the root
     size_t row;      // from the top
     size_t last_row; // row of its last child; its own row without children
+    bool children;   // has any
     double probability;
 } node;
 
@@ -42,7 +42,7 @@ static int by_depth_and_rank(const void *pa, const void *pb)
 }
 
 // Finds the parent of each node among the nodes before it.
-static int link_nodes(tree *t, dsc_error *err)
+static void link_nodes(dsc_plot *p, tree *t)
 {
     for (size_t i = 0; i < t->nodes; i++) {
         node *n = &t->node[i];
@@ -51,16 +51,15 @@ static int link_nodes(tree *t, dsc_error *err)
             j++;
         bool root = i == 0 && n->depth == 0;
         if (!root && (j == i || t->node[j].depth + 1 != n->depth))
-            return dsc_fail(err, DSC_EUSAGE, "tree: node %lld has no parent in the table",
-                            (long long)n->id);
+            dsc_refuse(p, "tree: node %lld has no parent in the table", (long long)n->id);
         for (size_t k = 0; k < i; k++)
             if (t->node[k].id == n->id)
-                return dsc_fail(err, DSC_EUSAGE, "tree: two rows have node %lld", (long long)n->id);
+                dsc_refuse(p, "tree: two rows have node %lld", (long long)n->id);
         n->parent = root ? 0 : j;
+        t->node[n->parent].children |= !root;
         t->depth = n->depth;
         t->expected += n->probability;
     }
-    return DSC_OK;
 }
 
 // Assigns rows in depth-first order: the first child of a node shares its row, further ones start
@@ -79,40 +78,46 @@ static void place(tree *t, size_t i)
     }
 }
 
-static int read_nodes(tree *t, const dsc_selection *s, const int *column, dsc_error *err)
+static void read_node(dsc_plot *p, node *n, size_t row, const int *column)
 {
-    if (s->rows > MOST_NODES)
-        return dsc_fail(err, DSC_EUSAGE,
-                        "tree: the table has %zu nodes and the figure shows at most %d", s->rows,
-                        MOST_NODES);
-    int rc = dsc_new(&t->node, s->rows, err);
-    for (size_t i = 0; i < s->rows && !rc; i++) {
-        double v[5]; // node parent depth rank probability
-        for (int c = 0; c < 5; c++)
-            v[c] = dsc_table_real(s->table, s->row[i], (size_t)column[c]);
-        bool whole = v[2] >= 0 && v[2] <= MOST_NODES;
-        for (int c = 0; c < 4; c++)
-            whole = whole && fabs(v[c]) < 1e9 && v[c] == floor(v[c]); // false for NaN
-        if (!whole || !(v[4] >= 0 && v[4] <= 1))
-            return dsc_fail(err, DSC_EUSAGE,
-                            "tree: row %zu is invalid: node, parent, depth and rank must be small "
-                            "integers, and probability in [0, 1]",
-                            s->row[i] + 1);
-        t->node[i] = (node){.id = (int64_t)v[0],
-                            .parent_id = (int64_t)v[1],
-                            .rank = (int64_t)v[3],
-                            .depth = (size_t)v[2],
-                            .probability = v[4]};
-    }
-    if (rc)
-        return rc;
-    t->nodes = s->rows;
+    double v[5]; // node parent depth rank probability
+    for (int c = 0; c < 5; c++)
+        v[c] = dsc_table_real(p->table, row, (size_t)column[c]);
+    bool whole = v[2] >= 0 && v[2] <= MOST_NODES;
+    for (int c = 0; c < 4; c++)
+        whole = whole && fabs(v[c]) < 1e9 && v[c] == floor(v[c]); // false for NaN
+    if (!whole || !(v[4] >= 0 && v[4] <= 1))
+        dsc_refuse(p,
+                   "tree: row %zu is invalid: node, parent, depth and rank must be small "
+                   "integers, and probability in [0, 1]",
+                   row + 1);
+    else
+        *n = (node){.id = (int64_t)v[0],
+                    .parent_id = (int64_t)v[1],
+                    .rank = (int64_t)v[3],
+                    .depth = (size_t)v[2],
+                    .probability = v[4]};
+}
+
+static void read_tree(dsc_plot *p, tree *t)
+{
+    int column[5];
+    dsc_need_columns(p, p->needs, column);
+    dsc_selection s = dsc_select(p, p->table, p->options, NULL);
+    if (s.rows > MOST_NODES)
+        dsc_refuse(p, "tree: the table has %zu nodes and the figure shows at most %d", s.rows,
+                   MOST_NODES);
+    t->node = dsc_plot_new(p, node, s.rows);
+    for (size_t i = 0; i < s.rows && !p->rc; i++)
+        read_node(p, &t->node[i], s.row[i], column);
+    if (p->rc)
+        return;
+    t->nodes = s.rows;
     qsort(t->node, t->nodes, sizeof *t->node, by_depth_and_rank);
-    rc = link_nodes(t, err);
-    if (!rc)
+    link_nodes(p, t);
+    if (!p->rc)
         place(t, 0);
     t->rows++;
-    return rc;
 }
 
 // --- drawing -------------------------------------------------------------------------------
@@ -160,11 +165,8 @@ static void put_node(dsc_writer *w, const dsc_canvas *c, const tree *t, const la
     char text[16];
     double x = l->left + (double)n->depth * l->column, y = l->top + (double)n->row * l->pitch;
     double trunk = x + l->column - TRUNK;
-    bool children = false;
-    for (size_t j = i + 1; j < t->nodes && !children; j++)
-        children = t->node[j].parent == i;
     number(n->probability, l->characters, text);
-    if (children) { // the line begins after the number, in one column if possible
+    if (n->children) { // the line begins after the number, in one column if possible
         double width = fmax(l->text, DIGIT * (double)strlen(text));
         double from = x + (l->characters ? POINT + width + GAP : 3);
         put_line(w, c, from, y, x + l->column - 3, y);
@@ -259,9 +261,7 @@ static void put_text(dsc_writer *w, const dsc_canvas *c, const tree *t, const ch
                 memcpy(line + x, label, strlen(label));
             if (n->row == row && i && t->node[n->parent].row != row)
                 memcpy(line + x - 2, "+-", 2);
-            bool on = false; // has a child in its row
-            for (size_t j = i + 1; j < t->nodes && n->row == row && !on; j++)
-                on = t->node[j].parent == i;
+            bool on = n->row == row && n->children; // has a child in its row
             if (on)
                 memset(line + x + strlen(label), '-', column - strlen(label));
             if (on && n->last_row > row)
@@ -286,10 +286,9 @@ static void put_text(dsc_writer *w, const dsc_canvas *c, const tree *t, const ch
 
 // --- words and numbers ---------------------------------------------------------------------
 
-static int put_finding(const tree *t, dsc_buffer *to, dsc_error *err)
+static void put_finding(dsc_writer *w, const tree *t)
 {
-    dsc_writer w = {.to = to, .err = err};
-    dsc_put(&w,
+    dsc_put(w,
             "Draft tree with %zu node%s (including the root) and depth %zu. The expected number of "
             "tokens per target call is %.3f. Nodes by depth: ",
             t->nodes, t->nodes == 1 ? "" : "s", t->depth, t->expected);
@@ -297,83 +296,57 @@ static int put_finding(const tree *t, dsc_buffer *to, dsc_error *err)
         size_t count = 0;
         for (; i < t->nodes && t->node[i].depth == d; i++)
             count++;
-        dsc_put(&w, "%s%zu", d ? ", " : "", count);
+        dsc_put(w, "%s%zu", d ? ", " : "", count);
     }
-    dsc_put(&w, ".");
-    return w.rc;
+    dsc_put(w, ".");
 }
 
-static int put_data(const tree *t, dsc_table *data, dsc_error *err)
+static void put_data(dsc_plot *p, const tree *t)
 {
-    int rc = dsc_data_numbers(data, "node parent depth rank row probability", err);
-    for (size_t i = 0; i < t->nodes && !rc; i++) {
+    dsc_data_numbers(p, "node parent depth rank row probability");
+    for (size_t i = 0; i < t->nodes; i++) {
         const node *n = &t->node[i];
-        rc = dsc_data_row(data, NULL,
-                          (double[]){(double)n->id, (double)n->parent_id, (double)n->depth,
-                                     (double)n->rank, (double)n->row, n->probability},
-                          6, err);
+        dsc_data_row(p, NULL,
+                     (double[]){(double)n->id, (double)n->parent_id, (double)n->depth,
+                                (double)n->rank, (double)n->row, n->probability});
     }
-    return rc;
 }
 
-static int compose(const tree *t, const dsc_table *table, const dsc_figure_options *o,
-                   const char *terminal, dsc_drawing *out, dsc_error *err)
+static const char *subtitle_of(dsc_plot *p, const tree *t, bool dumb)
 {
-    dsc_canvas canvas;
-    char title[80], subtitle[256];
-    bool narrow = dsc_is_narrow(o, terminal);
     // The speedup is that of the whole tree; a filter selects a part of it.
-    const char *comment = o->filters ? NULL : dsc_table_get_comment(table, "speedup");
+    const char *comment = p->options->filters ? NULL : dsc_table_get_comment(p->table, "speedup");
     double speedup = comment ? strtod(comment, NULL) : NAN;
-    int rc =
-        dsc_canvas_init(&canvas, terminal, o, fmin(1000, fmax(560, 90 * (double)t->depth)),
-                        fmin(4000, fmax(200, (narrow ? 170 : 120) + 18 * (double)t->rows)), err);
-    if (rc)
-        return rc;
-    bool dumb = canvas.terminal == DSC_TERM_DUMB;
-    snprintf(title, sizeof title, "Draft tree with %zu node%s, depth %zu", t->nodes,
-             t->nodes == 1 ? "" : "s", t->depth);
-    int used =
-        snprintf(subtitle, sizeof subtitle, "%.3f expected tokens per target call", t->expected);
+    dsc_writer *w = dsc_text_begin(p);
+    dsc_put(w, "%.3f expected tokens per target call", t->expected);
     if (speedup > 0 && speedup < 1e6) // false for NaN
-        used +=
-            snprintf(subtitle + used, sizeof subtitle - (size_t)used, ", speedup %.2f×", speedup);
-    if (!dumb)
-        snprintf(subtitle + used, sizeof subtitle - (size_t)used,
-                 "; points: acceptance probability");
-    dsc_writer w = {.to = &out->script, .err = err};
-    if (dumb)
-        put_text(&w, &canvas, t, o->title ? o->title : title, subtitle);
-    else
-        put_graph(&w, &canvas, t, o->title ? o->title : title, subtitle);
-    return w.rc;
+        dsc_put(w, ", speedup %.2f×", speedup);
+    dsc_put(w, "%s", dumb ? "" : "; points: acceptance probability");
+    return dsc_text_end(p);
 }
 
-static int script(const dsc_table *t, const dsc_figure_options *o, const char *terminal,
-                  dsc_drawing *out, dsc_error *err)
+static void draw(dsc_plot *p)
 {
-    int column[5];
-    dsc_selection s = {0};
-    tree drawn = {.nodes = 0};
-    int rc = dsc_need_columns(t, "tree", dsc_figure_tree.needs, column, err);
-    if (!rc)
-        rc = dsc_select(&s, t, o, NULL, err);
-    if (!rc)
-        rc = read_nodes(&drawn, &s, column, err);
-    if (!rc)
-        rc = compose(&drawn, t, o, terminal, out, err);
-    if (!rc)
-        rc = put_finding(&drawn, &out->finding, err);
-    if (!rc)
-        rc = put_data(&drawn, &out->data, err);
-    free(drawn.node);
-    dsc_selection_fini(&s);
-    return rc;
+    tree t = {.nodes = 0};
+    read_tree(p, &t);
+    dsc_canvas c = dsc_canvas_of(
+        p, fmin(1000, fmax(560, 90 * (double)t.depth)),
+        fmin(4000, fmax(200, (dsc_is_narrow(p) ? 170 : 120) + 18 * (double)t.rows)), 0);
+    if (p->rc)
+        return;
+    const char *title = dsc_text(p, "Draft tree with %zu node%s, depth %zu", t.nodes,
+                                 t.nodes == 1 ? "" : "s", t.depth);
+    if (c.dumb)
+        put_text(&p->script, &c, &t, title, subtitle_of(p, &t, true));
+    else
+        put_graph(&p->script, &c, &t, title, subtitle_of(p, &t, false));
+    put_finding(&p->finding, &t);
+    put_data(p, &t);
 }
 
 const dsc_figure_type dsc_figure_tree = {
     .name = "tree",
     .summary = "a draft tree with the acceptance probability of each node",
     .needs = "node parent depth rank probability",
-    .script = script,
+    .draw = draw,
 };

@@ -6,7 +6,6 @@
 #include "base/outfile.h"
 #include "plots/report/report_result.h"
 
-#include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
 #include <unistd.h>
@@ -15,6 +14,16 @@ static const char *base_name(const char *path)
 {
     const char *slash = strrchr(path, '/');
     return slash && slash[1] ? slash + 1 : path;
+}
+
+static void begin_section(dsc_page *p, const char *id)
+{
+    dsc_begin_part(p, &p->type->section, "%s", id);
+}
+
+static void end_section(dsc_page *p)
+{
+    dsc_end_part(p, &p->type->section);
 }
 
 static void put_provenance(dsc_page *p, const dsc_result_view *r)
@@ -46,28 +55,26 @@ static void put_glossary(dsc_page *p, const dsc_result_view *r, size_t n)
             if (column_anywhere(r, i, column->name))
                 continue;
             if (!any) {
-                p->type->section(&p->w, "columns");
+                begin_section(p, "columns");
                 dsc_say_block(p, DSC_CHAPTER, "Columns");
-                dsc_open(p, DSC_PAIRS);
             }
-            any = true;
+            dsc_open_once(p, DSC_PAIRS, &any);
             dsc_say_pair(p, column->name, DSC_VALUE,
                          column->help ? column->help : "The table contains no definition.");
         }
     if (!any)
         return;
     dsc_close(p, DSC_PAIRS);
-    p->type->section(&p->w, NULL);
+    end_section(p);
 }
 
 static void put_summary(dsc_page *p, const dsc_result_view *r, size_t n)
 {
-    char id[32];
     dsc_say_block(p, DSC_SOFT,
                   "%zu result%s. Speedups are relative to decoding without speculation, one token "
                   "per target call.",
                   n, n == 1 ? "" : "s");
-    p->type->section(&p->w, "summary");
+    begin_section(p, "summary");
     dsc_say_block(p, DSC_CHAPTER, "Summary");
     dsc_put_summary(p, r, n);
     for (size_t i = 0; i < n; i++) {
@@ -75,89 +82,67 @@ static void put_summary(dsc_page *p, const dsc_result_view *r, size_t n)
         if (r[i].kind != DSC_RESULT_METHODS && r[i].kind != DSC_RESULT_OTHER && !chosen)
             continue; // only their chapters describe them; a formula has no configuration to choose
         if (n > 1) {
-            snprintf(id, sizeof id, "result-%zu", i + 1);
-            dsc_buffer b = {0};
-            dsc_writer w = {.to = &b, .err = p->w.err};
-            dsc_put(&w, "Result %zu: %s", i + 1, base_name(r[i].path));
             dsc_open(p, DSC_HEADING);
-            p->type->link(&p->w, id, w.rc ? "" : b.data);
+            dsc_begin_part(p, &p->type->link, "result-%zu", i + 1);
+            dsc_say(p, "Result %zu: %s", i + 1, base_name(r[i].path));
+            dsc_end_part(p, &p->type->link);
             dsc_close(p, DSC_HEADING);
-            dsc_buffer_fini(&b);
         }
         dsc_put_best(p, &r[i]);
     }
-    p->type->section(&p->w, NULL);
+    end_section(p);
 }
 
-// Draws the results from `first` on that can be compared with it in one picture, and sets in_it[n]
-// for them.
-static int put_those_like(dsc_page *p, const dsc_result_view *r, size_t n, size_t first,
-                          bool *in_it, dsc_error *err)
+// Draws the results from `first` on that can be compared with it in one picture.
+static void put_those_like(dsc_page *p, const dsc_result_view *r, size_t n, size_t first)
 {
     dsc_result_view all = {0};
-    dsc_buffer heading = {0};
-    dsc_writer w = {.to = &heading, .err = err};
     const char *separator = "Results ";
-    char id[32];
-    int rc = dsc_result_view_join(&all, r, n, first, in_it, err);
-    for (size_t i = 0; i < n && !rc; i++)
-        if (in_it[i]) {
-            dsc_put(&w, "%s%zu", separator, i + 1);
+    int rc = dsc_result_view_join(&all, r, n, first, p->w.err);
+    p->w.rc = p->w.rc ? p->w.rc : rc;
+    dsc_writer *w = dsc_text_begin(&all.memory);
+    for (size_t i = first; i < n; i++)
+        if (dsc_are_comparable(&r[first], &r[i])) {
+            dsc_put(w, "%s%zu", separator, i + 1);
             separator = ", ";
         }
-    dsc_put(&w, " together");
-    rc = rc ? rc : w.rc;
+    dsc_put(w, " together");
+    const char *heading = dsc_text_end(&all.memory);
     size_t before = p->w.to->length;
-    snprintf(id, sizeof id, "together-%zu", first + 1);
-    p->type->section(&p->w, id);
+    dsc_begin_part(p, &p->type->section, "together-%zu", first + 1);
     size_t empty = p->w.to->length;
-    if (!rc)
-        rc = dsc_put_figures(p, &all, true, heading.data, err);
+    dsc_put_figures(p, &all, true, heading);
     if (p->w.to->length > empty)
-        p->type->section(&p->w, NULL);
+        end_section(p);
     else
         p->w.to->length = before;
-    dsc_buffer_fini(&heading);
     dsc_result_view_fini(&all);
-    return rc;
 }
 
 // Draws the figures that compare several results.
-static int put_together(dsc_page *p, const dsc_result_view *r, size_t n, dsc_error *err)
+static void put_together(dsc_page *p, const dsc_result_view *r, size_t n)
 {
-    bool *in_it, *done;
-    int rc = dsc_new(&in_it, 2 * n, err);
-    if (rc)
-        return rc;
-    done = in_it + n;
-    for (size_t first = 0; first < n && !rc; first++) {
-        if (done[first])
-            continue;
-        rc = put_those_like(p, r, n, first, in_it, err);
-        for (size_t i = 0; i < n; i++)
-            done[i] = done[i] || in_it[i];
+    for (size_t i = 0; i < n && !p->w.rc; i++) {
+        size_t first = 0;
+        while (first < i && !dsc_are_comparable(&r[first], &r[i]))
+            first++;
+        if (first == i)
+            put_those_like(p, r, n, i);
     }
-    free(in_it);
-    return rc;
 }
 
-static int put_result(dsc_page *p, dsc_result_view *r, size_t number, dsc_error *err)
+static void put_result(dsc_page *p, dsc_result_view *r, size_t number)
 {
-    char id[32];
-    snprintf(id, sizeof id, "result-%zu", number);
-    p->type->section(&p->w, id);
+    dsc_begin_part(p, &p->type->section, "result-%zu", number);
     dsc_say_block(p, DSC_HEADING, "Result %zu: %s", number, base_name(r->path));
     if (r->kind == DSC_RESULT_TUNED)
         dsc_put_batches(p, r);
     if (r->kind == DSC_RESULT_VALIDATED)
         dsc_put_verdicts(p, r);
-    int rc = dsc_put_figures(p, r, false, "Figures", err);
-    if (rc)
-        return rc;
+    dsc_put_figures(p, r, false, "Figures");
     dsc_put_tables(p, r);
     put_provenance(p, r);
-    p->type->section(&p->w, NULL);
-    return p->w.rc;
+    end_section(p);
 }
 
 static const struct {
@@ -172,103 +157,78 @@ static const struct {
     [DSC_RESULT_OTHER] = {"other", "Other tables"},
 };
 
-static int put_chapter(dsc_page *p, dsc_result_view *r, size_t n, dsc_result_kind kind,
-                       dsc_error *err)
+static void put_chapter(dsc_page *p, dsc_result_view *r, size_t n, dsc_result_kind kind)
 {
     bool any = kind == DSC_RESULT_WORKLOAD || (kind == DSC_RESULT_BOUNDS && dsc_any_bounds(r, n));
-    int rc = DSC_OK;
     for (size_t i = 0; i < n; i++)
         any = any || r[i].kind == kind;
     if (!any)
-        return DSC_OK;
-    p->type->section(&p->w, chapter[kind].id);
+        return;
+    begin_section(p, chapter[kind].id);
     dsc_say_block(p, DSC_CHAPTER, "%s", chapter[kind].title);
     if (kind == DSC_RESULT_WORKLOAD)
         dsc_put_workload(p, r, n);
     if (kind == DSC_RESULT_METHODS)
-        rc = put_together(p, r, n, err);
+        put_together(p, r, n);
     if (kind == DSC_RESULT_BOUNDS)
         dsc_put_bounds(p, r, n);
-    for (size_t i = 0; i < n && !rc; i++)
+    for (size_t i = 0; i < n && !p->w.rc; i++)
         if (r[i].kind == kind)
-            rc = put_result(p, &r[i], i + 1, err);
-    p->type->section(&p->w, NULL);
-    return rc;
+            put_result(p, &r[i], i + 1);
+    end_section(p);
 }
 
-static int put_page(dsc_page *p, dsc_result_view *r, size_t n, const char *title, dsc_error *err)
+static void put_page(dsc_page *p, dsc_result_view *r, size_t n, const char *title)
 {
     p->type->begin(&p->w, title);
     put_summary(p, r, n);
-    for (int kind = 0; kind < DSC_RESULT_KINDS; kind++) {
-        int rc = put_chapter(p, r, n, (dsc_result_kind)kind, err);
-        if (rc)
-            return rc;
-    }
-    p->type->section(&p->w, "limitations");
+    for (int kind = 0; kind < DSC_RESULT_KINDS; kind++)
+        put_chapter(p, r, n, (dsc_result_kind)kind);
+    begin_section(p, "limitations");
     dsc_say_block(p, DSC_CHAPTER, "Limitations");
     dsc_put_limitations(p, r, n);
-    p->type->section(&p->w, NULL);
+    end_section(p);
     put_glossary(p, r, n);
-    p->type->end(&p->w);
-    return p->w.rc;
+    dsc_put(&p->w, "%s", p->type->end);
 }
 
 // --- files -------------------------------------------------------------------------------------
 
-// The LaTeX file, and folder and stem of its pictures.
+// The page's file, and for LaTeX the folder of its pictures.
 typedef struct places {
-    char *page, *folder; // folder with its slash, "" for the current one
-    char *stem;          // "NAME-", or "" in a folder of its own
-    bool made;           // the folder was created here
+    dsc_plot memory;
+    const char *page, *folder; // folder with its slash, "" for the current one
+    bool own, made;            // the folder is the report's own; it was created here
 } places;
 
-// Writes the path of picture i to an empty buffer.
-static int picture_path(dsc_buffer *to, const places *at, const dsc_page *p, size_t i,
-                        dsc_error *err)
-{
-    dsc_writer w = {.to = to, .err = err};
-    to->length = 0;
-    dsc_put(&w, "%s", at->folder);
-    dsc_put_picture_name(&w, p, i + 1);
-    return w.rc;
-}
-
-// Finds the places for DIR or NAME.tex. The pictures of the latter are NAME-figure-1.pdf and so on,
-// with only letters and digits in the name, which LaTeX accepts.
-static int find_places(places *at, const char *out_path, dsc_error *err)
+// Finds the places for DIR or NAME.tex; returns the stem of the pictures: "", or "NAME-" for the
+// latter, with only letters and digits in the name, which LaTeX accepts.
+static const char *find_places(places *at, const char *out_path)
 {
     size_t n = strlen(out_path);
-    dsc_buffer b = {0};
-    int rc;
-    if (n > 4 && !strcmp(out_path + n - 4, ".tex")) {
-        const char *name = base_name(out_path);
-        rc = dsc_strndup(&at->page, out_path, n, err);
-        if (!rc)
-            rc = dsc_strndup(&at->folder, out_path, (size_t)(name - out_path), err);
-        if (!rc)
-            rc = dsc_strndup(&at->stem, name, strlen(name) - 3, err);
-        for (char *s = at->stem; !rc && *s; s++)
-            if (!strchr("ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789", *s))
-                *s = '-';
-        return rc;
-    }
-    while (n > 1 && out_path[n - 1] == '/')
+    at->own = n <= 4 || strcmp(out_path + n - 4, ".tex") != 0;
+    while (at->own && n > 1 && out_path[n - 1] == '/')
         n--;
-    rc = dsc_buffer_printf(&b, err, "%.*s/", (int)n, out_path);
-    at->folder = b.data;
-    b = (dsc_buffer){0};
-    if (!rc)
-        rc = dsc_buffer_printf(&b, err, "%sreport.tex", at->folder);
-    at->page = b.data;
-    return rc ? rc : dsc_strndup(&at->stem, "", 0, err);
+    const char *name = base_name(out_path);
+    int before = at->own ? (int)n : (int)(name - out_path);
+    at->folder = dsc_text(&at->memory, "%.*s%s", before, out_path, at->own ? "/" : "");
+    at->page = at->own ? dsc_text(&at->memory, "%sreport.tex", at->folder) : out_path;
+    if (at->own)
+        return "";
+    dsc_writer *w = dsc_text_begin(&at->memory);
+    for (size_t i = 0; i + 3 < strlen(name); i++) {
+        bool plain =
+            strchr("ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789", name[i]);
+        dsc_put_bytes(w, plain ? &name[i] : "-", 1);
+    }
+    return dsc_text_end(&at->memory);
 }
 
 // Creates the folder DIR unless it exists.
 static int make_folder(places *at, dsc_error *err)
 {
     struct stat st;
-    if (*at->stem || (!stat(at->folder, &st) && S_ISDIR(st.st_mode)))
+    if (!at->own || (!stat(at->folder, &st) && S_ISDIR(st.st_mode)))
         return DSC_OK;
     at->made = !mkdir(at->folder, 0777);
     return at->made ? DSC_OK : dsc_fail(err, DSC_EIO, "cannot make the folder %s: %m", at->folder);
@@ -276,20 +236,18 @@ static int make_folder(places *at, dsc_error *err)
 
 // Opens all files before it writes anything, so that an error leaves no file. The page gets
 // its name last: if it exists, so do the pictures.
-static int write_files(const dsc_page *p, const char *page_path, const places *at, bool force,
-                       dsc_error *err)
+static int write_files(dsc_page *p, places *at, bool force, dsc_error *err)
 {
     size_t pictures = p->type == &dsc_page_latex ? p->figures : 0;
-    dsc_outfile *f;
-    dsc_buffer path = {0};
-    int rc = dsc_new(&f, pictures + 1, err);
-    if (rc)
-        return rc;
-    rc = dsc_outfile_open(&f[pictures], page_path, force, err);
+    dsc_outfile *f = dsc_plot_new(&at->memory, dsc_outfile, pictures + 1);
+    if (!f)
+        return at->memory.rc;
+    int rc = dsc_outfile_open(&f[pictures], at->page, force, err);
     for (size_t i = 0; i < pictures && !rc; i++) {
-        rc = picture_path(&path, at, p, i, err);
-        if (!rc)
-            rc = dsc_outfile_open(&f[i], path.data, force, err);
+        dsc_writer *w = dsc_text_begin(&at->memory);
+        dsc_put(w, "%s", at->folder);
+        dsc_put_picture_name(w, p, i + 1);
+        rc = dsc_outfile_open(&f[i], dsc_text_end(&at->memory), force, err);
         if (!rc)
             fwrite(p->picture[i].data, 1, p->picture[i].length, f[i].stream);
     }
@@ -299,8 +257,6 @@ static int write_files(const dsc_page *p, const char *page_path, const places *a
         rc = dsc_outfile_commit_all(f, pictures + 1, err);
     for (size_t i = 0; i <= pictures; i++)
         dsc_outfile_abort(&f[i]);
-    dsc_buffer_fini(&path);
-    free(f);
     return rc;
 }
 
@@ -321,35 +277,31 @@ int dsc_report_write(const char *const *result_paths, size_t n, const char *out_
                      const dsc_report_options *o, dsc_error *err)
 {
     static const dsc_report_options defaults;
-    dsc_result_view *r = NULL;
     dsc_buffer page = {0};
-    places at = {0};
     o = o ? o : &defaults;
+    places at = {.memory = dsc_plot_of(NULL, NULL, err), .page = out_path};
     dsc_page p = {.w = {.to = &page, .err = err},
-                  .type = o->latex ? &dsc_page_latex : &dsc_page_html};
-    int rc = o->latex ? find_places(&at, out_path, err) : DSC_OK;
-    const char *page_path = o->latex ? at.page : out_path;
-    p.stem = at.stem;
+                  .type = o->latex ? &dsc_page_latex : &dsc_page_html,
+                  .stem = o->latex ? find_places(&at, out_path) : ""};
+    dsc_result_view *r = dsc_plot_new(&at.memory, dsc_result_view, n);
+    int rc = at.memory.rc;
     if (!rc && o->latex)
         rc = make_folder(&at, err);
     if (!rc)
-        rc = check_output(result_paths, n, page_path, o->force, err);
-    if (!rc)
-        rc = dsc_new(&r, n, err);
+        rc = check_output(result_paths, n, at.page, o->force, err);
     for (size_t i = 0; !rc && i < n; i++)
         rc = dsc_result_view_read(&r[i], result_paths[i], err);
+    if (!rc) {
+        put_page(&p, r, n, o->title ? o->title : "Speculative decoding report");
+        rc = p.w.rc;
+    }
     if (!rc)
-        rc = put_page(&p, r, n, o->title ? o->title : "Speculative decoding report", err);
-    if (!rc)
-        rc = write_files(&p, page_path, &at, o->force, err);
+        rc = write_files(&p, &at, o->force, err);
     if (rc && at.made)
         rmdir(at.folder);
     for (size_t i = 0; r && i < n; i++)
         dsc_result_view_fini(&r[i]);
-    free(r);
-    free(at.page);
-    free(at.folder);
-    free(at.stem);
+    dsc_plot_fini(&at.memory);
     dsc_page_fini(&p);
     dsc_buffer_fini(&page);
     return rc;

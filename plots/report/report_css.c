@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // The style sheet of the HTML report: system fonts, a contrast of at least 7:1 for text, figures
 // shown at the width they are drawn for, and scrolling boxes for everything wide.
-#include "plots/report/report_css.h"
+#include "plots/report/report_page.h"
 
 const char dsc_report_css[] =
     "*{box-sizing:border-box}\n"

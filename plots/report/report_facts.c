@@ -4,29 +4,23 @@
 #include "plots/report/report_result.h"
 
 #include <jansson.h>
-#include <stdlib.h>
 #include <string.h>
 
-static int add(dsc_result_view *r, const char *key, const char *value, dsc_error *err)
+static int add(dsc_result_view *r, const char *key, const char *value)
 {
-    dsc_fact f = {NULL, NULL};
-    int rc = dsc_resize(&r->fact, &r->fact_capacity, r->facts + 1, err);
-    if (!rc)
-        rc = dsc_strndup(&f.key, key, strlen(key), err);
-    if (!rc)
-        rc = dsc_strndup(&f.value, value, strlen(value), err);
-    if (rc)
-        free(f.key);
-    else
-        r->fact[r->facts++] = f;
-    return rc;
+    dsc_plot *m = &r->memory;
+    if (!m->rc)
+        m->rc = dsc_arena_resize(&m->arena, &r->fact, &r->fact_capacity, r->facts + 1, m->err);
+    if (!m->rc)
+        r->fact[r->facts++] = (dsc_fact){dsc_text(m, "%s", key), dsc_text(m, "%s", value)};
+    return m->rc;
 }
 
 // Objects whose members are facts too. Their keys are prefixed by the name of the object, except
 // for "totals".
 static const char *const inner[] = {"totals", "tokenizer", "source", "provenance"};
 
-static int add_scalars(dsc_result_view *r, const json_t *o, const char *of, dsc_error *err)
+static int add_scalars(dsc_result_view *r, const json_t *o, const char *of)
 {
     const char *key;
     json_t *value;
@@ -41,12 +35,12 @@ static int add_scalars(dsc_result_view *r, const json_t *o, const char *of, dsc_
         for (size_t i = 0; i < sizeof inner / sizeof *inner; i++)
             enter = enter || (!of && !strcmp(key, inner[i]) && json_is_object(value));
         if (json_is_string(value)) {
-            rc = add(r, name, json_string_value(value), err);
+            rc = add(r, name, json_string_value(value));
         } else if (json_is_number(value)) {
             dsc_number_text(json_number_value(value), number);
-            rc = add(r, name, number, err);
+            rc = add(r, name, number);
         } else if (enter) {
-            rc = add_scalars(r, value, strcmp(key, "totals") ? key : "", err);
+            rc = add_scalars(r, value, strcmp(key, "totals") ? key : "");
         }
     }
     return rc;
@@ -56,7 +50,7 @@ int dsc_read_facts(dsc_result_view *r, const char *json, dsc_error *err)
 {
     json_error_t e;
     json_t *o = json_loads(json, JSON_REJECT_DUPLICATES, &e);
-    int rc = json_is_object(o) ? add_scalars(r, o, NULL, err)
+    int rc = json_is_object(o) ? add_scalars(r, o, NULL)
                                : dsc_fail(err, DSC_EINPUT, "line %d: %s", e.line,
                                           o ? "a JSON object was expected" : e.text);
     json_decref(o);

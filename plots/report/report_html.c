@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
 // The HTML page type: one self-contained page with inline SVG.
-#include "plots/report/report_css.h"
 #include "plots/report/report_page.h"
 
 #include <stdio.h>
@@ -11,23 +10,11 @@ static bool is_text(const dsc_table *t, size_t c)
     return t->column[c].type == DSC_CELL_TEXT || t->column[c].type == DSC_CELL_LIST;
 }
 
-static void put_cell(dsc_writer *w, const dsc_cell *c)
-{
-    dsc_buffer b = {0};
-    dsc_writer plain = {.to = &b, .err = w->err};
-    dsc_put(&plain, "%s", "");
-    dsc_put_reading(&plain, c);
-    if (plain.rc)
-        w->rc = w->rc ? w->rc : plain.rc;
-    else
-        dsc_put_html(w, b.data);
-    dsc_buffer_fini(&b);
-}
-
 // Writes a table in a box that scrolls sideways; so that it can be reached by keyboard, it has a
 // tab index and a label.
-static void put_table(dsc_writer *w, const dsc_page_table *x)
+static void put_table(dsc_page *p, const dsc_page_table *x)
 {
+    dsc_writer *w = &p->w;
     const dsc_table *t = x->table;
     if (x->folded) {
         dsc_put(w, "<details><summary>");
@@ -49,7 +36,7 @@ static void put_table(dsc_writer *w, const dsc_page_table *x)
         dsc_put(w, "<tr>");
         for (size_t c = 0; c < x->columns; c++) {
             dsc_put(w, "<td%s>", is_text(t, x->column[c]) ? " class=\"text\"" : "");
-            put_cell(w, dsc_table_at(t, x->row[r], x->column[c]));
+            dsc_say_cell(p, dsc_table_at(t, x->row[r], x->column[c]));
             dsc_put(w, "</td>");
         }
         dsc_put(w, "</tr>\n");
@@ -110,8 +97,8 @@ static const char *after(const char *s, const char *end, const char *what)
 // Writes gnuplot's SVG as an element of the page: without prolog, namespaces, title and
 // description, with `prefix` ([a-z0-9-]) before every id and reference, and with `label` as its
 // accessible name.
-static int put_inline_svg(dsc_writer *w, const dsc_buffer *svg, const char *prefix,
-                          const char *class, const char *label)
+static void put_inline_svg(dsc_writer *w, const dsc_buffer *svg, const char *prefix,
+                           const char *class, const char *label)
 {
     const char *end = svg->data + svg->length;
     const char *s = memmem(svg->data, svg->length, "<svg", 4);
@@ -122,7 +109,7 @@ static int put_inline_svg(dsc_writer *w, const dsc_buffer *svg, const char *pref
         w->rc = w->rc ? w->rc
                       : dsc_fail(w->err, DSC_EIO,
                                  "gnuplot's output is not an SVG with a width and a height");
-        return w->rc;
+        return;
     }
     dsc_put(w,
             "<svg class=\"%s\" width=\"%g\" height=\"%g\" viewBox=\"0 0 %g %g\" role=\"img\" "
@@ -148,10 +135,9 @@ static int put_inline_svg(dsc_writer *w, const dsc_buffer *svg, const char *pref
         }
     }
     dsc_put(w, "\n");
-    return w->rc;
 }
 
-static int put_figure(dsc_page *p, dsc_drawing *wide, const dsc_drawing *narrow)
+static void put_figure(dsc_page *p, dsc_drawing *wide, const dsc_drawing *narrow)
 {
     char prefix[64];
     dsc_put(&p->w, "<figure>\n");
@@ -163,7 +149,6 @@ static int put_figure(dsc_page *p, dsc_drawing *wide, const dsc_drawing *narrow)
     dsc_put(&p->w, "<figcaption>Figure %zu. ", p->figures);
     dsc_put_html(&p->w, wide->finding.data);
     dsc_put(&p->w, "</figcaption>\n</figure>\n");
-    return p->w.rc;
 }
 
 // --- the page ----------------------------------------------------------------------------------
@@ -178,26 +163,6 @@ static void put_begin(dsc_writer *w, const char *title)
     dsc_put(w, "</h1>\n");
 }
 
-static void put_end(dsc_writer *w)
-{
-    dsc_put(w, "</main>\n</body>\n</html>\n");
-}
-
-static void put_section(dsc_writer *w, const char *id)
-{
-    if (id)
-        dsc_put(w, "<section id=\"%s\">\n", id);
-    else
-        dsc_put(w, "</section>\n");
-}
-
-static void put_link(dsc_writer *w, const char *id, const char *text)
-{
-    dsc_put(w, "<a href=\"#%s\">", id);
-    dsc_put_html(w, text);
-    dsc_put(w, "</a>");
-}
-
 static void put_merit(dsc_writer *w, const char *label, const char *value)
 {
     dsc_put(w, "<div><dt>");
@@ -205,11 +170,6 @@ static void put_merit(dsc_writer *w, const char *label, const char *value)
     dsc_put(w, "</dt><dd>");
     dsc_put_html(w, value);
     dsc_put(w, "</dd></div>");
-}
-
-static void put_merits(dsc_writer *w, bool open)
-{
-    dsc_put(w, open ? "<dl class=\"figure-of-merit\">" : "</dl>\n");
 }
 
 const dsc_page_type dsc_page_html = {
@@ -228,6 +188,7 @@ const dsc_page_type dsc_page_html = {
             [DSC_KEY] = "<dt>",
             [DSC_VALUE] = "<dd>",
             [DSC_CODE] = "<dd><code>",
+            [DSC_MERITS] = "<dl class=\"figure-of-merit\">",
         },
     .close =
         {
@@ -244,16 +205,16 @@ const dsc_page_type dsc_page_html = {
             [DSC_KEY] = "</dt>",
             [DSC_VALUE] = "</dd>\n",
             [DSC_CODE] = "</code></dd>\n",
+            [DSC_MERITS] = "</dl>\n",
         },
+    .section = {"<section id=\"", "\">\n", "</section>\n"},
+    .link = {"<a href=\"#", "\">", "</a>"},
+    .end = "</main>\n</body>\n</html>\n",
     .terminal = "svg",
     .narrow = 360, // pixels: the width of the smallest phones, less the margins
     .begin = put_begin,
-    .end = put_end,
     .text = dsc_put_html,
-    .section = put_section,
-    .link = put_link,
     .merit = put_merit,
-    .merits = put_merits,
     .table = put_table,
     .figure = put_figure,
 };

@@ -3,7 +3,6 @@
 // figure. All text of tables is escaped, so none of it reaches LaTeX as a command.
 #include "plots/report/report_page.h"
 
-#include <stdlib.h>
 #include <string.h>
 
 enum {
@@ -73,17 +72,6 @@ static const char accents[] =
     "`A'A^A~A\"A    cC`E'E^E\"E`I'I^I\"I  ~N`O'O^O~O\"O    `U'U^U\"U'Y    "
     "`a'a^a~a\"a    cc`e'e^e\"e`i'i^i\"i  ~n`o'o^o~o\"o    `u'u^u\"u'y  \"y";
 
-static uint32_t decode(const char **s)
-{
-    const unsigned char *at = (const unsigned char *)*s;
-    int n = at[0] < 0x80 ? 1 : at[0] < 0xe0 ? 2 : at[0] < 0xf0 ? 3 : 4;
-    uint32_t code = n == 1 ? at[0] : at[0] & (0x7fu >> n);
-    for (int i = 1; i < n; i++)
-        code = code << 6 | (at[i] & 0x3fu);
-    *s += n;
-    return code;
-}
-
 static void put_code(dsc_writer *w, uint32_t code)
 {
     for (size_t i = 0; i < sizeof symbol / sizeof *symbol; i++)
@@ -102,26 +90,29 @@ static void put_code(dsc_writer *w, uint32_t code)
     }
 }
 
+// The code of the next character of *text, 0 at its end.
+static uint32_t next_code(const char **text)
+{
+    size_t length;
+    uint32_t code = 0;
+    if (**text)
+        dsc_next_character(text, &length, &code);
+    return code;
+}
+
 static void put_text(dsc_writer *w, const char *text)
 {
-    dsc_buffer clean = {0};
-    dsc_writer c = {.to = &clean, .err = w->err};
     size_t unbroken = 0;
-    dsc_put(&c, "%s", "");
-    dsc_put_clean(&c, text);
-    if (c.rc && !w->rc)
-        w->rc = c.rc;
-    for (const char *s = clean.data; !w->rc && *s;) {
-        uint32_t code = decode(&s);
+    for (uint32_t code = next_code(&text), next; code; code = next) {
+        next = next_code(&text);
         put_code(w, code);
         unbroken = code == ' ' ? 0 : unbroken + 1;
         bool joint = code < 0x80 && strchr("/=,;:_", (int)code) && unbroken > 3;
-        if ((joint || unbroken >= BREAK) && *s && *s != ' ') {
+        if ((joint || unbroken >= BREAK) && next && next != ' ') {
             dsc_put(w, "\\allowbreak{}");
             unbroken = 0;
         }
     }
-    dsc_buffer_fini(&clean);
 }
 
 // --- pieces --------------------------------------------------------------------------------------
@@ -142,23 +133,6 @@ static void put_begin(dsc_writer *w, const char *title)
     dsc_put(w, "}\n");
 }
 
-static void put_end(dsc_writer *w)
-{
-    dsc_put(w, "\\end{document}\n");
-}
-
-static void put_section(dsc_writer *w, const char *id)
-{
-    (void)w;
-    (void)id; // LaTeX pages contain no links
-}
-
-static void put_link(dsc_writer *w, const char *id, const char *text)
-{
-    (void)id;
-    put_text(w, text);
-}
-
 static void put_merit(dsc_writer *w, const char *label, const char *value)
 {
     dsc_put(w, "\\textbf{");
@@ -168,27 +142,19 @@ static void put_merit(dsc_writer *w, const char *label, const char *value)
     dsc_put(w, "\\quad ");
 }
 
-static void put_merits(dsc_writer *w, bool open)
+static void put_cell(dsc_page *p, const dsc_cell *cell)
 {
-    dsc_put(w, open ? "\n" : "\n\n");
-}
-
-static void put_cell(dsc_writer *w, const dsc_cell *cell)
-{
-    dsc_buffer b = {0};
-    dsc_writer plain = {.to = &b, .err = w->err};
     char line[8 * CELL];
     size_t cursor = 0;
-    dsc_put(&plain, "%s", "");
-    dsc_put_reading(&plain, cell);
-    if (plain.rc) {
-        w->rc = w->rc ? w->rc : plain.rc;
-    } else if (dsc_text_wrap(b.data, &cursor, CELL, line, sizeof line)) {
-        put_text(w, line);
-        if (b.data[cursor])
-            dsc_put(w, "\\ldots{}");
-    }
-    dsc_buffer_fini(&b);
+    dsc_writer *plain = dsc_say_begin(p);
+    dsc_put_reading(plain, cell);
+    p->w.rc = plain->rc;
+    if (p->w.rc || !plain->to->length ||
+        !dsc_text_wrap(plain->to->data, &cursor, CELL, line, sizeof line))
+        return;
+    put_text(&p->w, line);
+    if (plain->to->data[cursor])
+        dsc_put(&p->w, "\\ldots{}");
 }
 
 // Whether a column is shown; lists are too wide.
@@ -197,8 +163,9 @@ static bool is_shown(const dsc_table *t, size_t column)
     return t->column[column].type != DSC_CELL_LIST;
 }
 
-static void put_table(dsc_writer *w, const dsc_page_table *x)
+static void put_table(dsc_page *p, const dsc_page_table *x)
 {
+    dsc_writer *w = &p->w;
     const dsc_table *t = x->table;
     size_t rows = x->rows < ROWS ? x->rows : ROWS, columns = 0;
     for (size_t c = 0; c < x->columns; c++)
@@ -222,7 +189,7 @@ static void put_table(dsc_writer *w, const dsc_page_table *x)
             dsc_put(w, "%s", separator);
             separator = " & ";
             if (r)
-                put_cell(w, dsc_table_at(t, x->row[r - 1], x->column[c]));
+                put_cell(p, dsc_table_at(t, x->row[r - 1], x->column[c]));
             else
                 put_text(w, t->column[x->column[c]].name);
         }
@@ -231,14 +198,14 @@ static void put_table(dsc_writer *w, const dsc_page_table *x)
     dsc_put(w, "\\bottomrule\n\\end{tabular}}\n\\end{minipage}\\par\\medskip\n");
 }
 
-static int put_figure(dsc_page *p, dsc_drawing *wide, const dsc_drawing *narrow)
+static void put_figure(dsc_page *p, dsc_drawing *wide, const dsc_drawing *narrow)
 {
     (void)narrow;
     if (!p->w.rc)
         p->w.rc = dsc_resize(&p->picture, &p->pictures, p->figures, p->w.err);
     if (p->w.rc) {
         p->figures--; // it has no picture
-        return p->w.rc;
+        return;
     }
     p->picture[p->figures - 1] = wide->picture;
     wide->picture = (dsc_buffer){0};
@@ -249,7 +216,6 @@ static int put_figure(dsc_page *p, dsc_drawing *wide, const dsc_drawing *narrow)
     dsc_put(&p->w, "}\n\n\\raggedright\\small Figure %zu. ", p->figures);
     put_text(&p->w, wide->finding.data);
     dsc_put(&p->w, "\n\\end{minipage}\\par\\bigskip\n");
-    return p->w.rc;
 }
 
 const dsc_page_type dsc_page_latex = {
@@ -269,6 +235,7 @@ const dsc_page_type dsc_page_latex = {
             [DSC_KEY] = "\\item[{",
             [DSC_VALUE] = "",
             [DSC_CODE] = "\\texttt{",
+            [DSC_MERITS] = "\n",
         },
     .close =
         {
@@ -285,17 +252,15 @@ const dsc_page_type dsc_page_latex = {
             [DSC_KEY] = "}] ",
             [DSC_VALUE] = "\n",
             [DSC_CODE] = "}\n",
+            [DSC_MERITS] = "\n\n",
         },
+    .end = "\\end{document}\n",
     .terminal = "pdf",
     .width = 720, // makes text 7 points high
     .varying = true,
     .begin = put_begin,
-    .end = put_end,
     .text = put_text,
-    .section = put_section,
-    .link = put_link,
     .merit = put_merit,
-    .merits = put_merits,
     .table = put_table,
     .figure = put_figure,
 };

@@ -13,6 +13,7 @@ void dsc_page_fini(dsc_page *p)
         dsc_buffer_fini(&p->picture[i]);
     free(p->picture);
     p->picture = NULL;
+    dsc_buffer_fini(&p->unescaped);
 }
 
 void dsc_open(dsc_page *p, dsc_block block)
@@ -25,25 +26,51 @@ void dsc_close(dsc_page *p, dsc_block block)
     dsc_put(&p->w, "%s", p->type->close[block]);
 }
 
-static void say(dsc_page *p, const char *format, va_list args)
+void dsc_open_once(dsc_page *p, dsc_block block, bool *is_open)
 {
-    char *text = NULL;
-    if (p->w.rc)
+    if (!*is_open)
+        dsc_open(p, block);
+    *is_open = true;
+}
+
+void dsc_begin_part(dsc_page *p, const dsc_page_part *part, const char *id, ...)
+{
+    va_list args;
+    if (!part->before)
         return;
-    if (vasprintf(&text, format, args) < 0) {
-        p->w.rc = dsc_fail(p->w.err, DSC_ENOMEM, "out of memory");
-        return;
-    }
-    p->type->text(&p->w, text);
-    free(text);
+    dsc_put(&p->w, "%s", part->before);
+    va_start(args, id);
+    dsc_vput(&p->w, id, args);
+    va_end(args);
+    dsc_put(&p->w, "%s", part->after);
+}
+
+void dsc_end_part(dsc_page *p, const dsc_page_part *part)
+{
+    dsc_put(&p->w, "%s", part->end ? part->end : "");
+}
+
+dsc_writer *dsc_say_begin(dsc_page *p)
+{
+    p->unescaped.length = 0;
+    p->plain = (dsc_writer){.to = &p->unescaped, .err = p->w.err, .rc = p->w.rc};
+    return &p->plain;
+}
+
+void dsc_say_end(dsc_page *p)
+{
+    p->w.rc = p->w.rc ? p->w.rc : p->plain.rc;
+    if (!p->w.rc && p->unescaped.length)
+        p->type->text(&p->w, p->unescaped.data);
 }
 
 void dsc_say(dsc_page *p, const char *format, ...)
 {
     va_list args;
     va_start(args, format);
-    say(p, format, args);
+    dsc_vput(dsc_say_begin(p), format, args);
     va_end(args);
+    dsc_say_end(p);
 }
 
 void dsc_say_block(dsc_page *p, dsc_block block, const char *format, ...)
@@ -51,8 +78,9 @@ void dsc_say_block(dsc_page *p, dsc_block block, const char *format, ...)
     va_list args;
     dsc_open(p, block);
     va_start(args, format);
-    say(p, format, args);
+    dsc_vput(dsc_say_begin(p), format, args);
     va_end(args);
+    dsc_say_end(p);
     dsc_close(p, block);
 }
 
@@ -64,39 +92,28 @@ void dsc_say_pair(dsc_page *p, const char *key, dsc_block value_block, const cha
 
 void dsc_put_reading(dsc_writer *w, const dsc_cell *c)
 {
-    switch (c->type) {
-    case DSC_CELL_INT: dsc_put(w, "%" PRId64, c->i); break;
-    case DSC_CELL_REAL:
-        if (!isfinite(c->r))
-            dsc_put(w, "%s", isnan(c->r) ? "nan" : c->r > 0 ? "inf" : "-inf");
-        else if (fabs(c->r) >= 1e7 || (c->r != 0 && fabs(c->r) < 1e-3))
-            dsc_put(w, "%.4g", c->r);
-        else
-            dsc_put(w, "%.4f", c->r);
-        break;
-    case DSC_CELL_TEXT: dsc_put(w, "%s", c->text); break;
-    case DSC_CELL_LIST:
-        for (int64_t i = 0; i < c->i && c->reals; i++)
-            dsc_put(w, "%s%.4f", i ? " " : "", c->reals[i]);
-        for (int64_t i = 0; i < c->i && c->list; i++)
-            dsc_put(w, "%s%" PRId64, i ? " " : "", c->list[i]);
-        break;
-    }
+    bool plain = fabs(c->r) < 1e7 && (c->r == 0 || fabs(c->r) >= 1e-3);
+    if (c->type == DSC_CELL_REAL && isfinite(c->r))
+        dsc_put(w, plain ? "%.4f" : "%.4g", c->r);
+    else if (c->type != DSC_CELL_LIST)
+        dsc_put_cell(w, c);
+    else
+        for (int64_t i = 0; i < c->i; i++) {
+            dsc_put(w, "%s", i ? " " : "");
+            if (c->reals)
+                dsc_put(w, "%.4f", c->reals[i]);
+            else
+                dsc_put(w, "%" PRId64, c->list[i]);
+        }
 }
 
 void dsc_say_cell(dsc_page *p, const dsc_cell *c)
 {
-    dsc_buffer b = {0};
-    dsc_writer w = {.to = &b, .err = p->w.err};
-    dsc_put_reading(&w, c);
-    if (!w.rc && b.length)
-        dsc_say(p, "%s", b.data);
-    else if (!p->w.rc)
-        p->w.rc = w.rc;
-    dsc_buffer_fini(&b);
+    dsc_put_reading(dsc_say_begin(p), c);
+    dsc_say_end(p);
 }
 
 void dsc_put_picture_name(dsc_writer *w, const dsc_page *p, size_t number)
 {
-    dsc_put(w, "%sfigure-%zu.pdf", p->stem ? p->stem : "", number);
+    dsc_put(w, "%sfigure-%zu.pdf", p->stem, number);
 }

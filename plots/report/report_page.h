@@ -20,7 +20,8 @@ typedef enum dsc_block {
     DSC_PAIRS, // pairs of a key and a value
     DSC_KEY,
     DSC_VALUE,
-    DSC_CODE, // a verbatim value
+    DSC_CODE,   // a verbatim value
+    DSC_MERITS, // a list of merits
     DSC_BLOCKS
 } dsc_block;
 
@@ -34,29 +35,35 @@ typedef struct dsc_page_table {
     const char *folded; // the label that unfolds it; NULL: it is open
 } dsc_page_table;
 
+// Markup with an id: what precedes the id, what follows it, and what ends it.
+typedef struct dsc_page_part {
+    const char *before, *after, *end; // NULL: the page has no such parts
+} dsc_page_part;
+
 typedef struct dsc_page_type {
     const char *open[DSC_BLOCKS], *close[DSC_BLOCKS];
+    dsc_page_part section, link;
+    const char *end;      // of the page
     const char *terminal; // gnuplot terminal of pictures
     double width;         // width of pictures, 0: the figure's own
     double narrow;        // width of a second, narrow picture, 0: none
     bool varying;         // long tables contain only the columns that vary
     void (*begin)(dsc_writer *w, const char *title);
-    void (*end)(dsc_writer *w);
-    void (*text)(dsc_writer *w, const char *text);  // escapes it
-    void (*section)(dsc_writer *w, const char *id); // NULL: ends it
-    void (*link)(dsc_writer *w, const char *id, const char *text);
+    void (*text)(dsc_writer *w, const char *text); // escapes it
     void (*merit)(dsc_writer *w, const char *label, const char *value);
-    void (*merits)(dsc_writer *w, bool open); // begins or ends a list of merits
-    void (*table)(dsc_writer *w, const dsc_page_table *t);
+    void (*table)(dsc_page *p, const dsc_page_table *t);
     // Writes the figure p->figures; takes over the parts of `wide` it keeps. `narrow` may be NULL.
-    int (*figure)(dsc_page *p, dsc_drawing *wide, const dsc_drawing *narrow);
+    void (*figure)(dsc_page *p, dsc_drawing *wide, const dsc_drawing *narrow);
 } dsc_page_type;
 
 extern const dsc_page_type dsc_page_html, dsc_page_latex;
+extern const char dsc_report_css[]; // the style sheet of the HTML page
 
 struct dsc_page {
-    dsc_writer w;
+    dsc_writer w; // its rc is the first error of the page
     const dsc_page_type *type;
+    dsc_writer plain; // the text between dsc_say_begin and dsc_say_end
+    dsc_buffer unescaped;
     size_t figures;      // number of figures so far
     const char *stem;    // LaTeX: prefix of the pictures' names, [A-Za-z0-9-]
     dsc_buffer *picture; // LaTeX: [figures] the pictures, written as files of their own
@@ -67,14 +74,23 @@ void dsc_page_fini(dsc_page *p);
 
 void dsc_open(dsc_page *p, dsc_block block);
 void dsc_close(dsc_page *p, dsc_block block);
+// Opens the block unless *is_open, and sets that.
+void dsc_open_once(dsc_page *p, dsc_block block, bool *is_open);
+// Begins a section or a link, whose id is formatted, or ends it.
+void dsc_begin_part(dsc_page *p, const dsc_page_part *part, const char *id, ...) DSC_PRINTF(3, 4);
+void dsc_end_part(dsc_page *p, const dsc_page_part *part);
+
 // Writes escaped text.
 void dsc_say(dsc_page *p, const char *format, ...) DSC_PRINTF(2, 3);
 void dsc_say_block(dsc_page *p, dsc_block block, const char *format, ...) DSC_PRINTF(3, 4);
 void dsc_say_pair(dsc_page *p, const char *key, dsc_block value_block, const char *value);
+// The same in pieces: what is written between the two calls. The calls are not nested.
+dsc_writer *dsc_say_begin(dsc_page *p);
+void dsc_say_end(dsc_page *p);
 // Writes a cell for reading: integers in full, reals with at most four decimals, text, and lists
 // joined by spaces.
+void dsc_put_reading(dsc_writer *w, const dsc_cell *c);
 void dsc_say_cell(dsc_page *p, const dsc_cell *c);
-void dsc_put_reading(dsc_writer *w, const dsc_cell *c); // without escaping
 
 // Writes the page's stem and "figure-3.pdf".
 void dsc_put_picture_name(dsc_writer *w, const dsc_page *p, size_t number);

@@ -4,7 +4,6 @@
 
 #include "base/file.h"
 #include "plots/draw/join.h"
-#include "plots/draw/select.h"
 
 #include <math.h>
 #include <stdlib.h>
@@ -14,14 +13,7 @@
 void dsc_result_view_fini(dsc_result_view *r)
 {
     dsc_table_fini(&r->table);
-    free(r->ranked);
-    free(r->column);
-    free(r->filter);
-    for (size_t i = 0; i < r->facts; i++) {
-        free(r->fact[i].key);
-        free(r->fact[i].value);
-    }
-    free(r->fact);
+    dsc_plot_fini(&r->memory);
 }
 
 double dsc_merit(const dsc_result_view *r, size_t row)
@@ -37,56 +29,31 @@ static int better_first(const void *pa, const void *pb, void *context)
     return x != y ? (x < y) - (x > y) : (a > b) - (a < b);
 }
 
-static int rank(dsc_result_view *r, dsc_error *err)
+// Ranks the rows, and makes filters that select those with the text parameters of the best one, for
+// figures that show one group at a time.
+static void rank(dsc_result_view *r)
 {
     const dsc_table *t = &r->table;
     r->merit = dsc_table_find(t, "speedup");
     if (r->merit < 0 && dsc_table_find(t, "rank") < 0) // the rows of tune are ranked already
         r->merit = dsc_table_find(t, "block_efficiency");
-    int rc = dsc_new(&r->ranked, t->rows, err);
-    if (!rc)
-        rc = dsc_new(&r->column, t->columns, err);
-    if (rc)
-        return rc;
+    r->ranked = dsc_plot_new(&r->memory, size_t, t->rows);
+    r->column = dsc_plot_new(&r->memory, size_t, t->columns);
+    r->filter = dsc_plot_new(&r->memory, dsc_figure_filter, t->columns);
+    if (r->memory.rc)
+        return;
     for (size_t i = 0; i < t->rows; i++)
         r->ranked[i] = i;
     qsort_r(r->ranked, t->rows, sizeof *r->ranked, better_first, r);
-    return DSC_OK;
+    for (size_t c = 0; t->rows && c < t->columns; c++)
+        if (t->column[c].type == DSC_CELL_TEXT && dsc_is_parameter(t, c) && dsc_varies(t, c))
+            r->filter[r->filters++] =
+                (dsc_figure_filter){t->column[c].name, dsc_table_at(t, r->ranked[0], c)->text};
 }
 
 bool dsc_has_best(const dsc_result_view *r)
 {
     return r->table.rows && dsc_merit(r, r->ranked[0]) > -INFINITY;
-}
-
-bool dsc_varies(const dsc_table *t, size_t column)
-{
-    dsc_buffer first = {0}, other = {0};
-    dsc_writer a = {.to = &first}, b = {.to = &other};
-    bool found = false;
-    for (size_t i = 0; i < t->rows && !found && !a.rc && !b.rc; i++) {
-        dsc_writer *w = i ? &b : &a;
-        w->to->length = 0;
-        dsc_put(w, "%s", "");
-        dsc_put_cell(w, dsc_table_at(t, i, column));
-        found = i && !a.rc && !b.rc && strcmp(first.data, other.data);
-    }
-    dsc_buffer_fini(&first);
-    dsc_buffer_fini(&other);
-    return found;
-}
-
-// Makes filters that select the rows with the text parameters of the best one, for figures that
-// show one group at a time.
-static int find_filters(dsc_result_view *r, dsc_error *err)
-{
-    const dsc_table *t = &r->table;
-    int rc = dsc_new(&r->filter, t->columns, err);
-    for (size_t c = 0; !rc && t->rows && c < t->columns; c++)
-        if (t->column[c].type == DSC_CELL_TEXT && dsc_is_parameter(t, c) && dsc_varies(t, c))
-            r->filter[r->filters++] =
-                (dsc_figure_filter){t->column[c].name, dsc_table_at(t, r->ranked[0], c)->text};
-    return rc;
 }
 
 static bool has(const dsc_table *t, const char *column)
@@ -115,56 +82,43 @@ static dsc_result_kind kind_of(const dsc_table *t)
 
 enum { MOST_BYTES = 1 << 28 }; // size of a JSON object
 
-// Reads `path` if it is a trace (a folder with a manifest) or a JSON object over several lines, and
-// sets *is then.
-static int read_json(dsc_result_view *r, const char *path, bool *is, dsc_error *err)
+// Reads a trace (a folder with a manifest) or the output of trace info --json.
+static int read_json(dsc_result_view *r, const char *path, bool folder, dsc_error *err)
 {
-    dsc_buffer manifest = {0};
-    struct stat st;
+    const char *file = folder ? dsc_text(&r->memory, "%s/manifest.json", path) : path;
     char *text = NULL;
     size_t length;
-    int rc = DSC_OK;
-    bool folder = !stat(path, &st) && S_ISDIR(st.st_mode);
-    if (folder)
-        rc = dsc_buffer_printf(&manifest, err, "%s/manifest.json", path);
-    const char *file = folder && !rc ? manifest.data : path;
-    FILE *f = rc ? NULL : fopen(file, "r");
-    *is = folder || (f && fgetc(f) == '{' && fgetc(f) == '\n');
-    if (f)
-        fclose(f);
-    if (*is && !rc)
-        rc = dsc_sha256_file(file, r->sha256, err);
-    if (*is && !rc)
+    int rc = r->memory.rc ? r->memory.rc : dsc_sha256_file(file, r->sha256, err);
+    if (!rc)
         rc = dsc_read_file(&text, &length, file, MOST_BYTES, err);
-    if (*is && !rc && (rc = dsc_read_facts(r, text, err)))
+    if (!rc && (rc = dsc_read_facts(r, text, err)))
         dsc_error_prefix(err, rc, "%s", file);
-    if (*is && !rc && !folder && dsc_fact_find(r, "trace") &&
-        dsc_read_trace_info(&r->table, text, NULL))
-        r->table = (dsc_table){0}; // a trace without conditional acceptance rates has no rows
-    if (*is && !rc && !dsc_fact_find(r, folder ? "hash" : "trace"))
+    if (!rc && !dsc_fact_find(r, folder ? "hash" : "trace"))
         rc = dsc_fail(err, DSC_EINPUT,
                       "%s: neither the manifest of a trace nor the output of trace info "
                       "--json",
                       file);
+    if (!rc && !folder && dsc_read_trace_info(&r->table, text, NULL))
+        r->table = (dsc_table){0}; // a trace without conditional acceptance rates has no rows
     free(text);
-    dsc_buffer_fini(&manifest);
     return rc;
 }
 
 int dsc_result_view_read(dsc_result_view *r, const char *path, dsc_error *err)
 {
-    bool trace = false;
+    struct stat st;
+    bool folder = !stat(path, &st) && S_ISDIR(st.st_mode);
+    bool trace = folder || dsc_is_json_object(path);
     r->path = path;
-    int rc = read_json(r, path, &trace, err);
-    if (!rc && !trace)
-        rc = dsc_sha256_file(path, r->sha256, err);
+    r->memory = dsc_plot_of(&r->table, NULL, err);
+    int rc = trace ? read_json(r, path, folder, err) : dsc_sha256_file(path, r->sha256, err);
     if (!rc && !trace)
         rc = dsc_read_tables(&r->table, &path, 1, err);
-    if (!rc)
-        rc = rank(r, err);
-    if (!rc)
-        r->kind = trace ? DSC_RESULT_WORKLOAD : kind_of(&r->table);
-    return rc ? rc : find_filters(r, err);
+    if (rc)
+        return rc;
+    rank(r);
+    r->kind = trace ? DSC_RESULT_WORKLOAD : kind_of(&r->table);
+    return r->memory.rc;
 }
 
 static bool is_comparable(const dsc_result_view *r)
@@ -181,32 +135,27 @@ bool dsc_same_comment(const dsc_table *a, const dsc_table *b, const char *key)
     return x && y ? !strcmp(x, y) : x == y;
 }
 
-static bool same_source(const dsc_table *a, const dsc_table *b)
+bool dsc_are_comparable(const dsc_result_view *a, const dsc_result_view *b)
 {
-    return dsc_same_comment(a, b, "trace_hash") && dsc_same_comment(a, b, "target") &&
-           dsc_same_comment(a, b, "draft");
+    return is_comparable(a) && is_comparable(b) &&
+           dsc_same_comment(&a->table, &b->table, "trace_hash") &&
+           dsc_same_comment(&a->table, &b->table, "target") &&
+           dsc_same_comment(&a->table, &b->table, "draft");
 }
 
 int dsc_result_view_join(dsc_result_view *r, const dsc_result_view *in, size_t n, size_t first,
-                         bool *in_it, dsc_error *err)
+                         dsc_error *err)
 {
-    const dsc_table **table;
     size_t joined = 0;
-    *r = (dsc_result_view){.path = ""};
-    int rc = dsc_new(&table, n, err);
-    for (size_t i = 0; i < n && !rc; i++) {
-        const dsc_table *t = &in[i].table;
-        in_it[i] = i >= first && is_comparable(&in[first]) && is_comparable(&in[i]) &&
-                   same_source(&in[first].table, t);
-        if (in_it[i])
-            table[joined++] = t;
-    }
-    if (!rc && joined > 1)
-        rc = dsc_join_tables(&r->table, table, joined, err);
-    if (!rc)
-        rc = rank(r, err);
-    free(table);
-    return rc ? rc : find_filters(r, err);
+    *r = (dsc_result_view){.path = "", .memory = dsc_plot_of(&r->table, NULL, err)};
+    const dsc_table **table = dsc_plot_new(&r->memory, const dsc_table *, n);
+    for (size_t i = first; table && i < n; i++)
+        if (dsc_are_comparable(&in[first], &in[i]))
+            table[joined++] = &in[i].table;
+    if (joined > 1)
+        r->memory.rc = dsc_join_tables(&r->table, table, joined, err);
+    rank(r);
+    return r->memory.rc;
 }
 
 size_t dsc_short_columns(dsc_result_view *r)
@@ -224,24 +173,19 @@ size_t dsc_corner_rows(const dsc_result_view *r, size_t row[4])
     const dsc_table *t = &r->table;
     int k = dsc_table_find(t, "num_speculative_tokens"), n = dsc_table_find(t, "n");
     dsc_figure_options o = {.filter = r->filter, .filters = r->filters};
-    dsc_selection s;
-    dsc_groups g;
-    dsc_plot_grid grid;
     size_t count = 0;
-    if (k < 0 || n < 0 || dsc_select(&s, t, &o, NULL, NULL))
+    if (k < 0 || n < 0)
         return 0;
-    if (!dsc_group(&g, &s, (int[]){k, n}, NULL)) {
-        if (!dsc_plot_grid_init(&grid, &s, &g, k, n, NULL)) {
-            size_t x[2] = {0, grid.nx - 1}, y[2] = {0, grid.ny - 1};
-            for (int i = 0; i < 4 && grid.nx > 1 && grid.ny > 1; i++) {
-                size_t at = dsc_plot_grid_row(&grid, 0, x[i % 2], y[i / 2]);
-                if (at != SIZE_MAX)
-                    row[count++] = at;
-            }
-            dsc_plot_grid_fini(&grid);
-        }
-        dsc_groups_fini(&g);
+    dsc_plot p = dsc_plot_of(t, NULL, NULL);
+    dsc_selection s = dsc_select(&p, t, &o, NULL);
+    dsc_groups g = dsc_group(&p, &s, k, n);
+    dsc_plot_grid grid = dsc_grid(&p, &s, &g, k, n);
+    size_t x[2] = {0, grid.nx - 1}, y[2] = {0, grid.ny - 1};
+    for (int i = 0; !p.rc && i < 4 && grid.nx > 1 && grid.ny > 1; i++) {
+        size_t at = dsc_plot_grid_row(&grid, 0, x[i % 2], y[i / 2]);
+        if (at != SIZE_MAX)
+            row[count++] = at;
     }
-    dsc_selection_fini(&s);
+    dsc_plot_fini(&p);
     return count;
 }

@@ -4,6 +4,7 @@
 #define DSC_PLOTS_REPORT_RESULT_H
 
 #include "base/sha256.h"
+#include "plots/draw/select.h"
 #include "plots/report/report_page.h"
 
 // The kind of a result, in the order of the chapters.
@@ -19,12 +20,13 @@ typedef enum dsc_result_kind {
 } dsc_result_kind;
 
 typedef struct dsc_fact {
-    char *key, *value;
+    const char *key, *value;
 } dsc_fact;
 
 typedef struct dsc_result_view {
     const char *path;
     dsc_table table;
+    dsc_plot memory;             // of what follows
     char sha256[DSC_SHA256_HEX]; // of the file; for a trace, of its manifest
     dsc_result_kind kind;
     dsc_fact *fact; // [facts] the scalars of a trace
@@ -44,7 +46,6 @@ void dsc_result_view_fini(dsc_result_view *r);
 // The value by which rows are ranked; -INFINITY if it is not finite.
 double dsc_merit(const dsc_result_view *r, size_t row);
 bool dsc_has_best(const dsc_result_view *r); // whether any row has a finite merit
-bool dsc_varies(const dsc_table *t, size_t column);
 // Writes the columns of a short table to r->column: those that vary and are not lists; returns
 // their number.
 size_t dsc_short_columns(dsc_result_view *r);
@@ -54,11 +55,14 @@ size_t dsc_corner_rows(const dsc_result_view *r, size_t row[4]);
 
 bool dsc_same_comment(const dsc_table *a, const dsc_table *b, const char *key);
 
-// Joins the results from `first` on that can be compared with it into one result without a path:
-// results of the same trace or models. Results without configurations, with one row per request, or
-// with several batch sizes cannot be compared. Sets in_it[n]; with fewer than two, *r is empty.
+// Whether two results, which may be the same, can be drawn together: they are of the same trace or
+// models. Results without configurations, with one row per request, or with several batch sizes
+// cannot be compared.
+bool dsc_are_comparable(const dsc_result_view *a, const dsc_result_view *b);
+// Joins the results from `first` on that are comparable with it into one result without a path;
+// with fewer than two, *r is empty.
 int dsc_result_view_join(dsc_result_view *r, const dsc_result_view *in, size_t n, size_t first,
-                         bool *in_it, dsc_error *err);
+                         dsc_error *err);
 
 // Reads every number and text, one level deep, of a manifest or of the output of trace info --json
 // (report_facts.c). DSC_EINPUT: it is not a JSON object.
@@ -66,11 +70,10 @@ int dsc_read_facts(dsc_result_view *r, const char *json, dsc_error *err);
 const char *dsc_fact_find(const dsc_result_view *r, const char *key); // or NULL
 
 // Sections about one result (report_section.c). dsc_put_figures writes `heading` and all figures,
-// or those that compare results; without a figure there is no heading. It returns its own errors,
-// all others stay in the page's writer.
+// or those that compare results; without a figure there is no heading. Errors stay in the page's
+// writer.
 void dsc_put_best(dsc_page *p, const dsc_result_view *r);
-int dsc_put_figures(dsc_page *p, const dsc_result_view *r, bool compare, const char *heading,
-                    dsc_error *err);
+void dsc_put_figures(dsc_page *p, const dsc_result_view *r, bool compare, const char *heading);
 void dsc_put_tables(dsc_page *p, dsc_result_view *r);
 // Writes the parameters of a row without escaping; column `but`, which may be NULL, is left out.
 void dsc_put_configuration(dsc_writer *w, const dsc_table *t, size_t row, const char *but);

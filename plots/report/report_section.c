@@ -2,7 +2,6 @@
 // Writes the sections of the report about one result: its best configuration, figures and rows.
 #include "base/columns.h"
 #include "plots/draw/glossary.h"
-#include "plots/draw/select.h"
 #include "plots/report/report_result.h"
 
 #include <math.h>
@@ -86,21 +85,21 @@ void dsc_put_best(dsc_page *p, const dsc_result_view *r)
     size_t best = r->ranked[0];
     const char *cost = dsc_table_get_comment(t, "cost");
     bool requests = dsc_table_find(t, "request") >= 0;
-    dsc_buffer b = {0};
-    dsc_writer plain = {.to = &b, .err = p->w.err};
-    dsc_put_configuration(&plain, t, best, NULL);
     dsc_open(p, DSC_BOX);
     dsc_open(p, DSC_PARAGRAPH);
-    dsc_say_block(p, DSC_STRONG, "%s: %s", requests ? "Best request" : "Best configuration",
-                  plain.rc ? "" : b.data);
+    dsc_open(p, DSC_STRONG);
+    dsc_writer *w = dsc_say_begin(p);
+    dsc_put(w, "%s: ", requests ? "Best request" : "Best configuration");
+    dsc_put_configuration(w, t, best, NULL);
+    dsc_say_end(p);
+    dsc_close(p, DSC_STRONG);
     dsc_close(p, DSC_PARAGRAPH);
-    dsc_buffer_fini(&b);
-    p->type->merits(&p->w, true);
+    dsc_open(p, DSC_MERITS);
     put_merit(p, t, best, "speedup", "×", "speedup (no speculation = 1)");
     put_merit(p, t, best, "block_efficiency", "", dsc_term_title("block_efficiency"));
     put_merit(p, t, best, DSC_COL_DRAFT_ACCEPTANCE_RATE, "",
               "draft acceptance rate (accepted / drafted tokens)");
-    p->type->merits(&p->w, false);
+    dsc_close(p, DSC_MERITS);
     put_plateau(p, r);
     if (cost)
         dsc_say_block(p, DSC_SOFT, "Cost model: %s. %zu %s%s compared.%s", cost, t->rows,
@@ -110,17 +109,9 @@ void dsc_put_best(dsc_page *p, const dsc_result_view *r)
                           : " The best was selected on these requests, so its value is "
                             "optimistically biased.");
     dsc_close(p, DSC_BOX);
-    if (!p->w.rc)
-        p->w.rc = plain.rc;
 }
 
 // --- figures -------------------------------------------------------------------------------
-
-static bool has_columns(const dsc_table *t, const char *needs)
-{
-    int column[16];
-    return dsc_need_columns(t, "", needs, column, NULL) == DSC_OK;
-}
 
 // Draws for one width. If the figure cannot show several groups, the rows are narrowed to the best
 // row's group and *narrowed is set; figures that compare are not narrowed.
@@ -139,17 +130,14 @@ static int draw(const dsc_page *p, const dsc_result_view *r, const dsc_figure_ty
 }
 
 // Adds the drawn rows to the finding.
-static int say_narrowed(const dsc_result_view *r, dsc_drawing *d, dsc_error *err)
+static void say_narrowed(dsc_writer *w, const dsc_result_view *r)
 {
-    dsc_writer w = {.to = &d->finding, .err = err};
     for (size_t i = 0; i < r->filters; i++)
-        dsc_put(&w, "%s%s = %s%s", i ? ", " : " Rows with ", r->filter[i].column,
-                r->filter[i].value, i + 1 == r->filters ? "." : "");
-    return w.rc;
+        dsc_put(w, "%s%s = %s%s", i ? ", " : " Rows with ", r->filter[i].column, r->filter[i].value,
+                i + 1 == r->filters ? "." : "");
 }
 
-static int put_figure(dsc_page *p, const dsc_result_view *r, const dsc_figure_type *f,
-                      dsc_error *err)
+static void put_figure(dsc_page *p, const dsc_result_view *r, const dsc_figure_type *f)
 {
     dsc_drawing wide = {0}, narrow = {0};
     dsc_error why = {0};
@@ -159,39 +147,33 @@ static int put_figure(dsc_page *p, const dsc_result_view *r, const dsc_figure_ty
         rc = draw(p, r, f, p->type->narrow, &narrow, &narrowed, &why);
     if (rc == DSC_EUSAGE) { // the figure cannot show the table; the report goes on without it
         dsc_say_block(p, DSC_SOFT, "Figure %s is not drawn: %s.", f->name, why.message);
-        rc = DSC_OK;
     } else if (rc) {
-        rc = dsc_fail(err, rc, "%s", why.message);
+        p->w.rc = p->w.rc ? p->w.rc : dsc_fail(p->w.err, rc, "%s", why.message);
     } else {
-        p->figures++;
+        dsc_writer finding = {.to = &wide.finding, .err = p->w.err, .rc = p->w.rc};
         if (narrowed)
-            rc = say_narrowed(r, &wide, err);
-        if (!rc)
-            rc = p->type->figure(p, &wide, p->type->narrow > 0 ? &narrow : NULL);
+            say_narrowed(&finding, r);
+        p->w.rc = finding.rc;
+        p->figures++;
+        p->type->figure(p, &wide, p->type->narrow > 0 ? &narrow : NULL);
     }
     dsc_drawing_fini(&wide);
     dsc_drawing_fini(&narrow);
-    return rc ? rc : p->w.rc;
 }
 
-int dsc_put_figures(dsc_page *p, const dsc_result_view *r, bool compare, const char *heading,
-                    dsc_error *err)
+void dsc_put_figures(dsc_page *p, const dsc_result_view *r, bool compare, const char *heading)
 {
-    const dsc_table *t = &r->table;
     bool any = false;
-    int rc = DSC_OK;
-    if (!t->rows || dsc_table_find(t, "request") >= 0)
-        return DSC_OK; // figures compare configurations, not requests
-    for (const dsc_figure_type *const *f = dsc_figures(); *f && !rc; f++) {
-        if (!has_columns(t, (*f)->needs) || (compare && !(*f)->compares) ||
-            ((*f)->fits && !(*f)->fits(t)))
+    if (!r->table.rows || dsc_table_find(&r->table, "request") >= 0)
+        return; // figures compare configurations, not requests
+    for (const dsc_figure_type *const *f = dsc_figures(); *f && !p->w.rc; f++) {
+        if ((compare && !(*f)->compares) || !dsc_figure_fits(*f, &r->table))
             continue;
         if (!any)
             dsc_say_block(p, compare ? DSC_HEADING : DSC_SUBHEADING, "%s", heading);
         any = true;
-        rc = put_figure(p, r, *f, err);
+        put_figure(p, r, *f);
     }
-    return rc;
 }
 
 // --- tables --------------------------------------------------------------------------------
@@ -201,15 +183,13 @@ static void put_constants(dsc_page *p, const dsc_table *t)
 {
     bool any = false;
     for (size_t c = 0; c < t->columns; c++) {
+        const char *name = t->column[c].name;
         if (t->rows < 2 || t->column[c].type == DSC_CELL_LIST || dsc_varies(t, c))
             continue;
-        if (!any)
-            dsc_open(p, DSC_SOFT);
-        const char *name = t->column[c].name;
-        dsc_say(p, "%s%s%s", any ? ", " : "In all rows: ", dsc_term_label(name),
-                dsc_term_equals(name));
+        const char *before = any ? ", " : "In all rows: ";
+        dsc_open_once(p, DSC_SOFT, &any);
+        dsc_say(p, "%s%s%s", before, dsc_term_label(name), dsc_term_equals(name));
         dsc_say_cell(p, dsc_table_at(t, 0, c));
-        any = true;
     }
     if (!any)
         return;
@@ -235,8 +215,8 @@ static void put_whole_table(dsc_page *p, dsc_result_view *r)
     char caption[64], folded[64];
     snprintf(folded, sizeof folded, "%s %zu rows", shown < t->rows ? "The first" : "All", shown);
     snprintf(caption, sizeof caption, "%zu of %zu rows, in the file's order", shown, t->rows);
-    p->type->table(&p->w, &(dsc_page_table){t, row, r->column, shown, columns, caption,
-                                            t->rows > BEST_SHOWN ? folded : NULL});
+    p->type->table(p, &(dsc_page_table){t, row, r->column, shown, columns, caption,
+                                        t->rows > BEST_SHOWN ? folded : NULL});
     free(row);
 }
 
@@ -253,14 +233,14 @@ void dsc_put_tables(dsc_page *p, dsc_result_view *r)
         if (dsc_has_best(r)) {
             snprintf(caption, sizeof caption, "The %d best rows by %s", BEST_SHOWN,
                      t->column[r->merit].name);
-            p->type->table(&p->w, &(dsc_page_table){t, r->ranked, r->column, BEST_SHOWN, columns,
-                                                    caption, NULL});
+            p->type->table(
+                p, &(dsc_page_table){t, r->ranked, r->column, BEST_SHOWN, columns, caption, NULL});
         }
         if (corners)
-            p->type->table(&p->w, &(dsc_page_table){t, corner, r->column, corners, columns,
-                                                    "The corners of the grid: least and "
-                                                    "greatest draft length and n",
-                                                    NULL});
+            p->type->table(p, &(dsc_page_table){t, corner, r->column, corners, columns,
+                                                "The corners of the grid: least and "
+                                                "greatest draft length and n",
+                                                NULL});
     }
     put_whole_table(p, r);
 }

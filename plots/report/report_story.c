@@ -4,7 +4,6 @@
 // in a sentence is also in a table of the report.
 #include "plots/draw/glossary.h"
 #include "plots/draw/label.h"
-#include "plots/draw/select.h"
 #include "plots/figure/checks.h"
 #include "plots/report/report_result.h"
 
@@ -76,19 +75,14 @@ static bool next_best(const dsc_result_view *r, size_t *row, best *b)
 // "llma with n = 1, draft length 32"
 static void say_configuration(dsc_page *p, const dsc_table *t, size_t row, const char *but)
 {
-    dsc_buffer b = {0};
-    dsc_writer w = {.to = &b, .err = p->w.err};
+    dsc_writer *w = dsc_say_begin(p);
     int method = dsc_table_find(t, "method");
     if (method >= 0 && t->rows > 1 && !dsc_varies(t, (size_t)method)) {
-        dsc_put_method(&w, t, row);
-        dsc_put(&w, " with ");
+        dsc_put_method(w, t, row);
+        dsc_put(w, " with ");
     }
-    dsc_put_configuration(&w, t, row, but);
-    if (!w.rc)
-        dsc_say(p, "%s", b.data);
-    else if (!p->w.rc)
-        p->w.rc = w.rc;
-    dsc_buffer_fini(&b);
+    dsc_put_configuration(w, t, row, but);
+    dsc_say_end(p);
 }
 
 // "At batch size 8, use draft-model, greedy, num-speculative-tokens=4: 1.25× (95 % CI 0.90
@@ -119,9 +113,8 @@ void dsc_put_batches(dsc_page *p, const dsc_result_view *r)
 {
     size_t row = 0;
     bool any = false;
-    for (best b; next_best(r, &row, &b); any = true) {
-        if (!any)
-            dsc_open(p, DSC_LIST);
+    for (best b; next_best(r, &row, &b);) {
+        dsc_open_once(p, DSC_LIST, &any);
         dsc_open(p, DSC_ITEM);
         say_best(p, r, &b);
         dsc_close(p, DSC_ITEM);
@@ -132,23 +125,31 @@ void dsc_put_batches(dsc_page *p, const dsc_result_view *r)
 
 // --- the summary -------------------------------------------------------------------------------
 
+enum { PASS, FAIL, UNPREDICTED, DISPUTED, SKIPPED, SHOWN, VERDICTS };
+
+// The verdict of a row; VERDICTS: it has none.
+static int verdict_of(const dsc_table *t, size_t row)
+{
+    static const char *const name[] = {"pass",     "fail",    "not predicted",
+                                       "disputed", "skipped", "shown"};
+    int v = 0;
+    while (v < VERDICTS && strcmp(dsc_text_at(t, row, "verdict"), name[v]))
+        v++;
+    return v;
+}
+
 typedef struct verdicts {
-    size_t pass, fail, unpredicted, disputed, skipped, shown;
+    size_t of[VERDICTS + 1];
+    size_t judged; // passes and fails
 } verdicts;
 
 static verdicts count_verdicts(const dsc_result_view *r, size_t n)
 {
-    verdicts v = {0};
+    verdicts v = {.judged = 0};
     for (size_t k = 0; k < n; k++)
-        for (size_t i = 0; r[k].kind == DSC_RESULT_VALIDATED && i < r[k].table.rows; i++) {
-            const char *verdict = dsc_text_at(&r[k].table, i, "verdict");
-            v.pass += !strcmp(verdict, "pass");
-            v.fail += !strcmp(verdict, "fail");
-            v.unpredicted += !strcmp(verdict, "not predicted");
-            v.disputed += !strcmp(verdict, "disputed");
-            v.skipped += !strcmp(verdict, "skipped");
-            v.shown += !strcmp(verdict, "shown");
-        }
+        for (size_t i = 0; r[k].kind == DSC_RESULT_VALIDATED && i < r[k].table.rows; i++)
+            v.of[verdict_of(&r[k].table, i)]++;
+    v.judged = v.of[PASS] + v.of[FAIL];
     return v;
 }
 
@@ -235,23 +236,20 @@ static void put_recommendation(dsc_page *p, const dsc_result_view *all, size_t n
 static void say_errors(dsc_page *p, const dsc_result_view *r, size_t number)
 {
     static const char *const wanted[] = {"block_efficiency", "speedup", NULL};
-    static const dsc_figure_options all = {0};
     dsc_checks c;
-    if (dsc_checks_init(&c, &r->table, "", &all, wanted, DSC_CHECK_GROUPS, NULL))
-        return;
-    for (size_t q = 0; q < c.quantities; q++) {
-        char heading[100];
-        dsc_buffer b = {0};
-        dsc_writer w = {.to = &b, .err = p->w.err};
-        dsc_term_heading(c.quantity[q], heading, sizeof heading);
-        dsc_put_check_errors(&w, &c, q);
-        dsc_say(p, " %s", heading);
+    dsc_plot plot = dsc_plot_of(&r->table, NULL, NULL);
+    dsc_checks_init(&plot, &c, wanted, DSC_CHECK_GROUPS);
+    for (size_t q = 0; !plot.rc && q < c.quantities; q++) {
+        dsc_say(p, " %s", c.heading[q]);
         if (number)
             dsc_say(p, " (result %zu)", number);
-        dsc_say(p, ": %s.", w.rc ? "" : b.data);
-        dsc_buffer_fini(&b);
+        dsc_writer *w = dsc_say_begin(p);
+        dsc_put(w, ": ");
+        dsc_put_check_errors(w, &c, q);
+        dsc_put(w, ".");
+        dsc_say_end(p);
     }
-    dsc_checks_fini(&c);
+    dsc_plot_fini(&plot);
 }
 
 static void put_validation(dsc_page *p, const dsc_result_view *r, size_t n)
@@ -259,9 +257,8 @@ static void put_validation(dsc_page *p, const dsc_result_view *r, size_t n)
     verdicts v = count_verdicts(r, n);
     dsc_open(p, DSC_PARAGRAPH);
     dsc_say_block(p, DSC_STRONG, "Validation:");
-    if (v.pass + v.fail)
-        dsc_say(p, " %zu of %zu predictions with a tolerance are within it.", v.pass,
-                v.pass + v.fail);
+    if (v.judged)
+        dsc_say(p, " %zu of %zu predictions with a tolerance are within it.", v.of[PASS], v.judged);
     else
         dsc_say(p, " No table contains measurements to compare the predictions with.");
     for (size_t i = 0; i < n; i++)
@@ -297,12 +294,12 @@ static void put_caveats(dsc_page *p, const dsc_result_view *r, size_t n, size_t 
                     "decoding down.",
                     slow, slow == 1 ? "" : "s", i + 1);
     }
-    if (v.fail)
-        dsc_say(p, " %zu prediction%s outside the tolerance.", v.fail,
-                v.fail == 1 ? " is" : "s are");
-    if (v.unpredicted)
-        dsc_say(p, " %zu prediction%s could not be made.", v.unpredicted,
-                v.unpredicted == 1 ? "" : "s");
+    if (v.of[FAIL])
+        dsc_say(p, " %zu prediction%s outside the tolerance.", v.of[FAIL],
+                v.of[FAIL] == 1 ? " is" : "s are");
+    if (v.of[UNPREDICTED])
+        dsc_say(p, " %zu prediction%s could not be made.", v.of[UNPREDICTED],
+                v.of[UNPREDICTED] == 1 ? "" : "s");
     if (found != SIZE_MAX && !is_tune(&r[found]) && r[found].table.rows > 1)
         dsc_say(p, " The best configuration was selected on the requests it is reported on; "
                    "draftscope tune selects and reports on different requests.");
@@ -317,7 +314,7 @@ void dsc_put_summary(dsc_page *p, const dsc_result_view *r, size_t n)
     verdicts v = count_verdicts(r, n);
     if (found != SIZE_MAX)
         put_recommendation(p, r, n, found);
-    if (found != SIZE_MAX || v.pass + v.fail) {
+    if (found != SIZE_MAX || v.judged) {
         put_validation(p, r, n);
         put_caveats(p, r, n, found);
     }
@@ -348,9 +345,7 @@ void dsc_put_workload(dsc_page *p, const dsc_result_view *r, size_t n)
             const char *value = dsc_table_get_comment(&r[i].table, setting[k]);
             if (!value || in_earlier(r, i, setting[k], value))
                 continue;
-            if (!any)
-                dsc_open(p, DSC_PAIRS);
-            any = true;
+            dsc_open_once(p, DSC_PAIRS, &any);
             dsc_say_pair(p, setting[k], DSC_CODE, value);
         }
     if (any)
@@ -471,13 +466,13 @@ static void put_checked(dsc_page *p, const dsc_result_view *r)
     for (size_t i = 0; i < t->rows && rows < MOST; i++) {
         const char *quantity = dsc_text_at(t, i, "quantity");
         if (live ? !strcmp(quantity, "block_efficiency") || !strcmp(quantity, "speedup")
-                 : strcmp(dsc_text_at(t, i, "verdict"), "shown") != 0)
+                 : verdict_of(t, i) != SHOWN)
             row[rows++] = i;
     }
     if (rows)
-        p->type->table(
-            &p->w, &(dsc_page_table){t, row, column, rows, columns,
-                                     live ? "Block efficiency and speedup" : "Judged rows", NULL});
+        p->type->table(p, &(dsc_page_table){t, row, column, rows, columns,
+                                            live ? "Block efficiency and speedup" : "Judged rows",
+                                            NULL});
 }
 
 void dsc_put_verdicts(dsc_page *p, const dsc_result_view *r)
@@ -485,7 +480,7 @@ void dsc_put_verdicts(dsc_page *p, const dsc_result_view *r)
     verdicts v = count_verdicts(r, 1);
     dsc_open(p, DSC_PARAGRAPH);
     dsc_say(p, "%zu pass, %zu fail, %zu not predicted, %zu disputed, %zu skipped, %zu only shown.",
-            v.pass, v.fail, v.unpredicted, v.disputed, v.skipped, v.shown);
+            v.of[PASS], v.of[FAIL], v.of[UNPREDICTED], v.of[DISPUTED], v.of[SKIPPED], v.of[SHOWN]);
     say_errors(p, r, 0);
     dsc_close(p, DSC_PARAGRAPH);
     put_checked(p, r);
@@ -495,14 +490,13 @@ void dsc_put_verdicts(dsc_page *p, const dsc_result_view *r)
 
 typedef struct limitations {
     dsc_page *page;
-    size_t items;
+    bool any;
 } limitations;
 
 // Begins an item of the list, of result `number` unless that is 0.
 static void begin_item(limitations *d, size_t number)
 {
-    if (!d->items++)
-        dsc_open(d->page, DSC_LIST);
+    dsc_open_once(d->page, DSC_LIST, &d->any);
     dsc_open(d->page, DSC_ITEM);
     if (number)
         dsc_say(d->page, "Result %zu: ", number);
@@ -547,17 +541,26 @@ static bool is_biased(const dsc_result_view *r, const char *unused)
     return was_chosen_here(r) && r->table.rows > 1;
 }
 
-// Writes " (result 3)" or " (results 3, 4)"; the list is not empty.
-static void say_numbers(dsc_page *p, const dsc_result_view *r, size_t n, belongs_fn belongs,
-                        const char *key)
+static size_t count_those(const dsc_result_view *r, size_t n, belongs_fn belongs, const char *key)
 {
-    size_t all = 0, written = 0;
+    size_t all = 0;
     for (size_t i = 0; i < n; i++)
         all += belongs(&r[i], key);
+    return all;
+}
+
+// Ends an item: " (result 3)." or " (results 3, 4)."; the list is not empty.
+static void end_item(dsc_page *p, const dsc_result_view *r, size_t n, belongs_fn belongs,
+                     const char *key)
+{
+    const char *separator = count_those(r, n, belongs, key) == 1 ? " (result " : " (results ";
     for (size_t i = 0; i < n; i++)
-        if (belongs(&r[i], key))
-            dsc_say(p, "%s%zu", written++ ? ", " : all == 1 ? " (result " : " (results ", i + 1);
-    dsc_say(p, ")");
+        if (belongs(&r[i], key)) {
+            dsc_say(p, "%s%zu", separator, i + 1);
+            separator = ", ";
+        }
+    dsc_say(p, ").");
+    dsc_close(p, DSC_ITEM);
 }
 
 // Lists each cost model once, with the results it priced.
@@ -570,19 +573,8 @@ static void put_costs(limitations *d, const dsc_result_view *r, size_t n)
         begin_item(d, 0);
         dsc_say(d->page, "Times come from the cost model %s, which %s", cost,
                 limitation_of_cost(&r[i]));
-        say_numbers(d->page, r, n, has_cost, cost);
-        dsc_say(d->page, ".");
-        dsc_close(d->page, DSC_ITEM);
+        end_item(d->page, r, n, has_cost, cost);
     }
-}
-
-static bool is_open(const char *verdict)
-{
-    static const char *const open[] = {"fail", "not predicted", "disputed", "skipped"};
-    for (size_t i = 0; i < sizeof open / sizeof *open; i++)
-        if (!strcmp(verdict, open[i]))
-            return true;
-    return false;
 }
 
 static void put_open_verdict(limitations *d, const dsc_table *t, size_t i, size_t number)
@@ -608,9 +600,11 @@ static void put_open_verdict(limitations *d, const dsc_table *t, size_t i, size_
 static void put_open_verdicts(limitations *d, const dsc_result_view *r, size_t number)
 {
     enum { LISTED = 20 };
+    static const bool is_open[VERDICTS + 1] = {
+        [FAIL] = true, [UNPREDICTED] = true, [DISPUTED] = true, [SKIPPED] = true};
     size_t open = 0;
     for (size_t i = 0; r->kind == DSC_RESULT_VALIDATED && i < r->table.rows; i++)
-        if (is_open(dsc_text_at(&r->table, i, "verdict")) && ++open <= LISTED)
+        if (is_open[verdict_of(&r->table, i)] && ++open <= LISTED)
             put_open_verdict(d, &r->table, i, number);
     if (open <= LISTED)
         return;
@@ -622,17 +616,12 @@ static void put_open_verdicts(limitations *d, const dsc_result_view *r, size_t n
 // Lists the results whose best configuration was selected on the requests it is reported on.
 static void put_chosen(limitations *d, const dsc_result_view *r, size_t n)
 {
-    bool any = false;
-    for (size_t i = 0; i < n; i++)
-        any = any || is_biased(&r[i], NULL);
-    if (!any)
+    if (!count_those(r, n, is_biased, NULL))
         return;
     begin_item(d, 0);
     dsc_say(d->page, "The best configuration was selected on the requests it is reported on, so "
                      "its result is optimistically biased");
-    say_numbers(d->page, r, n, is_biased, NULL);
-    dsc_say(d->page, ".");
-    dsc_close(d->page, DSC_ITEM);
+    end_item(d->page, r, n, is_biased, NULL);
 }
 
 void dsc_put_limitations(dsc_page *p, const dsc_result_view *r, size_t n)
@@ -645,13 +634,13 @@ void dsc_put_limitations(dsc_page *p, const dsc_result_view *r, size_t n)
         put_remarks(&d, &r[i], i + 1);
         put_open_verdicts(&d, &r[i], i + 1);
     }
-    if (!v.pass && !v.fail) {
+    if (!v.judged) {
         begin_item(&d, 0);
         dsc_say(p, "These predictions have not been validated against a live run (draftscope "
                    "validate).");
         dsc_close(p, DSC_ITEM);
     }
-    if (d.items)
+    if (d.any)
         dsc_close(p, DSC_LIST);
     else
         dsc_say_block(p, DSC_SOFT, "The tables indicate none.");

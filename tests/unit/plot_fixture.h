@@ -74,17 +74,11 @@ enum { MOST_FIGURES = 32 };
 static inline size_t drawable(const dsc_table *t, const dsc_figure_type *figure[MOST_FIGURES])
 {
     size_t n = 0;
-    for (const dsc_figure_type *const *f = dsc_figures(); *f; f++) {
-        char needs[256], *rest = needs;
-        bool all = true;
-        assert_true((size_t)snprintf(needs, sizeof needs, "%s", (*f)->needs) < sizeof needs);
-        for (char *name; (name = strsep(&rest, " "));)
-            all = all && dsc_table_find(t, name) >= 0;
-        if (all && (!(*f)->fits || (*f)->fits(t))) {
+    for (const dsc_figure_type *const *f = dsc_figures(); *f; f++)
+        if (dsc_figure_fits(*f, t)) {
             assert_true(n < MOST_FIGURES);
             figure[n++] = *f;
         }
-    }
     return n;
 }
 

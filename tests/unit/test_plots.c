@@ -103,25 +103,18 @@ static void test_groups(void **state)
     (void)state;
     dsc_table t = {0};
     dsc_error err = {0};
-    dsc_selection s;
-    dsc_groups g;
-    dsc_figure_options o = {0};
+    dsc_plot p = dsc_plot_of(&t, "test", &err);
     add_columns(&t);
-    add_grid(&t, "paper", 8, paper_k, PAPER_KS);
-    assert_ok(dsc_select(&s, &t, &o, NULL, &err), err);
-    assert_ok(dsc_group(&g, &s, (int[]){4, 3}, &err), err);
-    assert_int_equal(g.groups, 1);
-    assert_string_equal(g.label[0], "");
-    dsc_groups_fini(&g);
-    dsc_selection_fini(&s);
-    add_grid(&t, "code", 8, paper_k, PAPER_KS);
-    assert_ok(dsc_select(&s, &t, &o, NULL, &err), err);
-    assert_ok(dsc_group(&g, &s, (int[]){4, 3}, &err), err);
-    assert_int_equal(g.groups, 2);
-    assert_string_equal(g.label[1], "semantics = code");
-    assert_string_equal(g.varying, "semantics (paper, code)");
-    dsc_groups_fini(&g);
-    dsc_selection_fini(&s);
+    for (int both = 0; both < 2; both++) {
+        add_grid(&t, both ? "code" : "paper", 8, paper_k, PAPER_KS);
+        dsc_selection s = dsc_select(&p, &t, p.options, NULL);
+        dsc_groups g = dsc_group(&p, &s, 4, 3);
+        assert_ok(p.rc, err);
+        assert_int_equal(g.groups, both ? 2 : 1);
+        assert_string_equal(g.label[both], both ? "semantics = code" : "");
+        assert_string_equal(g.varying, both ? "semantics (paper, code)" : "");
+    }
+    dsc_plot_fini(&p);
     dsc_table_fini(&t);
 }
 
@@ -133,7 +126,7 @@ static void test_list(void **state)
     size_t n = 0;
     for (const dsc_figure_type *const *f = dsc_figures(); *f; f++, n++) {
         assert_ptr_equal(dsc_figure_find((*f)->name), *f);
-        assert_true((*f)->summary[0] && (*f)->needs[0] && (*f)->script);
+        assert_true((*f)->summary[0] && (*f)->needs[0] && (*f)->draw);
     }
     assert_int_equal(n, 20);
     assert_null(dsc_figure_find("nothing"));

@@ -754,7 +754,7 @@ static void test_refusals(void **state)
     refuse("pearl-window", &pairs, NULL, "filter by pair (pair 0, pair 1,");
     add_windows(&dup, "pearl", 0.5, 2, 2);
     add_windows(&dup, "pearl", 0.5, 2, 2);
-    refuse("pearl-window", &dup, NULL, "two rows have the same configuration (window = 1)");
+    refuse("pearl-window", &dup, NULL, "rows 1 and 3 have the same configuration (window = 1)");
     dsc_figure_filter f = {"form", "nope"};
     refuse("pearl-window", &dup, &(dsc_figure_options){.filter = &f, .filters = 1},
            "no row is left with form = nope");
