@@ -171,12 +171,13 @@ static int check_listed(const live_checkpoint *c, const char *path, json_t *map,
 static int open_index(live_checkpoint *c, dsc_error *err)
 {
     char *path = NULL;
-    json_t *root = NULL, *file;
+    live_keys k = {0};
+    json_t *file;
     const char *tensor;
     int rc = path_of(&path, c->folder, index_name, err);
     if (!rc)
-        rc = live_keys_load(&root, path, LONGEST_INDEX, err);
-    json_t *map = json_object_get(root, "weight_map");
+        rc = live_keys_load(&k, path, LONGEST_INDEX, err);
+    json_t *map = json_object_get(k.object, "weight_map");
     if (!rc && !json_object_size(map))
         rc = dsc_fail(err, DSC_EINPUT, "%s: 'weight_map' is not an object of tensors", path);
     if (!rc)
@@ -184,7 +185,7 @@ static int open_index(live_checkpoint *c, dsc_error *err)
             open_entry(c, path, tensor, json_string_value(file), err);
     if (!rc)
         rc = check_listed(c, path, map, err);
-    json_decref(root);
+    json_decref(k.object);
     free(path);
     return rc;
 }
