@@ -66,13 +66,12 @@ static int read_grid(live_grid *g, lists *l, const dsc_option_value *value, dsc_
     return rc;
 }
 
-static int add_comments(dsc_table *t, const live_pair *p, const dsc_option_value *models,
-                        dsc_error *err)
+static int add_comments(dsc_table *t, const live_pair *p, dsc_error *err)
 {
     int rc = dsc_table_comment(t, "draftscope", PACKAGE_VERSION, err);
     if (!rc)
         rc = dsc_table_comment(t, "command", cli_command_line(), err);
-    return rc ? rc : live_pair_comments(t, p, models, err);
+    return rc ? rc : live_pair_comments(t, p, err);
 }
 
 static int write_table(const dsc_table *t, dsc_outfile *f, dsc_error *err)
@@ -105,7 +104,7 @@ static int keep(const dsc_table *t, int rc, const char *path, dsc_outfile *f, ds
 }
 
 static int measure(const live_pair *p, const live_grid *g, const dsc_option_value *value,
-                   const dsc_option_value *models, dsc_outfile *f, dsc_error *err)
+                   dsc_outfile *f, dsc_error *err)
 {
     cli_progress progress;
     dsc_table t = {0};
@@ -115,7 +114,7 @@ static int measure(const live_pair *p, const live_grid *g, const dsc_option_valu
                               .repeats = (int)value[REPEATS].integer,
                               .progress = on_progress,
                               .user = &progress};
-    int rc = add_comments(&t, p, models, err);
+    int rc = add_comments(&t, p, err);
     cli_progress_init(&progress, value[PROGRESS].integer, "cells");
     cli_catch_signals();
     if (!rc)
@@ -146,11 +145,9 @@ static int profile(const dsc_option_value *value, const dsc_option_value *models
     if (!rc)
         rc = live_pair_read(&pair, models, &want, err);
     if (!rc)
-        rc = live_pair_open(&pair, models, &want, err);
-    if (!rc && pair.note)
-        fprintf(stderr, "draftscope: note: %s\n", pair.note);
+        rc = live_pair_open(&pair, err);
     if (!rc)
-        rc = measure(&pair, &grid, value, models, &file, err);
+        rc = measure(&pair, &grid, value, &file, err);
     dsc_outfile_abort(&file);
     live_pair_close(&pair);
     free(list.tokens);

@@ -59,11 +59,6 @@ typedef struct profile {
     int64_t words;
 } profile;
 
-static bool is_head(const live_config *c)
-{
-    return c->family == LIVE_EAGLE || c->family == LIVE_MEDUSA;
-}
-
 // dtype of the matrices as stored on the device.
 static dsc_dtype stored(const live_weights *w)
 {
@@ -151,7 +146,7 @@ static live_batch batch_of(profile *p, const bench *n, int64_t tokens, int64_t c
                         .used = context + count,
                         .output = p->output,
                         .outputs = medusa ? n->w->config.medusa_heads : count * sequences,
-                        .feature = is_head(&n->w->config) ? p->feature : NULL};
+                        .feature = live_config_is_head(&n->w->config) ? p->feature : NULL};
 }
 
 static int pass(bench *n, const live_batch *batch, double *time, dsc_error *err)
@@ -367,7 +362,7 @@ static int check_bench(const profile *p, const bench *n, dsc_error *err)
     const int64_t longest = p->context + p->tokens;
     const double slots = (double)longest * (double)p->batch;
     double need = live_room_bytes(c, p->tokens * p->batch, outputs_of(p, n)), spare, all;
-    if (is_head(c) && p->batch > 1)
+    if (live_config_is_head(c) && p->batch > 1)
         return dsc_fail(err, DSC_EUSAGE,
                         "a draft head is measured with a batch size of 1, not "
                         "of %" PRId64,
@@ -417,7 +412,7 @@ static int open_bench(profile *p, bench *n, dsc_error *err)
         rc = live_cache_new(&n->cache, n->w, p->batch, slots, err);
     if (!rc)
         rc = fill_cache(p, n, err);
-    if (!rc && is_head(c))
+    if (!rc && live_config_is_head(c))
         rc = n->b->type->memory.alloc(n->b, &n->features,
                                       (size_t)(slots * c->hidden) * sizeof *n->features, err);
     if (!rc && n->features)

@@ -305,7 +305,7 @@ static void put_models(draft_row *r, const live_origin *o)
     for (int side = 0; side < LIVE_SIDES; side++) {
         live_identity *m = &r->model[side];
         const int at = MODELS + side * OF_MODEL;
-        if (!live_identify(m, o->pair, o->models, (live_side)side))
+        if (!live_identify(m, o->pair, (live_side)side))
             continue;
         put(r, at + ARCHITECTURE, text(m->architecture));
         put(r, at + DTYPE, text(m->dtype));
@@ -330,7 +330,7 @@ static void put_origin(draft_row *r, const live_detail *d, const live_origin *o)
     put(r, MAX_TOKENS, integer(o->max_tokens));
     put(r, DEVICE, text(o->pair->backend[LIVE_TARGET]->device));
     put(r, THREADS, integer(o->pair->all_threads));
-    put(r, BATCH_INVARIANT, integer(o->models[LIVE_PAIR_BATCH_INVARIANT].given));
+    put(r, BATCH_INVARIANT, integer(o->pair->option[LIVE_PAIR_BATCH_INVARIANT].given));
     if (o->trace_hash)
         put(r, TRACE_HASH, text(o->trace_hash));
     if (o->trace_hash)

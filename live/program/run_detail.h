@@ -42,7 +42,6 @@ void live_detail_likelihood(live_detail *d, live_likelihood x);
 // Provenance of the line.
 typedef struct live_origin {
     const live_pair *pair;
-    const dsc_option_value *models; // that it was opened with
     const live_prompts *prompts;
     const dsc_counts *counts; // of all requests
     const char *trace_hash;   // of the replayed trace, or NULL
