@@ -2,7 +2,6 @@
 // Checks weights for NaN and infinity, eight bytes at a time, and transposes matrices tile by tile.
 #include "live/model/numbers.h"
 
-#include <math.h>
 #include <string.h>
 
 // The exponent bits of every number in a 64-bit word. A number is not finite if all of them are
@@ -78,30 +77,6 @@ bool live_all_finite(const void *data, dsc_dtype t, size_t count, size_t *bad)
             return false;
         }
     return true;
-}
-
-static float from_half(uint16_t h)
-{
-    int exponent = h >> 10 & 31, mantissa = h & 1023;
-    float magnitude =
-        exponent ? ldexpf((float)(1024 + mantissa), exponent - 25) : ldexpf((float)mantissa, -24);
-    return h & 0x8000 ? -magnitude : magnitude;
-}
-
-void live_to_float(float *out, const void *in, dsc_dtype t, size_t count)
-{
-    if (t == DSC_F32) {
-        memcpy(out, in, count * sizeof *out);
-        return;
-    }
-    for (size_t i = 0; i < count; i++) {
-        uint16_t half = (uint16_t)bits_of(in, t, i);
-        uint32_t word = (uint32_t)half << 16;
-        if (t == DSC_F16)
-            out[i] = from_half(half);
-        else
-            memcpy(&out[i], &word, sizeof word);
-    }
 }
 
 void live_transpose(void *out, const void *in, size_t rows, size_t cols, size_t bytes)

@@ -3,6 +3,7 @@
 // located and checked by the files' headers, then read once, in file order.
 #include "live/model/weights.h"
 #include "live/device/clock.h"
+#include "live/device/cpu_kernel.h"
 
 #include "base/memory.h"
 #include "live/model/fingerprint.h"
@@ -281,7 +282,7 @@ static int upload_vector(loader *l, const job *j, dsc_error *err)
     if (rc)
         return rc;
     float *to = l->turned, *plain = to + count;
-    live_to_float(plain, l->whole, j->tensor->dtype, count);
+    live_cpu_kernel_c.widen(plain, l->whole, j->tensor->dtype, (int64_t)count);
     if (j->part->order == LIVE_INTERLEAVED) {
         size_t head = (size_t)c->head, heads = (size_t)c->heads;
         for (size_t b = 0; b < 3 * heads; b++)
