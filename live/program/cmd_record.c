@@ -75,11 +75,7 @@ typedef struct context {
     live_record record;
     live_recorder *recorder;
     cli_progress progress;
-    int32_t *token; // a copy of the output
-    size_t token_capacity;
-    dsc_token_view *reference; // of the current request
-    dsc_reference_kind *kind;
-    size_t reference_capacity, kind_capacity;
+    dsc_arena arena; // of the current request
 } context;
 
 // --- provenance ----------------------------------------------------------------------------------
@@ -138,36 +134,37 @@ static int on_position(void *user)
     return cli_signal();
 }
 
-static int grow(context *c, size_t references, size_t tokens, dsc_error *err)
-{
-    int rc = dsc_resize(&c->reference, &c->reference_capacity, references, err);
-    if (!rc)
-        rc = dsc_resize(&c->kind, &c->kind_capacity, references, err);
-    return rc ? rc : dsc_resize(&c->token, &c->token_capacity, tokens, err);
-}
-
 // The request as the writer takes it. The output is copied, because the recorder reuses the
 // session.
 static int make_input(context *c, const live_prompt *p, dsc_request_input *q, dsc_error *err)
 {
     const dsc_model *m = live_session_model(c->job.pair.session[LIVE_TARGET]);
     const dsc_request *r = &p->request;
-    int rc = grow(c, (size_t)r->references + 1, (size_t)m->length + 1, err);
+    int32_t *token;
+    dsc_token_view *reference;
+    dsc_reference_kind *kind;
+    dsc_arena_reset(&c->arena);
+    int rc = dsc_arena_new(&c->arena, &token, (size_t)m->length, err);
+    if (!rc)
+        rc = dsc_arena_new(&c->arena, &reference, (size_t)r->references, err);
+    if (!rc)
+        rc = dsc_arena_new(&c->arena, &kind, (size_t)r->references, err);
     if (rc)
         return rc;
-    memcpy(c->token, m->output, (size_t)m->length * sizeof *c->token);
+    if (m->length)
+        memcpy(token, m->output, (size_t)m->length * sizeof *token);
     for (int64_t i = 0; i < r->references; i++) {
-        c->reference[i] = dsc_request_reference(r, i);
-        c->kind[i] = (dsc_reference_kind)r->reference_kind[i];
+        reference[i] = dsc_request_reference(r, i);
+        kind[i] = (dsc_reference_kind)r->reference_kind[i];
     }
     *q = (dsc_request_input){.id = r->id,
                              .prompt = r->prompt,
-                             .output = {c->token, m->length},
+                             .output = {token, m->length},
                              .prompt_text = r->prompt_text,
                              .references = r->references,
-                             .reference = c->reference,
+                             .reference = reference,
                              .reference_text = p->reference_text,
-                             .kind = c->kind};
+                             .kind = kind};
     return DSC_OK;
 }
 
@@ -181,8 +178,8 @@ static int record_request(context *c, size_t i, dsc_error *err)
     if (!rc)
         rc = make_input(c, prompt, &input, err);
     if (!rc && c->job.pair.tokenizer)
-        rc = dsc_import_decode(c->job.pair.tokenizer, c->token, (size_t)input.output.count, &text,
-                               err);
+        rc = dsc_import_decode(c->job.pair.tokenizer, input.output.id, (size_t)input.output.count,
+                               &text, err);
     if (!rc) {
         input.output_text = (dsc_text_view){text.data, (int64_t)text.length};
         rc = live_recorder_add(c->recorder, &input, err);
@@ -325,9 +322,7 @@ static void context_fini(context *c)
 {
     live_recorder_free(c->recorder);
     live_job_fini(&c->job);
-    free(c->token);
-    free(c->reference);
-    free(c->kind);
+    dsc_arena_fini(&c->arena);
 }
 
 static int run(int argc, char **argv, dsc_error *err)

@@ -88,10 +88,8 @@ typedef struct context {
     live_detail detail;
     dsc_outfile output;
     cli_progress progress;
-    int64_t done;   // output tokens of finished requests
-    int32_t *token; // a copy of the method's output
-    float *margin;
-    size_t token_capacity, margin_capacity;
+    int64_t done;    // output tokens of finished requests
+    dsc_arena arena; // a copy of the method's output
 } context;
 
 // --- what was written ----------------------------------------------------------------------------
@@ -108,14 +106,17 @@ static int copy_output(context *c, live_output *out, dsc_error *err)
 {
     const live_output now = output_of(c);
     const size_t n = (size_t)now.count;
-    int rc = dsc_resize(&c->token, &c->token_capacity, n + 1, err);
+    int32_t *token;
+    float *margin;
+    dsc_arena_reset(&c->arena);
+    int rc = dsc_arena_new(&c->arena, &token, n, err);
     if (!rc)
-        rc = dsc_resize(&c->margin, &c->margin_capacity, n + 1, err);
+        rc = dsc_arena_new(&c->arena, &margin, n, err);
     if (rc || !n)
         return rc;
-    memcpy(c->token, now.token, n * sizeof *c->token);
-    memcpy(c->margin, now.margin, n * sizeof *c->margin);
-    *out = (live_output){c->token, c->margin, now.count};
+    memcpy(token, now.token, n * sizeof *token);
+    memcpy(margin, now.margin, n * sizeof *margin);
+    *out = (live_output){token, margin, now.count};
     return DSC_OK;
 }
 
@@ -505,8 +506,7 @@ static void context_fini(context *c)
     live_run_fini(&c->plain);
     live_job_fini(&c->job);
     dsc_trace_close(c->replayed);
-    free(c->token);
-    free(c->margin);
+    dsc_arena_fini(&c->arena);
 }
 
 static void print_help(int argc, char **argv)

@@ -52,9 +52,9 @@ typedef struct profile {
     const live_profile_options *o;
     bench bench[MODELS]; // target, draft
     int models;
-    int64_t tokens, context, batch; // maxima of each
-    // Lists of a pass.
-    int32_t *token, *position, *output, *feature;
+    int64_t tokens, context, batch;     // maxima of each
+    dsc_arena lists;                    // of a pass
+    int32_t *token, *position, *output; // the features that a head reads are those of the positions
     uint64_t *mask;
     int64_t words;
 } profile;
@@ -131,7 +131,6 @@ static live_batch batch_of(profile *p, const bench *n, int64_t tokens, int64_t c
     memset(p->mask, 0, (size_t)(p->tokens * p->words) * sizeof *p->mask);
     for (int64_t i = 0; i < count; i++) {
         p->position[i] = (int32_t)(context + i);
-        p->feature[i] = (int32_t)(context + i);
         for (int64_t j = 0; j <= i; j++)
             p->mask[i * p->words + j / WORD] |= (uint64_t)1 << j % WORD;
     }
@@ -146,7 +145,7 @@ static live_batch batch_of(profile *p, const bench *n, int64_t tokens, int64_t c
                         .used = context + count,
                         .output = p->output,
                         .outputs = medusa ? n->w->config.medusa_heads : count * sequences,
-                        .feature = live_config_is_head(&n->w->config) ? p->feature : NULL};
+                        .feature = live_config_is_head(&n->w->config) ? p->position : NULL};
 }
 
 static int pass(bench *n, const live_batch *batch, double *time, dsc_error *err)
@@ -437,15 +436,13 @@ static int make_lists(profile *p, dsc_error *err)
     const size_t tokens = (size_t)p->tokens, rows = (size_t)(p->tokens * p->batch);
     int64_t vocab = p->o->target->config.vocab;
     p->words = (p->tokens + WORD - 1) / WORD;
-    int rc = dsc_new(&p->token, rows, err);
+    int rc = dsc_arena_new(&p->lists, &p->token, rows, err);
     if (!rc)
-        rc = dsc_new(&p->position, tokens, err);
+        rc = dsc_arena_new(&p->lists, &p->position, tokens, err);
     if (!rc)
-        rc = dsc_new(&p->output, rows, err);
+        rc = dsc_arena_new(&p->lists, &p->output, rows, err);
     if (!rc)
-        rc = dsc_new(&p->feature, tokens, err);
-    if (!rc)
-        rc = dsc_new(&p->mask, tokens * (size_t)p->words, err);
+        rc = dsc_arena_new(&p->lists, &p->mask, tokens * (size_t)p->words, err);
     if (p->models > 1 && p->o->draft->config.vocab < vocab)
         vocab = p->o->draft->config.vocab;
     for (size_t i = 0; i < rows && !rc; i++) {
@@ -485,11 +482,7 @@ int live_profile(dsc_table *t, const live_profile_options *o, dsc_error *err)
     }
     for (int m = 0; m < p.models; m++)
         close_bench(&p.bench[m]);
-    free(p.token);
-    free(p.position);
-    free(p.output);
-    free(p.feature);
-    free(p.mask);
+    dsc_arena_fini(&p.lists);
     return rc;
 }
 
