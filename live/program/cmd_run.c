@@ -178,24 +178,18 @@ static int write_line(context *c, const dsc_request *q, const live_output *out,
     const live_measure *m = &c->job.run.measure;
     const dsc_model *target = live_session_model(c->job.pair.session[LIVE_TARGET]);
     const bool ended = out->count && dsc_model_is_end(target, out->token[out->count - 1]);
-    json_t *line = json_object(), *about_run = json_object();
-    json_object_set_new(line, "id", json_stringn(q->id.bytes, (size_t)q->id.length));
-    json_object_set_new(line, "prompt", text_object(q->prompt_text, q->prompt));
-    json_object_set_new(line, "output",
-                        text_object((dsc_text_view){text->data, (int64_t)text->length},
-                                    (dsc_token_view){out->token, out->count}));
-    if (q->references)
-        json_object_set_new(
-            line, "references",
-            reference_list(&c->job.prompts.item[q->index - c->job.prompts.skipped]));
-    json_object_set_new(line, "finish_reason", json_string(ended ? "stop" : "length"));
-    json_object_set_new(about_run, "finished", json_boolean(finished));
-    json_object_set_new(about_run, "target_calls", json_integer(c->job.run.counts.target_calls));
-    json_object_set_new(about_run, "time_s", json_real(m->time_s));
-    json_object_set_new(about_run, "prefill_s", json_real(m->prefill_s));
-    json_object_set_new(about_run, "draft_s", json_real(m->draft_s));
-    json_object_set_new(about_run, "verify_s", json_real(m->verify_s));
-    json_object_set_new(line, "metadata", about_run);
+    json_t *references =
+        q->references ? reference_list(&c->job.prompts.item[q->index - c->job.prompts.skipped])
+                      : NULL;
+    json_t *line = json_pack(
+        "{s:o*, s:o, s:o, s:o*, s:s, s:{s:b, s:I, s:f, s:f, s:f, s:f}}", "id",
+        json_stringn(q->id.bytes, (size_t)q->id.length), "prompt",
+        text_object(q->prompt_text, q->prompt), "output",
+        text_object((dsc_text_view){text->data, (int64_t)text->length},
+                    (dsc_token_view){out->token, out->count}),
+        "references", references, "finish_reason", ended ? "stop" : "length", "metadata",
+        "finished", finished, "target_calls", (json_int_t)c->job.run.counts.target_calls, "time_s",
+        m->time_s, "prefill_s", m->prefill_s, "draft_s", m->draft_s, "verify_s", m->verify_s);
     int rc = json_dumpf(line, c->output.stream, JSON_COMPACT);
     json_decref(line);
     if (!rc)

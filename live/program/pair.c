@@ -94,42 +94,44 @@ void live_pair_default_tree(const dsc_option_value *value, const dsc_drafter_typ
 
 // --- what is asked for ---------------------------------------------------------------------------
 
-static int read_names(live_named name[LIVE_SIDES], const dsc_option_value *value, dsc_error *err)
+// Reads the names of the models; drops those that are not needed and reports missing ones.
+static int read_names(live_pair *p, dsc_error *err)
 {
-    const int folder[] = {LIVE_PAIR_TARGET, LIVE_PAIR_DRAFT, LIVE_PAIR_MIDDLE};
-    const int shape[] = {LIVE_PAIR_SHAPE, LIVE_PAIR_DRAFT_SHAPE};
+    const dsc_option_value *value = p->option;
+    const dsc_option *option = live_pair_options;
+    const struct {
+        int folder, shape; // 0: none, because --target is no shape
+        bool wanted;
+        const char *expected;
+    } side[LIVE_SIDES] = {
+        {LIVE_PAIR_TARGET, LIVE_PAIR_SHAPE, true,
+         "--target DIR (or --shape PRESET --random-weights SEED)"},
+        {LIVE_PAIR_DRAFT, LIVE_PAIR_DRAFT_SHAPE, p->want.draft,
+         "--draft DIR (or --draft-shape PRESET)"},
+        {LIVE_PAIR_MIDDLE, 0, p->want.middle, "--middle DIR"},
+    };
+    live_named *name = p->name;
     for (int s = 0; s < LIVE_SIDES; s++) {
-        name[s] = (live_named){.folder = value[folder[s]].text,
-                               .shape = s < LIVE_MIDDLE ? value[shape[s]].text : NULL};
-        const char *a = live_pair_options[folder[s]].name;
+        const int shape = side[s].shape;
+        name[s] = (live_named){.folder = value[side[s].folder].text,
+                               .shape = shape ? value[shape].text : NULL};
         if (name[s].folder && name[s].shape)
-            return dsc_fail(err, DSC_EUSAGE, "--%s and --%s cannot be combined", a,
-                            live_pair_options[shape[s]].name);
+            return dsc_fail(err, DSC_EUSAGE, "--%s and --%s cannot be combined",
+                            option[side[s].folder].name, option[shape].name);
         if (name[s].shape && !value[LIVE_PAIR_RANDOM_WEIGHTS].given)
             return dsc_fail(err, DSC_EUSAGE,
                             "--%s requires --random-weights SEED, because a shape has no weights",
-                            live_pair_options[shape[s]].name);
+                            option[shape].name);
     }
-    const int random[] = {LIVE_PAIR_RANDOM_WEIGHTS, LIVE_PAIR_DTYPE};
-    for (size_t i = 0; i < sizeof random / sizeof *random; i++)
-        if (value[random[i]].given && !name[LIVE_TARGET].shape && !name[LIVE_DRAFT].shape)
+    for (int o = LIVE_PAIR_RANDOM_WEIGHTS; o <= LIVE_PAIR_DTYPE; o++)
+        if (value[o].given && !name[LIVE_TARGET].shape && !name[LIVE_DRAFT].shape)
             return dsc_fail(err, DSC_EUSAGE, "--%s requires --shape or --draft-shape",
-                            live_pair_options[random[i]].name);
-    return DSC_OK;
-}
-
-// Drops models that are not needed and reports missing ones.
-static int check_names(live_named name[LIVE_SIDES], const live_want *want, dsc_error *err)
-{
-    const bool wanted[] = {true, want->draft, want->middle};
-    static const char *const expected[] = {"--target DIR (or --shape PRESET --random-weights SEED)",
-                                           "--draft DIR (or --draft-shape PRESET)", "--middle DIR"};
-    for (int s = 0; s < LIVE_SIDES; s++) {
-        if (!wanted[s])
+                            option[o].name);
+    for (int s = 0; s < LIVE_SIDES; s++)
+        if (!side[s].wanted)
             name[s] = (live_named){0};
         else if (!name[s].folder && !name[s].shape)
-            return dsc_fail(err, DSC_EUSAGE, "%s is required", expected[s]);
-    }
+            return dsc_fail(err, DSC_EUSAGE, "%s is required", side[s].expected);
     return DSC_OK;
 }
 
@@ -194,9 +196,7 @@ int live_pair_read(live_pair *p, const dsc_option_value *value, const live_want 
 {
     p->option = value;
     p->want = *want;
-    int rc = read_names(p->name, value, err);
-    if (!rc)
-        rc = check_names(p->name, want, err);
+    int rc = read_names(p, err);
     if (!rc)
         rc = read_configs(p, err);
     if (!rc)
