@@ -86,7 +86,7 @@ static json_t *describe(const context *c, live_side side)
     if (!live_identify(&m, &c->job.pair, side))
         return NULL;
     const live_weights *w = c->job.pair.weights[side];
-    const bool head = w->config.family == LIVE_EAGLE || w->config.family == LIVE_MEDUSA;
+    const bool head = live_config_is_head(&w->config);
     json_t *o = json_pack("{s:s, s:b, s:s, s:s}", "architecture", m.architecture, "head", head,
                           "dtype", m.dtype, "device", m.device);
     json_object_set_new(o, m.folder ? "folder" : "shape",

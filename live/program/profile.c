@@ -150,12 +150,8 @@ static live_batch batch_of(profile *p, const bench *n, int64_t tokens, int64_t c
 
 static int pass(bench *n, const live_batch *batch, double *time, dsc_error *err)
 {
-    const live_family family = n->w->config.family;
     const double start = live_now_s();
-    int rc = family == LIVE_EAGLE    ? live_eagle_pass(n->w, n->target, &n->cache, &n->room,
-                                                       n->features, n->features, batch, err)
-             : family == LIVE_MEDUSA ? live_medusa_pass(n->w, &n->room, n->features, batch, err)
-                                     : live_model_pass(n->w, &n->cache, &n->room, NULL, batch, err);
+    int rc = live_pass(n->w, n->target, &n->cache, &n->room, n->features, n->features, batch, err);
     if (!rc)
         rc = n->b->type->pass.wait(n->b, err);
     *time = live_now_s() - start;
