@@ -46,23 +46,16 @@ static int on_progress(void *user, int64_t done, int64_t total)
     return cli_progress_step(user, done, total);
 }
 
-typedef struct lists {
-    int64_t *tokens, *context, *batch;
-} lists;
-
-static int read_grid(live_grid *g, lists *l, const dsc_option_value *value, dsc_error *err)
+// Reads the three axes into lists, which the grid uses.
+static int read_grid(live_grid *g, int64_t *list[3], const dsc_option_value *value, dsc_error *err)
 {
-    int rc = live_profile_points(&options[TOKENS], value[TOKENS].text, true, &l->tokens,
-                                 &g->tokens_count, err);
-    if (!rc)
-        rc = live_profile_points(&options[CONTEXT], value[CONTEXT].text, false, &l->context,
-                                 &g->context_count, err);
-    if (!rc)
-        rc = live_profile_points(&options[BATCH], value[BATCH].text, true, &l->batch,
-                                 &g->batch_count, err);
-    g->tokens = l->tokens;
-    g->context = l->context;
-    g->batch = l->batch;
+    static const int axis[] = {TOKENS, CONTEXT, BATCH};
+    size_t count[3] = {0};
+    int rc = DSC_OK;
+    for (int i = 0; i < 3 && !rc; i++)
+        rc = live_profile_points(&options[axis[i]], value[axis[i]].text, axis[i] != CONTEXT,
+                                 &list[i], &count[i], err);
+    *g = (live_grid){list[0], list[1], list[2], count[0], count[1], count[2]};
     return rc;
 }
 
@@ -135,9 +128,9 @@ static int profile(const dsc_option_value *value, const dsc_option_value *models
     const live_want want = {.draft = live_pair_has_draft(models)};
     live_pair pair = {0};
     live_grid grid = {0};
-    lists list = {0};
+    int64_t *list[3] = {NULL};
     dsc_outfile file = {0};
-    int rc = read_grid(&grid, &list, value, err);
+    int rc = read_grid(&grid, list, value, err);
     if (!rc)
         rc = dsc_outfile_open(&file, value[OUT].text, value[FORCE].given, err);
     dsc_outfile_abort(
@@ -150,9 +143,8 @@ static int profile(const dsc_option_value *value, const dsc_option_value *models
         rc = measure(&pair, &grid, value, &file, err);
     dsc_outfile_abort(&file);
     live_pair_close(&pair);
-    free(list.tokens);
-    free(list.context);
-    free(list.batch);
+    for (int i = 0; i < 3; i++)
+        free(list[i]);
     return rc;
 }
 

@@ -371,26 +371,20 @@ int live_pair_sessions(live_pair *p, const dsc_config *config, int64_t longest, 
     return live_pair_failed(p, rc, err);
 }
 
-int live_pair_begin(live_pair *p, dsc_token_view prompt, int64_t limit, dsc_error *err)
+int live_pair_begin(live_pair *p, dsc_token_view prompt, int64_t limit, bool plain, dsc_error *err)
 {
     dsc_model **const model[] = {&p->models.target, &p->models.draft, &p->models.middle};
+    const int sides = plain ? LIVE_TARGET + 1 : LIVE_SIDES;
     int rc = DSC_OK;
     p->models = (dsc_models){0};
-    for (int s = 0; s < LIVE_SIDES && !rc; s++) {
+    for (int s = 0; s < sides && !rc; s++) {
         if (!p->session[s])
             continue;
-        p->backend[s]->threads = p->threads[s];
+        p->backend[s]->threads = plain ? p->all_threads : p->threads[s];
         rc = live_session_begin(p->session[s], prompt, limit, &p->sampling, err);
         *model[s] = live_session_model(p->session[s]);
     }
     return rc;
-}
-
-int live_pair_begin_plain(live_pair *p, dsc_token_view prompt, int64_t limit, dsc_error *err)
-{
-    p->backend[LIVE_TARGET]->threads = p->all_threads;
-    p->models = (dsc_models){.target = live_session_model(p->session[LIVE_TARGET])};
-    return live_session_begin(p->session[LIVE_TARGET], prompt, limit, &p->sampling, err);
 }
 
 void live_pair_close(live_pair *p)

@@ -91,10 +91,9 @@ int64_t live_pair_room(const live_pair *p, const dsc_config *config);
 // Creates the sessions, for texts of `longest` tokens (or --context) and the passes of a method.
 // DSC_EUSAGE: longer than live_pair_room.
 int live_pair_sessions(live_pair *p, const dsc_config *config, int64_t longest, dsc_error *err);
-// Begins a text in all sessions and sets p->models. Outputs have up to `limit` tokens.
-int live_pair_begin(live_pair *p, dsc_token_view prompt, int64_t limit, dsc_error *err);
-// Begins a text in the target alone, with all threads, for plain decoding.
-int live_pair_begin_plain(live_pair *p, dsc_token_view prompt, int64_t limit, dsc_error *err);
+// Begins a text in all sessions and sets p->models. Outputs have up to `limit` tokens. `plain`: for
+// plain decoding, in the target alone and with all threads.
+int live_pair_begin(live_pair *p, dsc_token_view prompt, int64_t limit, bool plain, dsc_error *err);
 void live_pair_close(live_pair *p);
 
 // Adds comment lines to a table: the options that name the models, how they were run, device,
