@@ -2,6 +2,7 @@
 // Lists of real numbers: "0.5,0.6:0.9:0.05".
 #include "base/option.h"
 #include "base/order.h"
+#include "base/number.h"
 
 #include <math.h>
 #include <stdlib.h>
@@ -30,7 +31,7 @@ static int parse_real(const dsc_option *o, const char *text, size_t length, doub
     copy[length] = '\0';
     if (strspn(copy, "0123456789.eE+-") != length || copy[0] == '+')
         return bad_real(o, text, length, err);
-    *out = strtod(copy, &end);
+    *out = dsc_strtod(copy, &end);
     if (*end || !isfinite(*out))
         return bad_real(o, text, length, err);
     return DSC_OK;
@@ -88,8 +89,8 @@ static int item_values(const dsc_option *o, const char *item, size_t length, dou
         double value = first + (double)i * step;
         if (value > last + 1e-9 * step)
             break;
-        snprintf(text, sizeof text, "%.12g", value); // 0.6 and not 0.6000000000000001
-        rc = append(o, strtod(text, NULL), item, length, list, capacity, count, err);
+        dsc_real_text(text, sizeof text, 12, value); // 0.6 and not 0.6000000000000001
+        rc = append(o, dsc_strtod(text, NULL), item, length, list, capacity, count, err);
     }
     return rc;
 }

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Result tables: building and writing, as TSV and as JSON lines; base/table.h.
 #include "base/table.h"
+#include "base/number.h"
 
 #include <float.h>
 #include <inttypes.h>
@@ -135,8 +136,8 @@ void dsc_number_text(double x, char text[DSC_NUMBER_TEXT])
     // Up to 15 digits survive the way to a double and back (DBL_DIG) unless it is subnormal, and %g
     // drops trailing zeros: if fewer digits are enough, 15 give the same text, and 10, not 1e+01.
     for (int digits = fabs(x) < DBL_MIN ? 1 : DBL_DIG; digits <= 17; digits++) {
-        snprintf(text, DSC_NUMBER_TEXT, "%.*g", digits, x);
-        if (strtod(text, NULL) == x)
+        dsc_real_text(text, DSC_NUMBER_TEXT, digits, x);
+        if (dsc_strtod(text, NULL) == x)
             return;
     }
 }

@@ -4,6 +4,7 @@
 #include "base/file.h"
 #include "base/table.h"
 #include "base/utf8.h"
+#include "base/number.h"
 
 #include <errno.h>
 #include <jansson.h>
@@ -29,14 +30,14 @@ static bool is_number(const char *s)
         return true;
     if (!*s || strspn(s, "0123456789+-.eEinf") != strlen(s))
         return false;
-    (void)strtod(s, &end);
+    (void)dsc_strtod(s, &end);
     return !*end;
 }
 
 static bool is_list(const char *s)
 {
     for (char *end; *s; s = end + 1) {
-        if (*s < '0' || *s > '9' || (strtod(s, &end), *end && *end != ';'))
+        if (*s < '0' || *s > '9' || (dsc_strtod(s, &end), *end && *end != ';'))
             return false;
         if (!*end)
             return true;
@@ -79,7 +80,7 @@ static int parse_list(dsc_table *t, const char *s, dsc_cell *out, dsc_error *err
         if (whole)
             list[j] = strtoll(s, &end, 10);
         else
-            reals[j] = strtod(s, &end);
+            reals[j] = dsc_strtod(s, &end);
         s = *end ? end + 1 : end;
     }
     if (whole && errno)
@@ -135,7 +136,9 @@ static int fill_tsv(dsc_table *t, char *const *field, size_t rows, char *const *
             row[c].type = t->column[c].type;
             switch (row[c].type) {
             case DSC_CELL_INT: row[c].i = strtoll(s, NULL, 10); break;
-            case DSC_CELL_REAL: row[c].r = strcmp(s, "nan") ? strtod(s, NULL) : (double)NAN; break;
+            case DSC_CELL_REAL:
+                row[c].r = strcmp(s, "nan") ? dsc_strtod(s, NULL) : (double)NAN;
+                break;
             case DSC_CELL_TEXT: row[c].text = s; break;
             case DSC_CELL_LIST: rc = parse_list(t, s, &row[c], err); break;
             }

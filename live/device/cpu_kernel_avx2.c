@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // The loops of live/device/cpu_kernel.h with AVX2 and FMA, 8 floats at a time. This file defines
-// the vector operations that cpu_kernel_loops.h is written in.
+// the operations that the vector extensions of C lack; cpu_kernel_loops.h contains the loops.
 #include "live/device/cpu_kernel.h"
 
 #ifdef LIVE_X86
@@ -15,27 +15,7 @@
 #define TILE_ROWS 4
 #define TILE_TOKENS 3
 
-typedef __m256 vec;
-
-OP vec zero(void)
-{
-    return _mm256_setzero_ps();
-}
-
-OP vec all(float x)
-{
-    return _mm256_set1_ps(x);
-}
-
-OP vec load(const float *x)
-{
-    return _mm256_loadu_ps(x);
-}
-
-OP void store(float *out, vec x)
-{
-    _mm256_storeu_ps(out, x);
-}
+typedef float vec __attribute__((vector_size(4 * LANES)));
 
 OP vec load_bf16(const uint16_t *x)
 {
@@ -43,16 +23,15 @@ OP vec load_bf16(const uint16_t *x)
     return _mm256_castsi256_ps(_mm256_slli_epi32(bits, 16));
 }
 
-OP vec load_bf16_even(const uint16_t *x)
-{
-    __m256i both = _mm256_loadu_si256((const __m256i *)x);
-    return _mm256_castsi256_ps(_mm256_slli_epi32(both, 16));
-}
-
+// The mask stays in memory, because compilers otherwise keep it in a register that sums need.
 OP vec load_bf16_odd(const uint16_t *x)
 {
-    __m256i both = _mm256_loadu_si256((const __m256i *)x);
-    return _mm256_castsi256_ps(_mm256_and_si256(both, _mm256_set1_epi32((int)0xffff0000)));
+    static const int32_t upper[LANES] = {-65536, -65536, -65536, -65536,
+                                         -65536, -65536, -65536, -65536};
+    vec both;
+    memcpy(&both, x, sizeof both);
+    __asm__("vandps %1, %0, %0" : "+x"(both) : "m"(upper));
+    return both;
 }
 
 OP vec load_f16(const uint16_t *x)
@@ -76,26 +55,6 @@ OP void hold(vec *x)
     __asm__("" : "+x"(*x));
 }
 
-OP vec plus(vec x, vec y)
-{
-    return _mm256_add_ps(x, y);
-}
-
-OP vec minus(vec x, vec y)
-{
-    return _mm256_sub_ps(x, y);
-}
-
-OP vec times(vec x, vec y)
-{
-    return _mm256_mul_ps(x, y);
-}
-
-OP vec over(vec x, vec y)
-{
-    return _mm256_div_ps(x, y);
-}
-
 OP vec largest(vec x, vec y)
 {
     return _mm256_max_ps(x, y);
@@ -112,34 +71,11 @@ OP void totals_of(float *out, vec a, vec b, vec c, vec d)
                                     _mm_moveldup_ps(_mm256_extractf128_ps(s, 1)), 10));
 }
 
-OP float total_of(vec x)
-{
-    float total[4];
-    totals_of(total, x, x, x, x);
-    return total[0];
-}
-
 OP float largest_of(vec x)
 {
     __m128 s = _mm_max_ps(_mm256_castps256_ps128(x), _mm256_extractf128_ps(x, 1));
     s = _mm_max_ps(s, _mm_movehl_ps(s, s));
     return _mm_cvtss_f32(_mm_max_ss(s, _mm_movehdup_ps(s)));
-}
-
-OP vec power(vec shifted)
-{
-    __m256i n = _mm256_add_epi32(_mm256_castps_si256(shifted), _mm256_set1_epi32(127));
-    return _mm256_castsi256_ps(_mm256_slli_epi32(n, 23));
-}
-
-OP void fetch(const char *address)
-{
-    _mm_prefetch(address, _MM_HINT_T0);
-}
-
-OP void fetch_far(const char *address)
-{
-    _mm_prefetch(address, _MM_HINT_T1);
 }
 
 #include "live/device/cpu_kernel_loops.h"

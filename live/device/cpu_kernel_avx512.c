@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // The loops of live/device/cpu_kernel.h with AVX-512, 16 floats at a time. This file defines the
-// vector operations that cpu_kernel_loops.h is written in.
+// operations that the vector extensions of C lack; cpu_kernel_loops.h contains the loops.
 #include "live/device/cpu_kernel.h"
 
 #ifdef LIVE_X86
@@ -15,37 +15,12 @@
 #define TILE_ROWS 4
 #define TILE_TOKENS 6
 
-typedef __m512 vec;
-
-OP vec zero(void)
-{
-    return _mm512_setzero_ps();
-}
-
-OP vec all(float x)
-{
-    return _mm512_set1_ps(x);
-}
-
-OP vec load(const float *x)
-{
-    return _mm512_loadu_ps(x);
-}
-
-OP void store(float *out, vec x)
-{
-    _mm512_storeu_ps(out, x);
-}
+typedef float vec __attribute__((vector_size(4 * LANES)));
 
 OP vec load_bf16(const uint16_t *x)
 {
     __m512i bits = _mm512_cvtepu16_epi32(_mm256_loadu_si256((const __m256i *)x));
     return _mm512_castsi512_ps(_mm512_slli_epi32(bits, 16));
-}
-
-OP vec load_bf16_even(const uint16_t *x)
-{
-    return _mm512_castsi512_ps(_mm512_slli_epi32(_mm512_loadu_si512(x), 16));
 }
 
 OP vec load_bf16_odd(const uint16_t *x)
@@ -74,26 +49,6 @@ OP void hold(vec *x)
     __asm__("" : "+v"(*x));
 }
 
-OP vec plus(vec x, vec y)
-{
-    return _mm512_add_ps(x, y);
-}
-
-OP vec minus(vec x, vec y)
-{
-    return _mm512_sub_ps(x, y);
-}
-
-OP vec times(vec x, vec y)
-{
-    return _mm512_mul_ps(x, y);
-}
-
-OP vec over(vec x, vec y)
-{
-    return _mm512_div_ps(x, y);
-}
-
 OP vec largest(vec x, vec y)
 {
     return _mm512_max_ps(x, y);
@@ -110,32 +65,9 @@ OP void totals_of(float *out, vec a, vec b, vec c, vec d)
     _mm_storeu_ps(out, _mm512_castps512_ps128(_mm512_maskz_compress_ps(0x1111, s)));
 }
 
-OP float total_of(vec x)
-{
-    float total[4];
-    totals_of(total, x, x, x, x);
-    return total[0];
-}
-
 OP float largest_of(vec x)
 {
     return _mm512_reduce_max_ps(x);
-}
-
-OP vec power(vec shifted)
-{
-    __m512i n = _mm512_add_epi32(_mm512_castps_si512(shifted), _mm512_set1_epi32(127));
-    return _mm512_castsi512_ps(_mm512_slli_epi32(n, 23));
-}
-
-OP void fetch(const char *address)
-{
-    _mm_prefetch(address, _MM_HINT_T0);
-}
-
-OP void fetch_far(const char *address)
-{
-    _mm_prefetch(address, _MM_HINT_T1);
 }
 
 #include "live/device/cpu_kernel_loops.h"

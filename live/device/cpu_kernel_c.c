@@ -12,8 +12,7 @@
 #define TILE_ROWS 2
 #define TILE_TOKENS 3
 
-typedef float vec __attribute__((vector_size(16)));
-typedef int32_t ints __attribute__((vector_size(16)));
+typedef float vec __attribute__((vector_size(4 * LANES)));
 
 float live_from_bf16(uint16_t bits)
 {
@@ -67,44 +66,15 @@ uint16_t live_to_f16(float x)
     return (uint16_t)(sign | ((u - 0x38000000 + 0xfff + (u >> 13 & 1)) >> 13));
 }
 
-OP vec zero(void)
-{
-    return (vec){0};
-}
-
-OP vec all(float x)
-{
-    return (vec){x, x, x, x};
-}
-
-OP vec load(const float *x)
-{
-    vec v;
-    memcpy(&v, x, sizeof v);
-    return v;
-}
-
-OP void store(float *out, vec x)
-{
-    memcpy(out, &x, sizeof x);
-}
-
 OP vec load_bf16(const uint16_t *x)
 {
     return (vec){live_from_bf16(x[0]), live_from_bf16(x[1]), live_from_bf16(x[2]),
                  live_from_bf16(x[3])};
 }
 
-OP vec load_bf16_even(const uint16_t *x)
-{
-    ints both;
-    memcpy(&both, x, sizeof both);
-    return (vec)(both << 16);
-}
-
 OP vec load_bf16_odd(const uint16_t *x)
 {
-    ints both;
+    int32_t both __attribute__((vector_size(4 * LANES)));
     memcpy(&both, x, sizeof both);
     return (vec)(both & (int32_t)0xffff0000);
 }
@@ -130,61 +100,22 @@ OP void hold(vec *x)
     (void)x;
 }
 
-OP vec plus(vec x, vec y)
-{
-    return x + y;
-}
-
-OP vec minus(vec x, vec y)
-{
-    return x - y;
-}
-
-OP vec times(vec x, vec y)
-{
-    return x * y;
-}
-
-OP vec over(vec x, vec y)
-{
-    return x / y;
-}
-
 OP vec largest(vec x, vec y)
 {
-    ints more = x > y;
-    return (vec)(((ints)x & more) | ((ints)y & ~more));
-}
-
-OP float total_of(vec x)
-{
-    return (x[0] + x[2]) + (x[1] + x[3]);
+    __typeof__(x > y) more = x > y;
+    return (vec)(((__typeof__(more))x & more) | ((__typeof__(more))y & ~more));
 }
 
 OP void totals_of(float *out, vec a, vec b, vec c, vec d)
 {
-    out[0] = total_of(a), out[1] = total_of(b), out[2] = total_of(c), out[3] = total_of(d);
+    out[0] = (a[0] + a[2]) + (a[1] + a[3]), out[1] = (b[0] + b[2]) + (b[1] + b[3]);
+    out[2] = (c[0] + c[2]) + (c[1] + c[3]), out[3] = (d[0] + d[2]) + (d[1] + d[3]);
 }
 
 OP float largest_of(vec x)
 {
     float a = x[0] > x[1] ? x[0] : x[1], b = x[2] > x[3] ? x[2] : x[3];
     return a > b ? a : b;
-}
-
-OP vec power(vec shifted)
-{
-    return (vec)(((ints)shifted + 127) << 23);
-}
-
-OP void fetch(const char *address)
-{
-    __builtin_prefetch(address);
-}
-
-OP void fetch_far(const char *address)
-{
-    __builtin_prefetch(address, 0, 2);
 }
 
 #include "live/device/cpu_kernel_loops.h"

@@ -1,17 +1,53 @@
 // SPDX-License-Identifier: Apache-2.0
 // The loops of live/device/cpu_kernel.h. The including file defines
-//     TARGET        attributes of every function
-//     vec           a vector of LANES floats
+//     TARGET, OP    attributes of every function, and of one that is inlined
+//     vec           a vector of LANES floats; C's operators work on it number by number
 //     TILE_ROWS, TILE_TOKENS   tile size whose sums and operands fit the registers
-//     zero, all, load, store, load_bf16, load_bf16_even and _odd (of 2 LANES), load_f16, fma3 (x *
-//     y + z), add_product (the same, in place of z), hold (in a register), plus, minus, times,
-//     over, total_of, totals_of (four vectors, each summed as by total_of), largest_of, power
-//     (below), fetch and fetch_far (into the L2 cache),
+//     load_bf16, load_bf16_odd (of 2 LANES), load_f16, fma3 (x * y + z), add_product (the same, in
+//     place of z), hold (in a register), totals_of (four vectors, each summed in the same order),
+//     largest_of,
 // and largest, which returns its second argument if either is NaN, so that a NaN passes through a
-// bound.
-#define INLINE TARGET __attribute__((always_inline)) static inline
+// bound. Loops over registers are unrolled by pragma, so that only constants index their arrays.
+typedef int32_t ints __attribute__((vector_size(4 * LANES)));
+
+OP vec zero(void)
+{
+    return (vec){0};
+}
+
+OP vec all(float x)
+{
+    return x - zero(); // keeps the sign of 0
+}
+
+OP vec load(const float *x)
+{
+    vec v;
+    memcpy(&v, x, sizeof v);
+    return v;
+}
+
+OP void store(float *out, vec x)
+{
+    memcpy(out, &x, sizeof x);
+}
+
+OP vec load_bf16_even(const uint16_t *x)
+{
+    ints both;
+    memcpy(&both, x, sizeof both);
+    return (vec)(both << 16);
+}
+
+OP float total_of(vec x)
+{
+    float total[4];
+    totals_of(total, x, x, x, x);
+    return total[0];
+}
+
 // Loads numbers [i, i + LANES) of a stored row.
-INLINE vec load_as(const void *row, int64_t i, dsc_dtype dtype)
+OP vec load_as(const void *row, int64_t i, dsc_dtype dtype)
 {
     return dtype == DSC_F32    ? load((const float *)row + i)
            : dtype == DSC_BF16 ? load_bf16((const uint16_t *)row + i)
@@ -19,7 +55,7 @@ INLINE vec load_as(const void *row, int64_t i, dsc_dtype dtype)
 }
 
 // Loads the first n <= LANES numbers of a stored row, followed by zeros.
-INLINE vec load_first(const void *row, int64_t n, dsc_dtype dtype)
+OP vec load_first(const void *row, int64_t n, dsc_dtype dtype)
 {
     float f[LANES] = {0};
     uint16_t h[LANES] = {0};
@@ -33,7 +69,7 @@ INLINE vec load_first(const void *row, int64_t n, dsc_dtype dtype)
     return load_as(h, 0, dtype);
 }
 
-INLINE void store_first(float *out, vec x, int64_t n)
+OP void store_first(float *out, vec x, int64_t n)
 {
     float f[LANES];
     store(f, x);
@@ -69,76 +105,31 @@ TARGET static void pack(float *to, const float *in, int64_t in_stride, int64_t t
 // is compiled, so all of them stay in registers.
 enum { MOST_ROWS = 4, MOST_VECS = 6 };
 
-INLINE void set_zero(vec *v)
-{
-    v[0] = v[1] = v[2] = v[3] = v[4] = v[5] = zero();
-}
-
 // Loads n consecutive vectors.
-INLINE void load_some(vec *v, const float *x, const int n)
+OP void load_some(vec *v, const float *x, const int n)
 {
-    v[0] = load(x);
-    if (n > 1)
-        v[1] = load(x + LANES);
-    if (n > 2)
-        v[2] = load(x + 2 * LANES);
-    if (n > 3)
-        v[3] = load(x + 3 * LANES);
-    if (n > 4)
-        v[4] = load(x + 4 * LANES);
-    if (n > 5)
-        v[5] = load(x + 5 * LANES);
+#pragma GCC unroll 6
+    for (int i = 0; i < n; i++)
+        v[i] = load(x + i * LANES);
 }
 
-INLINE void store_some(float *out, const vec *v, const int n)
+OP void store_some(float *out, const vec *v, const int n)
 {
-    store(out, v[0]);
-    if (n > 1)
-        store(out + LANES, v[1]);
-    if (n > 2)
-        store(out + 2 * LANES, v[2]);
-    if (n > 3)
-        store(out + 3 * LANES, v[3]);
-    if (n > 4)
-        store(out + 4 * LANES, v[4]);
-    if (n > 5)
-        store(out + 5 * LANES, v[5]);
+#pragma GCC unroll 6
+    for (int i = 0; i < n; i++)
+        store(out + i * LANES, v[i]);
 }
 
-// Otherwise the compiler reloads these for every row.
-INLINE void hold_some(vec *v, const int n)
+OP void add_products(vec *sum, vec a, const vec *x, const int n)
 {
-    hold(&v[0]);
-    if (n > 1)
-        hold(&v[1]);
-    if (n > 2)
-        hold(&v[2]);
-    if (n > 3)
-        hold(&v[3]);
-    if (n > 4)
-        hold(&v[4]);
-    if (n > 5)
-        hold(&v[5]);
-}
-
-INLINE void add_products(vec *sum, vec a, const vec *x, const int n)
-{
-    add_product(&sum[0], a, x[0]);
-    if (n > 1)
-        add_product(&sum[1], a, x[1]);
-    if (n > 2)
-        add_product(&sum[2], a, x[2]);
-    if (n > 3)
-        add_product(&sum[3], a, x[3]);
-    if (n > 4)
-        add_product(&sum[4], a, x[4]);
-    if (n > 5)
-        add_product(&sum[5], a, x[5]);
+#pragma GCC unroll 6
+    for (int i = 0; i < n; i++)
+        add_product(&sum[i], a, x[i]);
 }
 
 // The weights of a step; `part` is the even or the odd columns of BF16, or the first or the second
 // LANES of F16. n columns if these are the last.
-INLINE vec weights_at(const char *w, int64_t n, dsc_dtype dtype, const int part)
+OP vec weights_at(const char *w, int64_t n, dsc_dtype dtype, const int part)
 {
     uint16_t last[2 * LANES] = {0};
     if (dtype == DSC_F16)
@@ -151,19 +142,17 @@ INLINE vec weights_at(const char *w, int64_t n, dsc_dtype dtype, const int part)
 }
 
 // A step of `rows` rows; w is the current position in each of them.
-INLINE void step(vec sum[][MOST_VECS], const char *const *w, const float *x, int64_t n,
-                 dsc_dtype dtype, const int part, const int rows, const int tokens)
+OP void step(vec sum[][MOST_VECS], const char *const *w, const float *x, int64_t n, dsc_dtype dtype,
+             const int part, const int rows, const int tokens)
 {
     vec in[MOST_VECS];
     load_some(in, x + part * tokens * LANES, tokens);
-    hold_some(in, tokens);
-    add_products(sum[0], weights_at(w[0], n, dtype, part), in, tokens);
-    if (rows > 1)
-        add_products(sum[1], weights_at(w[1], n, dtype, part), in, tokens);
-    if (rows > 2)
-        add_products(sum[2], weights_at(w[2], n, dtype, part), in, tokens);
-    if (rows > 3)
-        add_products(sum[3], weights_at(w[3], n, dtype, part), in, tokens);
+#pragma GCC unroll 6
+    for (int i = 0; i < tokens; i++)
+        hold(&in[i]); // otherwise the compiler reloads it for every row
+#pragma GCC unroll 4
+    for (int row = 0; row < rows; row++)
+        add_products(sum[row], weights_at(w[row], n, dtype, part), in, tokens);
 }
 
 // BLOCK is the number of columns, times tokens, that a group of rows processes before any row
@@ -174,6 +163,7 @@ enum { BLOCK = 3072, KEPT = 16 * TILE_TOKENS, GROUP_BYTES = 1 << 17 };
 
 // Weights are fetched at least this number of bytes before their use.
 enum { AHEAD = 1 << 13 };
+enum { TO_L2 = 2 }; // locality of a prefetch into the L2 cache; the default is the L1 cache
 
 // A part of a product: columns of a few rows, and how far weights have been fetched.
 typedef struct part {
@@ -190,20 +180,8 @@ typedef struct part {
     bool first, last;
 } part;
 
-INLINE void load_kept(vec *v, const part *p, const int row, const int rows, const int tokens)
-{
-    if (row < rows)
-        load_some(v, p->kept + row * tokens * LANES, tokens);
-}
-
-INLINE void store_kept(const part *p, const vec *v, const int row, const int rows, const int tokens)
-{
-    if (row < rows)
-        store_some(p->kept + row * tokens * LANES, v, tokens);
-}
-
 // Stores the sums of one token.
-INLINE void put_totals(float *out, vec sum[][MOST_VECS], const int token, const int rows)
+OP void put_totals(float *out, vec sum[][MOST_VECS], const int token, const int rows)
 {
     if (rows == 4) {
         totals_of(out, sum[0][token], sum[1][token], sum[2][token], sum[3][token]);
@@ -217,26 +195,15 @@ INLINE void put_totals(float *out, vec sum[][MOST_VECS], const int token, const 
 // Weights are fetched in memory order, in whatever order tiles use them: the hardware prefetcher
 // follows one sequence of lines, but not four rows that are read in parallel within a page (12
 // instead of 28 GB/s with 576 columns).
-INLINE void fetch_lines(part *p, const int lines)
+OP void fetch_lines(part *p, const int lines)
 {
     const char *next = p->next;
-    if (p->near) {
-        fetch(next);
-        if (lines > 1)
-            fetch(next + 64);
-        if (lines > 2)
-            fetch(next + 128);
-        if (lines > 3)
-            fetch(next + 192);
-    } else {
-        fetch_far(next);
-        if (lines > 1)
-            fetch_far(next + 64);
-        if (lines > 2)
-            fetch_far(next + 128);
-        if (lines > 3)
-            fetch_far(next + 192);
-    }
+#pragma GCC unroll 4
+    for (int line = 0; line < lines; line++)
+        if (p->near)
+            __builtin_prefetch(next + 64 * line);
+        else
+            __builtin_prefetch(next + 64 * line, 0, TO_L2);
     next += 64 * lines;
     if (p->gap && next >= p->end) {
         next += p->gap;
@@ -247,8 +214,8 @@ INLINE void fetch_lines(part *p, const int lines)
 
 // Each (row, token) has LANES partial sums along the columns, which are added at the end: a product
 // is computed in the same order for any tiling.
-INLINE void tile(float *out, int64_t out_stride, part *p, const float *x, dsc_dtype dtype,
-                 const int rows, const int tokens)
+OP void tile(float *out, int64_t out_stride, part *p, const float *x, dsc_dtype dtype,
+             const int rows, const int tokens)
 {
     const int64_t size = dtype == DSC_F32 ? 4 : 2, parts = dtype == DSC_F32 ? 1 : 2;
     const int64_t wide = parts * LANES; // columns of a step
@@ -257,11 +224,15 @@ INLINE void tile(float *out, int64_t out_stride, part *p, const float *x, dsc_dt
     const char *w[MOST_ROWS] = {p->w, p->w + row_bytes, p->w + 2 * row_bytes, p->w + 3 * row_bytes};
     int64_t wait = steps, n = p->cols;
     vec sum[MOST_ROWS][MOST_VECS];
-    set_zero(sum[0]), set_zero(sum[1]), set_zero(sum[2]), set_zero(sum[3]);
-    if (!p->first) {
-        load_kept(sum[0], p, 0, rows, tokens), load_kept(sum[1], p, 1, rows, tokens);
-        load_kept(sum[2], p, 2, rows, tokens), load_kept(sum[3], p, 3, rows, tokens);
-    }
+#pragma GCC unroll 4
+    for (int row = 0; row < rows; row++)
+#pragma GCC unroll 6
+        for (int i = 0; i < tokens; i++)
+            sum[row][i] = zero();
+    if (!p->first)
+#pragma GCC unroll 4
+        for (int row = 0; row < rows; row++)
+            load_some(sum[row], p->kept + row * tokens * LANES, tokens);
     for (; n >= wide; n -= wide, x += wide * tokens) {
         step(sum, w, x, wide, dtype, 0, rows, tokens);
         if (parts == 2)
@@ -281,26 +252,19 @@ INLINE void tile(float *out, int64_t out_stride, part *p, const float *x, dsc_dt
             step(sum, w, x, n, dtype, 1, rows, tokens);
     }
     if (!p->last) {
-        store_kept(p, sum[0], 0, rows, tokens), store_kept(p, sum[1], 1, rows, tokens);
-        store_kept(p, sum[2], 2, rows, tokens), store_kept(p, sum[3], 3, rows, tokens);
+#pragma GCC unroll 4
+        for (int row = 0; row < rows; row++)
+            store_some(p->kept + row * tokens * LANES, sum[row], tokens);
         return;
     }
-    put_totals(out, sum, 0, rows);
-    if (tokens > 1)
-        put_totals(out + out_stride, sum, 1, rows);
-    if (tokens > 2)
-        put_totals(out + 2 * out_stride, sum, 2, rows);
-    if (tokens > 3)
-        put_totals(out + 3 * out_stride, sum, 3, rows);
-    if (tokens > 4)
-        put_totals(out + 4 * out_stride, sum, 4, rows);
-    if (tokens > 5)
-        put_totals(out + 5 * out_stride, sum, 5, rows);
+#pragma GCC unroll 6
+    for (int i = 0; i < tokens; i++)
+        put_totals(out + i * out_stride, sum, i, rows);
 }
 
 // Processes all tokens on `rows` rows.
-INLINE void strip(const live_products *p, part *now, int64_t row, int64_t col, dsc_dtype dtype,
-                  const int rows)
+OP void strip(const live_products *p, part *now, int64_t row, int64_t col, dsc_dtype dtype,
+              const int rows)
 {
     const int64_t wide = dtype == DSC_BF16 ? 2 * LANES : LANES, stride = p->out_stride;
     const int64_t padded = (p->cols + wide - 1) / wide * wide;
@@ -329,8 +293,8 @@ INLINE void strip(const live_products *p, part *now, int64_t row, int64_t col, d
 }
 
 // Processes columns [col, col + now.cols) of rows [from, to).
-INLINE void strips(const live_products *p, part *now, int64_t from, int64_t to, int64_t col,
-                   dsc_dtype dtype)
+OP void strips(const live_products *p, part *now, int64_t from, int64_t to, int64_t col,
+               dsc_dtype dtype)
 {
     const int64_t size = dtype == DSC_F32 ? 4 : 2;
     const char *w = (const char *)p->weights + col * size;
@@ -350,7 +314,7 @@ INLINE void strips(const live_products *p, part *now, int64_t from, int64_t to, 
 // Number of columns to process together: a block is cut only if the tokens' share of it would not
 // stay in the cache. Divisions are slow relative to short rows, which are never cut. A line of BF16
 // or F16 is used twice as long as one of F32 and needs no blocks.
-INLINE int64_t block_of(const live_products *p, dsc_dtype dtype)
+OP int64_t block_of(const live_products *p, dsc_dtype dtype)
 {
     const int64_t together = p->tokens < TILE_TOKENS ? p->tokens : TILE_TOKENS;
     if (dtype != DSC_F32 || p->tokens == 1 || p->tokens > KEPT / TILE_ROWS ||
@@ -360,7 +324,7 @@ INLINE int64_t block_of(const live_products *p, dsc_dtype dtype)
 }
 
 // Number of rows that are cut into blocks of columns together.
-INLINE int64_t group_of(const live_products *p, int64_t row_bytes)
+OP int64_t group_of(const live_products *p, int64_t row_bytes)
 {
     int64_t group = KEPT / p->tokens / TILE_ROWS * TILE_ROWS;
     while (group > TILE_ROWS && group * row_bytes > GROUP_BYTES)
@@ -370,7 +334,7 @@ INLINE int64_t group_of(const live_products *p, int64_t row_bytes)
 
 // Sets where weights are fetched while the first `together` rows are used. With few tokens the L1
 // cache has room for them, and a line from L2 would arrive late.
-INLINE void set_ahead(part *now, const live_products *p, int64_t together, dsc_dtype dtype)
+OP void set_ahead(part *now, const live_products *p, int64_t together, dsc_dtype dtype)
 {
     const int64_t size = dtype == DSC_F32 ? 4 : 2, few = dtype == DSC_F32 ? 3 : 1;
     const int64_t bytes = together * (int64_t)now->row_bytes;
@@ -391,7 +355,7 @@ INLINE void set_ahead(part *now, const live_products *p, int64_t together, dsc_d
     now->gap = now->apart - width;
 }
 
-INLINE void products_of(const live_products *p, dsc_dtype dtype)
+OP void products_of(const live_products *p, dsc_dtype dtype)
 {
     _Alignas(64) float kept[KEPT * LANES];
     const int64_t block = block_of(p, dtype);
@@ -433,8 +397,7 @@ enum { MIX_QUERIES = 4, MIX_VECS = LANES > 8 ? 4 : 2 };
 
 // Processes up to MIX_QUERIES queries. A row of the cache contains all heads, of which this reads
 // one, so the hardware prefetcher does not find the next part, and the first queries fetch it.
-INLINE void mix_tile(const live_mixture *m, int64_t query, int64_t d, const int queries,
-                     const int vecs)
+OP void mix_tile(const live_mixture *m, int64_t query, int64_t d, const int queries, const int vecs)
 {
     vec sum[MOST_ROWS][MOST_VECS], x[MOST_VECS];
     float *out = m->sum + query * m->sum_stride + d;
@@ -450,20 +413,14 @@ INLINE void mix_tile(const live_mixture *m, int64_t query, int64_t d, const int 
         next += done / row * apart + done % row;
         end += done / row * apart;
     }
-    load_some(sum[0], out, vecs);
-    if (queries > 1)
-        load_some(sum[1], out + m->sum_stride, vecs);
-    if (queries > 2)
-        load_some(sum[2], out + 2 * m->sum_stride, vecs);
-    if (queries > 3)
-        load_some(sum[3], out + 3 * m->sum_stride, vecs);
+#pragma GCC unroll 4
+    for (int q = 0; q < queries; q++)
+        load_some(sum[q], out + q * m->sum_stride, vecs);
     for (int64_t i = 0; i < m->count; i++, value += m->value_stride) {
         if (next) {
-            fetch_far(next);
-            if (vecs * LANES > 16)
-                fetch_far(next + 64);
-            if (vecs * LANES > 32)
-                fetch_far(next + 128), fetch_far(next + 192);
+#pragma GCC unroll 4
+            for (int line = 0; line * 16 < vecs * LANES; line++)
+                __builtin_prefetch(next + 64 * line, 0, TO_L2);
             next += vecs * LANES * sizeof *out;
             if (next >= end) {
                 next += apart - row;
@@ -471,25 +428,17 @@ INLINE void mix_tile(const live_mixture *m, int64_t query, int64_t d, const int 
             }
         }
         load_some(x, value, vecs);
-        add_products(sum[0], all(weight[i]), x, vecs);
-        if (queries > 1)
-            add_products(sum[1], all(weight[stride + i]), x, vecs);
-        if (queries > 2)
-            add_products(sum[2], all(weight[2 * stride + i]), x, vecs);
-        if (queries > 3)
-            add_products(sum[3], all(weight[3 * stride + i]), x, vecs);
+#pragma GCC unroll 4
+        for (int q = 0; q < queries; q++)
+            add_products(sum[q], all(weight[q * stride + i]), x, vecs);
     }
-    store_some(out, sum[0], vecs);
-    if (queries > 1)
-        store_some(out + m->sum_stride, sum[1], vecs);
-    if (queries > 2)
-        store_some(out + 2 * m->sum_stride, sum[2], vecs);
-    if (queries > 3)
-        store_some(out + 3 * m->sum_stride, sum[3], vecs);
+#pragma GCC unroll 4
+    for (int q = 0; q < queries; q++)
+        store_some(out + q * m->sum_stride, sum[q], vecs);
 }
 
 // The last n < LANES numbers of the width.
-INLINE void mix_last(const live_mixture *m, int64_t query, int64_t d, int64_t n)
+OP void mix_last(const live_mixture *m, int64_t query, int64_t d, int64_t n)
 {
     float *out = m->sum + query * m->sum_stride + d;
     vec sum = load_first(out, n, DSC_F32);
@@ -499,7 +448,7 @@ INLINE void mix_last(const live_mixture *m, int64_t query, int64_t d, int64_t n)
     store_first(out, sum, n);
 }
 
-INLINE void mix_queries(const live_mixture *m, int64_t query, const int queries)
+OP void mix_queries(const live_mixture *m, int64_t query, const int queries)
 {
     int64_t d = 0;
     for (; d + MIX_VECS * LANES <= m->width; d += MIX_VECS * LANES)
@@ -528,21 +477,27 @@ TARGET static void mix(const live_mixture *m)
 
 // --- exponentials --------------------------------------------------------------------------------
 
-// As dsc_fast_expf (theory/rows/fast_exp.h), for x in [-87, 88]: x = n ln 2 + r, e^r by a
-// polynomial of degree 7; `power` takes 2^n from the last bits of x / ln 2 + 3 2^22.
-INLINE vec exponential(vec x)
+// c[0] x^(n - 1) + ... + c[n - 1].
+OP vec polynomial(vec x, const float *c, const int n)
 {
+    vec p = all(c[0]);
+#pragma GCC unroll 10
+    for (int i = 1; i < n; i++)
+        p = fma3(p, x, all(c[i]));
+    return p;
+}
+
+// As dsc_fast_expf (theory/rows/fast_exp.h), for x in [-87, 88]: x = n ln 2 + r, e^r by a
+// polynomial of degree 7; the last bits of x / ln 2 + 3 2^22 become the exponent of 2^n.
+OP vec exponential(vec x)
+{
+    static const float c[] = {1.f / 5040, 1.f / 720, 1.f / 120, 1.f / 24, 1.f / 6, 1.f / 2};
     const vec shift = all(0x1.8p23f);
-    vec shifted = fma3(x, all(0x1.715476p0f), shift), n = minus(shifted, shift);
-    vec r = fma3(n, all(-0x1.62e4p-1f), x), p = all(1.f / 5040);
+    const vec shifted = fma3(x, all(0x1.715476p0f), shift), n = shifted - shift;
+    vec r = fma3(n, all(-0x1.62e4p-1f), x);
     r = fma3(n, all(-0x1.7f7d1cp-20f), r);
-    p = fma3(p, r, all(1.f / 720));
-    p = fma3(p, r, all(1.f / 120));
-    p = fma3(p, r, all(1.f / 24));
-    p = fma3(p, r, all(1.f / 6));
-    p = fma3(p, r, all(1.f / 2));
-    p = plus(all(1), fma3(times(r, r), p, r));
-    return times(p, power(shifted));
+    const vec square = r * r, p = 1.f + fma3(square, polynomial(r, c, 6), r);
+    return p * (vec)(((ints)shifted + 127) << 23);
 }
 
 TARGET static float exponentials(float *x, int64_t n, float scale)
@@ -550,7 +505,7 @@ TARGET static float exponentials(float *x, int64_t n, float scale)
     vec most = all(-INFINITY), sum = zero(), least = all(-87);
     int64_t i = 0, residual = n % LANES;
     for (; i + LANES <= n; i += LANES) {
-        vec s = times(load(x + i), all(scale));
+        vec s = load(x + i) * scale;
         most = largest(most, s);
         store(x + i, s);
     }
@@ -560,14 +515,14 @@ TARGET static float exponentials(float *x, int64_t n, float scale)
         top = x[i] > top ? x[i] : top;
     }
     for (i = 0; i + LANES <= n; i += LANES) {
-        vec e = exponential(largest(least, minus(load(x + i), all(top))));
+        vec e = exponential(largest(least, load(x + i) - top));
         store(x + i, e);
-        sum = plus(sum, e);
+        sum += e;
     }
     if (residual) {
-        vec e = exponential(largest(least, minus(load_first(x + i, residual, DSC_F32), all(top))));
+        vec e = exponential(largest(least, load_first(x + i, residual, DSC_F32) - top));
         store_first(x + i, e, residual);
-        sum = plus(sum, load_first(x + i, residual, DSC_F32));
+        sum += load_first(x + i, residual, DSC_F32);
     }
     return total_of(sum);
 }
@@ -576,16 +531,16 @@ TARGET static void multiply(float *x, int64_t n, float by)
 {
     int64_t i = 0;
     for (; i + LANES <= n; i += LANES)
-        store(x + i, times(load(x + i), all(by)));
+        store(x + i, load(x + i) * by);
     for (; i < n; i++)
         x[i] *= by;
 }
 
 // Below -87 the exponential of 87 replaces one that would overflow; the result is x times 1e-38.
-INLINE vec silu_of(vec x)
+OP vec silu_of(vec x)
 {
-    vec up = largest(all(-87), x), down = largest(all(-87), minus(zero(), up));
-    return over(x, plus(all(1), exponential(down)));
+    vec up = largest(all(-87), x), down = largest(all(-87), 0.f - up);
+    return x / (1.f + exponential(down));
 }
 
 TARGET static void silu(float *out, const float *x, const float *factor, int64_t n)
@@ -593,51 +548,46 @@ TARGET static void silu(float *out, const float *x, const float *factor, int64_t
     int64_t i = 0, residual = n % LANES;
     for (; i + LANES <= n; i += LANES) {
         vec y = silu_of(load(x + i));
-        store(out + i, factor ? times(y, load(factor + i)) : y);
+        if (factor)
+            y *= load(factor + i);
+        store(out + i, y);
     }
     if (residual) {
         vec y = silu_of(load_first(x + i, residual, DSC_F32));
-        store_first(out + i, factor ? times(y, load_first(factor + i, residual, DSC_F32)) : y,
-                    residual);
+        if (factor)
+            y *= load_first(factor + i, residual, DSC_F32);
+        store_first(out + i, y, residual);
     }
 }
 
 // erfc(z) for z in [0, 11.4] as t exp(P(t) - z^2) with t = 1 / (1 + z/2). P is the minimax
 // polynomial of degree 9 for log(erfc(z) / t) + z^2 (Remez exchange): within 5.2e-8, before
 // rounding.
-INLINE vec complement(vec z)
+OP vec complement(vec z)
 {
-    vec t = over(all(1), fma3(all(.5f), z, all(1))), p = all(.150669244f);
-    p = fma3(p, t, all(-.712357021f));
-    p = fma3(p, t, all(1.23166243f));
-    p = fma3(p, t, all(-.797069798f));
-    p = fma3(p, t, all(.00410509928f));
-    p = fma3(p, t, all(-.0441439768f));
-    p = fma3(p, t, all(.0502568561f));
-    p = fma3(p, t, all(.383320384f));
-    p = fma3(p, t, all(.999024317f));
-    p = fma3(p, t, all(-1.26546749f));
-    p = minus(p, times(z, z));
-    return times(t, exponential(largest(all(-87), p)));
+    static const float c[] = {.150669244f,   -.712357021f, 1.23166243f, -.797069798f, .00410509928f,
+                              -.0441439768f, .0502568561f, .383320384f, .999024317f,  -1.26546749f};
+    const vec t = 1.f / fma3(all(.5f), z, all(1)), square = z * z;
+    return t * exponential(largest(all(-87), polynomial(t, c, 10) - square));
 }
 
 // x (1 + erf(x / root 2)) / 2 as max(x, 0) - |x| erfc(|x| / root 2) / 2, which does not cancel;
 // beyond 16 the subtracted term is 0.
-INLINE vec gelu_of(vec x)
+OP vec gelu_of(vec x)
 {
-    vec size = largest(x, minus(zero(), x));
-    size = minus(zero(), largest(all(-16), minus(zero(), size)));
-    vec half = times(all(.5f), complement(times(size, all((float)M_SQRT1_2))));
-    return minus(largest(zero(), x), times(size, half));
+    vec size = largest(x, 0.f - x);
+    size = 0.f - largest(all(-16), 0.f - size);
+    vec half = .5f * complement(size * (float)M_SQRT1_2), below = size * half;
+    return largest(zero(), x) - below;
 }
 
 // x (1 + tanh u) / 2 = x / (1 + e^-2u).
-INLINE vec gelu_tanh_of(vec x)
+OP vec gelu_tanh_of(vec x)
 {
-    vec cubic = fma3(times(all(.044715f), times(x, x)), x, x);
-    vec down = times(all((float)(-2 * M_2_SQRTPI * M_SQRT1_2)), cubic);
-    down = largest(all(-87), minus(zero(), largest(all(-87), minus(zero(), down))));
-    return over(x, plus(all(1), exponential(down)));
+    vec cubic = fma3(.044715f * (x * x), x, x);
+    vec down = (float)(-2 * M_2_SQRTPI * M_SQRT1_2) * cubic;
+    down = largest(all(-87), 0.f - largest(all(-87), 0.f - down));
+    return x / (1.f + exponential(down));
 }
 
 TARGET static void gelu(float *out, const float *x, bool by_tanh, int64_t n)
@@ -651,21 +601,23 @@ TARGET static void gelu(float *out, const float *x, bool by_tanh, int64_t n)
     }
 }
 
-TARGET static void widen(float *out, const void *in, dsc_dtype dtype, int64_t n)
+OP void widen_as(float *out, const void *in, dsc_dtype dtype, int64_t n)
 {
     int64_t i = 0;
-    if (dtype == DSC_BF16)
-        for (; i + LANES <= n; i += LANES)
-            store(out + i, load_as(in, i, DSC_BF16));
-    else if (dtype == DSC_F16)
-        for (; i + LANES <= n; i += LANES)
-            store(out + i, load_as(in, i, DSC_F16));
-    else {
-        memcpy(out, in, (size_t)n * sizeof *out);
-        return;
-    }
+    for (; i + LANES <= n; i += LANES)
+        store(out + i, load_as(in, i, dtype));
     if (i < n)
         store_first(out + i, load_first((const uint16_t *)in + i, n - i, dtype), n - i);
+}
+
+TARGET static void widen(float *out, const void *in, dsc_dtype dtype, int64_t n)
+{
+    if (dtype == DSC_F32)
+        memcpy(out, in, (size_t)n * sizeof *out);
+    else if (dtype == DSC_BF16)
+        widen_as(out, in, DSC_BF16, n);
+    else
+        widen_as(out, in, DSC_F16, n);
 }
 
 // In memory order and without explicit prefetches, which processors read fastest.
@@ -674,11 +626,11 @@ TARGET static float total(const float *x, int64_t n)
     vec a = zero(), b = zero();
     int64_t i = 0;
     for (; i + 2 * LANES <= n; i += 2 * LANES) {
-        a = plus(a, load(x + i));
-        b = plus(b, load(x + i + LANES));
+        a += load(x + i);
+        b += load(x + i + LANES);
     }
     float residual = 0;
     for (; i < n; i++)
         residual += x[i];
-    return total_of(plus(a, b)) + residual;
+    return total_of(a + b) + residual;
 }

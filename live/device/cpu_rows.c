@@ -7,6 +7,12 @@
 #include <math.h>
 #include <string.h>
 
+static void widen_row(const cpu_backend *c, float *out, const live_matrix *table, int64_t row)
+{
+    const size_t bytes = (size_t)(row * table->cols) * dsc_dtype_bytes(table->dtype);
+    c->kernel->widen(out, (const char *)table->data + bytes, table->dtype, table->cols);
+}
+
 int live_cpu_embed(live_backend *b, float *out, int64_t stride, const live_matrix *table,
                    const live_matrix *positions, dsc_error *err)
 {
@@ -21,10 +27,7 @@ int live_cpu_embed(live_backend *b, float *out, int64_t stride, const live_matri
                             "token %" PRId64 " is not in the embedding of %" PRId64, token,
                             table->rows);
         float *row = out + i * stride;
-        c->kernel->widen(row,
-                         (const char *)table->data +
-                             (size_t)(token * table->cols) * dsc_dtype_bytes(table->dtype),
-                         table->dtype, table->cols);
+        widen_row(c, row, table, token);
         if (!positions)
             continue;
         if (position < 0 || position >= positions->rows)
@@ -33,10 +36,7 @@ int live_cpu_embed(live_backend *b, float *out, int64_t stride, const live_matri
                             " learned positions of the model",
                             position, positions->rows);
         float *of_position = work->data;
-        c->kernel->widen(of_position,
-                         (const char *)positions->data + (size_t)(position * positions->cols) *
-                                                             dsc_dtype_bytes(positions->dtype),
-                         positions->dtype, positions->cols);
+        widen_row(c, of_position, positions, position);
         for (int64_t j = 0; j < table->cols; j++)
             row[j] += of_position[j];
     }

@@ -72,12 +72,6 @@ static int open_shard(live_checkpoint *c, const char *name, dsc_error *err)
 
 // --- pickled weights ---------------------------------------------------------------------------
 
-static bool ends_in(const char *name, const char *suffix)
-{
-    size_t n = strlen(name), m = strlen(suffix);
-    return n > m && strcmp(name + n - m, suffix) == 0;
-}
-
 // Returns the suffix of the folder's pickled weights, or NULL; *first (of `size` bytes) is one of
 // their names. A trainer's pickled arguments do not count.
 static const char *find_pickle(const char *folder, char *first, size_t size)
@@ -88,7 +82,8 @@ static const char *find_pickle(const char *folder, char *first, size_t size)
     DIR *d = opendir(folder);
     while (d && !found && (e = readdir(d)))
         for (size_t i = 0; i < sizeof suffixes / sizeof *suffixes && !found; i++)
-            if (ends_in(e->d_name, suffixes[i]) && !ends_in(e->d_name, "_args.bin"))
+            if (live_name_ends_in(e->d_name, suffixes[i]) &&
+                !live_name_ends_in(e->d_name, "_args.bin"))
                 found = suffixes[i], snprintf(first, size, "%.100s", e->d_name);
     if (d)
         closedir(d);
@@ -117,7 +112,7 @@ static int refuse(const char *folder, dsc_error *err)
 // Whether it is a plain file name, so that no path leads out of the folder.
 static bool is_plain(const char *name)
 {
-    return *name != '.' && !strchr(name, '/') && ends_in(name, ".safetensors");
+    return *name != '.' && !strchr(name, '/') && live_name_ends_in(name, ".safetensors");
 }
 
 static const shard *shard_named(const live_checkpoint *c, const char *name)
@@ -171,12 +166,13 @@ static int check_listed(const live_checkpoint *c, const char *path, json_t *map,
 static int open_index(live_checkpoint *c, dsc_error *err)
 {
     char *path = NULL;
-    json_t *root = NULL, *file;
+    live_keys k = {0};
+    json_t *file;
     const char *tensor;
     int rc = path_of(&path, c->folder, index_name, err);
     if (!rc)
-        rc = live_keys_load(&root, path, LONGEST_INDEX, err);
-    json_t *map = json_object_get(root, "weight_map");
+        rc = live_keys_load(&k, path, LONGEST_INDEX, err);
+    json_t *map = json_object_get(k.object, "weight_map");
     if (!rc && !json_object_size(map))
         rc = dsc_fail(err, DSC_EINPUT, "%s: 'weight_map' is not an object of tensors", path);
     if (!rc)
@@ -184,7 +180,7 @@ static int open_index(live_checkpoint *c, dsc_error *err)
             open_entry(c, path, tensor, json_string_value(file), err);
     if (!rc)
         rc = check_listed(c, path, map, err);
-    json_decref(root);
+    json_decref(k.object);
     free(path);
     return rc;
 }

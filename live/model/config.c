@@ -66,20 +66,20 @@ static const struct {
     {"alibi", "attention biased by distance"},
 };
 
-static int check_features(const live_keys *k, dsc_error *err)
+static int check_features(const live_keys *k)
 {
     for (size_t i = 0; i < sizeof refused / sizeof *refused; i++) {
         json_t *x = live_key(k, refused[i].key, NULL);
         if (x && !json_is_false(x) && !(json_is_integer(x) && json_integer_value(x) == 0))
-            return dsc_fail(err, DSC_EINPUT, "%s: '%s' requests %s, which is not supported",
-                            k->path, refused[i].key, refused[i].what);
+            return live_key_fail(k, "'%s' requests %s, which is not supported", refused[i].key,
+                                 refused[i].what);
     }
     return DSC_OK;
 }
 
 // transformers 5 lists the attention type of each layer. *listed: the list is present, and either
 // all layers have sliding attention or none.
-static int read_layer_types(const live_keys *k, bool *listed, bool *sliding, dsc_error *err)
+static int read_layer_types(const live_keys *k, bool *listed, bool *sliding)
 {
     json_t *types = live_key(k, "layer_types", NULL), *type;
     size_t i, sliders = 0, count = json_array_size(types);
@@ -88,59 +88,51 @@ static int read_layer_types(const live_keys *k, bool *listed, bool *sliding, dsc
     {
         const char *text = json_string_value(type);
         if (!text || (strcmp(text, "full_attention") && strcmp(text, "sliding_attention")))
-            return dsc_fail(err, DSC_EINPUT, "%s: 'layer_types[%zu]' \"%.40s\" is not supported",
-                            k->path, i, text ? text : "(not a string)");
+            return live_key_fail(k, "'layer_types[%zu]' \"%.40s\" is not supported", i,
+                                 text ? text : "(not a string)");
         sliders += *text == 's';
     }
     *sliding = sliders > 0;
     if (sliders > 0 && sliders < count)
-        return dsc_fail(
-            err, DSC_EINPUT,
-            "%s: 'layer_types': %zu of %zu layers have sliding-window attention; a mixture is "
+        return live_key_fail(
+            k,
+            "'layer_types': %zu of %zu layers have sliding-window attention; a mixture is "
             "not supported",
-            k->path, sliders, count);
+            sliders, count);
     return DSC_OK;
 }
 
-static int read_window(live_config *c, const architecture *a, const live_keys *k, dsc_error *err)
+static int read_window(live_config *c, const architecture *a, const live_keys *k)
 {
-    int64_t window = 0, first = 0;
-    bool use = true, listed = false, sliding = false;
+    int64_t window = 0;
+    bool listed = false, sliding = false;
     if (!a->window)
         return DSC_OK;
-    if (!json_is_null(json_object_get(k->object, "sliding_window"))) {
-        int rc = live_key_count(k, "sliding_window", NULL, 1, INT32_MAX, a->window, &window, err);
-        if (rc)
-            return rc;
-    }
+    if (!json_is_null(json_object_get(k->object, "sliding_window")))
+        window = live_key_count(k, "sliding_window", NULL, 1, INT32_MAX, a->window);
     if (!a->mixed_window) {
         c->window = window;
-        return DSC_OK;
+        return k->err->status;
     }
-    int rc = live_key_flag(k, "use_sliding_window", false, &use, err);
-    if (!rc)
-        rc = read_layer_types(k, &listed, &sliding, err);
-    if (!rc)
-        rc = live_key_count(k, "max_window_layers", NULL, 0, LARGEST, 28, &first, err);
-    if (rc || !use || !window)
-        return rc;
+    const bool use = live_key_flag(k, "use_sliding_window", false);
+    read_layer_types(k, &listed, &sliding);
+    const int64_t first = live_key_count(k, "max_window_layers", NULL, 0, LARGEST, 28);
+    if (!use || !window)
+        return k->err->status;
     if (!listed && first > 0 && first < c->layers)
-        return dsc_fail(err, DSC_EINPUT,
-                        "%s: 'max_window_layers': sliding-window attention from layer %" PRId64
-                        " on; a mixture is not supported",
-                        k->path, first);
+        return live_key_fail(k,
+                             "'max_window_layers': sliding-window attention from layer %" PRId64
+                             " on; a mixture is not supported",
+                             first);
     c->window = (listed ? sliding : first == 0) ? window : 0;
-    return DSC_OK;
+    return k->err->status;
 }
 
 // --- common keys -------------------------------------------------------------------------------
 
-static int read_dtype(live_config *c, const live_keys *k, dsc_error *err)
+static int read_dtype(live_config *c, const live_keys *k)
 {
-    const char *text;
-    int rc = live_key_text(k, "dtype", "torch_dtype", "float32", &text, err);
-    if (rc)
-        return rc;
+    const char *text = live_key_text(k, "dtype", "torch_dtype", "float32");
     const char *name = strncmp(text, "torch.", 6) == 0 ? text + 6 : text;
     if (strcmp(name, "float32") == 0)
         c->dtype = DSC_F32;
@@ -149,14 +141,12 @@ static int read_dtype(live_config *c, const live_keys *k, dsc_error *err)
     else if (strcmp(name, "bfloat16") == 0)
         c->dtype = DSC_BF16;
     else
-        return dsc_fail(err, DSC_EINPUT,
-                        "%s: 'dtype' \"%.40s\" is not supported (float32, float16 and bfloat16 "
-                        "are)",
-                        k->path, text);
-    return DSC_OK;
+        live_key_fail(k, "'dtype' \"%.40s\" is not supported (float32, float16 and bfloat16 are)",
+                      text);
+    return k->err->status;
 }
 
-static int read_activation(live_config *c, const live_keys *k, const char *name, dsc_error *err)
+static int read_activation(live_config *c, const live_keys *k, const char *name)
 {
     static const struct {
         const char *name;
@@ -165,34 +155,30 @@ static int read_activation(live_config *c, const live_keys *k, const char *name,
                  {"gelu", LIVE_GELU},           {"gelu_new", LIVE_GELU_TANH},
                  {"gelu_fast", LIVE_GELU_TANH}, {"gelu_pytorch_tanh", LIVE_GELU_TANH}};
     bool gated = c->family == LIVE_LLAMA;
-    const char *absent = gated ? "silu" : c->family == LIVE_GPT2 ? "gelu_new" : "gelu", *text;
-    int rc = live_key_text(k, name, NULL, absent, &text, err);
-    if (rc)
-        return rc;
+    const char *absent = gated ? "silu" : c->family == LIVE_GPT2 ? "gelu_new" : "gelu";
+    const char *text = live_key_text(k, name, NULL, absent);
     for (size_t i = 0; i < sizeof known / sizeof *known; i++)
         if (strcmp(text, known[i].name) == 0 && gated == (known[i].kind == LIVE_SILU_GATE)) {
             c->activation = known[i].kind;
-            return DSC_OK;
+            return k->err->status;
         }
-    return dsc_fail(err, DSC_EINPUT, "%s: '%s' \"%.40s\" is not supported for %s (%s)", k->path,
-                    name, text, c->model_type,
-                    gated ? "silu is" : "gelu, gelu_new, gelu_fast and gelu_pytorch_tanh are");
+    return live_key_fail(k, "'%s' \"%.40s\" is not supported for %s (%s)", name, text,
+                         c->model_type,
+                         gated ? "silu is" : "gelu, gelu_new, gelu_fast and gelu_pytorch_tanh are");
 }
 
-static int put_token(const live_keys *k, const char *name, json_t *x, int64_t vocab, int32_t *out,
-                     dsc_error *err)
+static int put_token(const live_keys *k, const char *name, json_t *x, int64_t vocab, int32_t *out)
 {
     json_int_t id = json_integer_value(x);
     if (!json_is_integer(x) || id < 0 || id >= vocab)
-        return dsc_fail(err, DSC_EINPUT,
-                        "%s: '%s' must be a token id from 0 to %" PRId64 ", or a list of them",
-                        k->path, name, vocab - 1);
+        return live_key_fail(k, "'%s' must be a token id from 0 to %" PRId64 ", or a list of them",
+                             name, vocab - 1);
     *out = (int32_t)id;
     return DSC_OK;
 }
 
 // Reads bos_token_id and eos_token_id if present; null: there is none.
-static int read_tokens(live_config *c, const live_keys *k, dsc_error *err)
+static int read_tokens(live_config *c, const live_keys *k)
 {
     json_t *begin = json_object_get(k->object, "bos_token_id");
     json_t *end = json_object_get(k->object, "eos_token_id"), *x;
@@ -201,44 +187,39 @@ static int read_tokens(live_config *c, const live_keys *k, dsc_error *err)
     if (begin)
         c->begin = -1;
     if (begin && !json_is_null(begin))
-        rc = put_token(k, "bos_token_id", begin, c->vocab, &c->begin, err);
+        rc = put_token(k, "bos_token_id", begin, c->vocab, &c->begin);
     if (end)
         c->ends = 0;
     if (rc || !end || json_is_null(end))
         return rc;
     if (!json_is_array(end)) {
         c->ends = 1;
-        return put_token(k, "eos_token_id", end, c->vocab, &c->end[0], err);
+        return put_token(k, "eos_token_id", end, c->vocab, &c->end[0]);
     }
     if (json_array_size(end) > LIVE_MAX_ENDS)
-        return dsc_fail(err, DSC_EINPUT, "%s: 'eos_token_id' lists %zu tokens; the limit is %d",
-                        k->path, json_array_size(end), LIVE_MAX_ENDS);
+        return live_key_fail(k, "'eos_token_id' lists %zu tokens; the limit is %d",
+                             json_array_size(end), LIVE_MAX_ENDS);
     json_array_foreach(end, i, x) if (!rc) rc =
-        put_token(k, "eos_token_id", x, c->vocab, &c->end[c->ends++], err);
+        put_token(k, "eos_token_id", x, c->vocab, &c->end[c->ends++]);
     return rc;
 }
 
 // Reads the sizes that every decoder has, under either spelling.
-static int read_sizes(live_config *c, const architecture *a, const live_keys *k, dsc_error *err)
+static int read_sizes(live_config *c, const architecture *a, const live_keys *k)
 {
-    int rc = live_key_count(k, "hidden_size", "n_embd", 1, LARGEST, 0, &c->hidden, err);
-    if (!rc)
-        rc = live_key_count(k, "num_hidden_layers", "n_layer", 1, MOST_LAYERS, 0, &c->layers, err);
-    if (!rc)
-        rc = live_key_count(k, "num_attention_heads", "n_head", 1, MOST_HEADS, 0, &c->heads, err);
-    if (!rc)
-        rc = live_key_count(k, "vocab_size", NULL, 1, LARGEST, 0, &c->vocab, err);
-    if (!rc)
-        rc = live_key_count(k, "max_position_embeddings", "n_positions", 1, LARGEST, a->positions,
-                            &c->positions, err);
-    if (!rc)
-        rc = live_key_count(k, "intermediate_size", "n_inner", 1, LARGEST,
-                            a->family == LIVE_GPT2 ? 4 * c->hidden : 0, &c->feed_forward, err);
-    return rc;
+    c->hidden = live_key_count(k, "hidden_size", "n_embd", 1, LARGEST, 0);
+    c->layers = live_key_count(k, "num_hidden_layers", "n_layer", 1, MOST_LAYERS, 0);
+    c->heads = live_key_count(k, "num_attention_heads", "n_head", 1, MOST_HEADS, 0);
+    c->vocab = live_key_count(k, "vocab_size", NULL, 1, LARGEST, 0);
+    c->positions =
+        live_key_count(k, "max_position_embeddings", "n_positions", 1, LARGEST, a->positions);
+    c->feed_forward = live_key_count(k, "intermediate_size", "n_inner", 1, LARGEST,
+                                     a->family == LIVE_GPT2 ? 4 * c->hidden : 0);
+    return k->err->status;
 }
 
 // GPT-2 and GPT-NeoX do not share keys between heads, and a head has hidden / heads numbers.
-static int read_heads(live_config *c, const architecture *a, const live_keys *k, dsc_error *err)
+static int read_heads(live_config *c, const architecture *a, const live_keys *k)
 {
     bool llama = a->family == LIVE_LLAMA;
     bool null = json_is_null(json_object_get(k->object, "num_key_value_heads"));
@@ -246,124 +227,100 @@ static int read_heads(live_config *c, const architecture *a, const live_keys *k,
     c->kv_heads = c->heads;
     c->head = c->hidden / c->heads;
     if (!head_given && c->hidden % c->heads)
-        return dsc_fail(err, DSC_EINPUT,
-                        "%s: hidden_size %" PRId64 " is not a multiple of %" PRId64 " heads",
-                        k->path, c->hidden, c->heads);
+        return live_key_fail(k, "hidden_size %" PRId64 " is not a multiple of %" PRId64 " heads",
+                             c->hidden, c->heads);
     if (!llama)
         return DSC_OK;
-    int rc = live_key_count(k, "num_key_value_heads", NULL, 1, MOST_HEADS,
-                            a->kv_heads && !null ? a->kv_heads : c->heads, &c->kv_heads, err);
-    if (!rc)
-        rc = live_key_count(k, "head_dim", NULL, 1, MOST_HEADS, a->head ? a->head : c->head,
-                            &c->head, err);
-    if (!rc && (c->kv_heads > c->heads || c->heads % c->kv_heads))
-        return dsc_fail(err, DSC_EINPUT,
-                        "%s: %" PRId64 " attention heads are not a multiple of %" PRId64
-                        " key and value heads",
-                        k->path, c->heads, c->kv_heads);
-    return rc;
+    c->kv_heads = live_key_count(k, "num_key_value_heads", NULL, 1, MOST_HEADS,
+                                 a->kv_heads && !null ? a->kv_heads : c->heads);
+    c->head = live_key_count(k, "head_dim", NULL, 1, MOST_HEADS, a->head ? a->head : c->head);
+    if (c->kv_heads > c->heads || c->heads % c->kv_heads)
+        return live_key_fail(
+            k, "%" PRId64 " attention heads are not a multiple of %" PRId64 " key and value heads",
+            c->heads, c->kv_heads);
+    return k->err->status;
 }
 
 // --- one architecture each ---------------------------------------------------------------------
 
-static int read_llama(live_config *c, const architecture *a, const live_keys *k, dsc_error *err)
+static int read_llama(live_config *c, const architecture *a, const live_keys *k)
 {
-    bool attention_bias = false;
-    int rc = read_heads(c, a, k, err);
-    if (!rc)
-        rc = live_key_real(k, "rms_norm_eps", NULL, 0, 1, 1e-6, &c->norm_epsilon, err);
-    if (!rc)
-        rc = read_activation(c, k, "hidden_act", err);
-    if (!rc && a->bias_keys)
-        rc = live_key_flag(k, "attention_bias", false, &attention_bias, err);
-    if (!rc && strcmp(a->model_type, "llama") == 0)
-        rc = live_key_flag(k, "mlp_bias", false, &c->feed_bias, err);
-    if (!rc)
-        rc = live_key_flag(k, "tie_word_embeddings", false, &c->tied, err);
-    if (!rc)
-        rc = read_window(c, a, k, err);
+    if (read_heads(c, a, k))
+        return k->err->status;
     c->norm = LIVE_RMS_NORM;
-    c->qkv_bias = a->qkv_bias || attention_bias;
-    c->out_bias = attention_bias;
+    c->norm_epsilon = live_key_real(k, "rms_norm_eps", NULL, 0, 1, 1e-6);
+    read_activation(c, k, "hidden_act");
+    c->out_bias = a->bias_keys && live_key_flag(k, "attention_bias", false);
+    c->qkv_bias = a->qkv_bias || c->out_bias;
+    c->feed_bias = strcmp(a->model_type, "llama") == 0 && live_key_flag(k, "mlp_bias", false);
+    c->tied = live_key_flag(k, "tie_word_embeddings", false);
     c->qk_norm = a->qk_norm;
-    return rc ? rc : live_rope_read(c, k, 1, err);
+    read_window(c, a, k);
+    return live_rope_read(c, k, 1);
 }
 
-static int read_gpt2(live_config *c, const architecture *a, const live_keys *k, dsc_error *err)
+static int read_gpt2(live_config *c, const architecture *a, const live_keys *k)
 {
-    bool scaled;
-    int rc = read_heads(c, a, k, err);
-    if (!rc)
-        rc = live_key_real(k, "layer_norm_epsilon", NULL, 0, 1, 1e-5, &c->norm_epsilon, err);
-    if (!rc)
-        rc = read_activation(c, k, "activation_function", err);
-    if (!rc)
-        rc = live_key_flag(k, "scale_attn_weights", true, &scaled, err);
-    if (!rc && !scaled)
-        return dsc_fail(err, DSC_EINPUT, "%s: 'scale_attn_weights' false is not supported",
-                        k->path);
+    if (read_heads(c, a, k))
+        return k->err->status;
     c->norm = LIVE_LAYER_NORM;
+    c->norm_epsilon = live_key_real(k, "layer_norm_epsilon", NULL, 0, 1, 1e-5);
+    read_activation(c, k, "activation_function");
+    if (!live_key_flag(k, "scale_attn_weights", true))
+        live_key_fail(k, "'scale_attn_weights' false is not supported");
     c->qkv_bias = c->out_bias = c->feed_bias = true;
     c->learned_positions = true;
-    return rc ? rc : live_key_flag(k, "tie_word_embeddings", true, &c->tied, err);
+    c->tied = live_key_flag(k, "tie_word_embeddings", true);
+    return k->err->status;
 }
 
-static int read_neox(live_config *c, const architecture *a, const live_keys *k, dsc_error *err)
+static int read_neox(live_config *c, const architecture *a, const live_keys *k)
 {
-    int rc = read_heads(c, a, k, err);
-    if (!rc)
-        rc = live_key_real(k, "layer_norm_eps", NULL, 0, 1, 1e-5, &c->norm_epsilon, err);
-    if (!rc)
-        rc = read_activation(c, k, "hidden_act", err);
-    if (!rc)
-        rc = live_key_flag(k, "use_parallel_residual", true, &c->parallel, err);
-    if (!rc)
-        rc = live_key_flag(k, "attention_bias", true, &c->qkv_bias, err);
-    if (!rc)
-        rc = live_key_flag(k, "tie_word_embeddings", false, &c->tied, err);
+    if (read_heads(c, a, k))
+        return k->err->status;
     c->norm = LIVE_LAYER_NORM;
-    c->out_bias = c->qkv_bias;
+    c->norm_epsilon = live_key_real(k, "layer_norm_eps", NULL, 0, 1, 1e-5);
+    read_activation(c, k, "hidden_act");
+    c->parallel = live_key_flag(k, "use_parallel_residual", true);
+    c->qkv_bias = c->out_bias = live_key_flag(k, "attention_bias", true);
     c->feed_bias = true;
-    return rc ? rc : live_rope_read(c, k, .25, err);
+    c->tied = live_key_flag(k, "tie_word_embeddings", false);
+    return live_rope_read(c, k, .25);
 }
 
 // Medusa-1's config.json lacks the sizes of the model; live_config_read takes them from the
 // tensors.
-static int read_medusa(live_config *c, const live_keys *k, dsc_error *err)
+static int read_medusa(live_config *c, const live_keys *k)
 {
     c->family = LIVE_MEDUSA;
     c->activation = LIVE_SILU;
     strcpy(c->model_type, "medusa");
-    int rc =
-        live_key_count(k, "medusa_num_heads", NULL, 1, MOST_MEDUSA_HEADS, 0, &c->medusa_heads, err);
-    if (!rc)
-        rc = live_key_count(k, "medusa_num_layers", NULL, 1, MOST_MEDUSA_LAYERS, 1,
-                            &c->medusa_layers, err);
-    if (!rc && live_key(k, "hidden_size", NULL))
-        rc = live_key_count(k, "hidden_size", NULL, 1, LARGEST, 0, &c->hidden, err);
-    if (!rc && live_key(k, "vocab_size", NULL))
-        rc = live_key_count(k, "vocab_size", NULL, 1, LARGEST, 0, &c->vocab, err);
-    return rc ? rc : read_dtype(c, k, err);
+    c->medusa_heads = live_key_count(k, "medusa_num_heads", NULL, 1, MOST_MEDUSA_HEADS, 0);
+    c->medusa_layers = live_key_count(k, "medusa_num_layers", NULL, 1, MOST_MEDUSA_LAYERS, 1);
+    if (live_key(k, "hidden_size", NULL))
+        c->hidden = live_key_count(k, "hidden_size", NULL, 1, LARGEST, 0);
+    if (live_key(k, "vocab_size", NULL))
+        c->vocab = live_key_count(k, "vocab_size", NULL, 1, LARGEST, 0);
+    return read_dtype(c, k);
 }
 
 // An EAGLE-1 head is one or more Llama blocks without a norm at either end. `fc` joins embedding
 // and feature, with a bias unless "bias" is false.
-static int become_eagle(live_config *c, const live_keys *k, dsc_error *err)
+static int become_eagle(live_config *c, const live_keys *k)
 {
-    bool bias = c->qkv_bias;
     if (c->family != LIVE_LLAMA || c->qk_norm || c->window)
-        return dsc_fail(err, DSC_EINPUT, "%s: an EAGLE head of a %s block is not supported",
-                        k->path, c->model_type);
+        return live_key_fail(k, "an EAGLE head of a %s block is not supported", c->model_type);
     c->family = LIVE_EAGLE;
     c->normed = false;
     c->tied = false;
-    int rc = live_key_flag(k, "qkv_bias", bias, &c->qkv_bias, err);
-    return rc ? rc : live_key_flag(k, "bias", true, &c->fc_bias, err);
+    c->qkv_bias = live_key_flag(k, "qkv_bias", c->qkv_bias);
+    c->fc_bias = live_key_flag(k, "bias", true);
+    return k->err->status;
 }
 
 // An EAGLE head is recognized by an architecture such as "EagleModel". EAGLE-3 heads have another
 // structure.
-static int find_eagle(const live_keys *k, bool *eagle, dsc_error *err)
+static int find_eagle(const live_keys *k, bool *eagle)
 {
     json_t *names = live_key(k, "architectures", NULL), *x;
     size_t i;
@@ -374,41 +331,36 @@ static int find_eagle(const live_keys *k, bool *eagle, dsc_error *err)
         if (!name || !strcasestr(name, "eagle"))
             continue;
         if (strcasestr(name, "eagle3"))
-            return dsc_fail(err, DSC_EINPUT,
-                            "%s: 'architectures' \"%.60s\": EAGLE-3 heads are not "
-                            "implemented (EAGLE-1's are)",
-                            k->path, name);
+            return live_key_fail(k,
+                                 "'architectures' \"%.60s\": EAGLE-3 heads are not "
+                                 "implemented (EAGLE-1's are)",
+                                 name);
         *eagle = true;
     }
     return DSC_OK;
 }
 
-static int unknown_type(const live_keys *k, const char *type, dsc_error *err)
+static int unknown_type(const live_keys *k, const char *type)
 {
     char list[200];
     size_t at = 0;
     for (size_t i = 0; i < ARCHITECTURES; i++)
         at += (size_t)snprintf(list + at, sizeof list - at, "%s, ", architectures[i].model_type);
-    return dsc_fail(err, DSC_EINPUT,
-                    "%s: 'model_type' %s%.40s%s is not one of %sEAGLE-1 and Medusa-1 heads",
-                    k->path, type ? "\"" : "", type ? type : "(missing)", type ? "\"" : "", list);
+    return live_key_fail(k, "'model_type' %s%.40s%s is not one of %sEAGLE-1 and Medusa-1 heads",
+                         type ? "\"" : "", type ? type : "(missing)", type ? "\"" : "", list);
 }
 
 // A head's config.json may lack model_type, which a Llama's must have.
-static int read_config(live_config *c, const live_keys *k, dsc_error *err)
+static int read_config(live_config *c, const live_keys *k)
 {
-    const char *type;
     bool eagle;
     *c = (live_config){.begin = -1, .normed = true};
-    int rc = check_features(k, err);
-    if (!rc && live_key(k, "medusa_num_heads", NULL))
-        return read_medusa(c, k, err);
-    if (!rc)
-        rc = find_eagle(k, &eagle, err);
-    if (!rc)
-        rc = live_key_text(k, "model_type", NULL, eagle ? "llama" : NULL, &type, err);
-    if (rc)
-        return rc;
+    if (check_features(k))
+        return k->err->status;
+    if (live_key(k, "medusa_num_heads", NULL))
+        return read_medusa(c, k);
+    find_eagle(k, &eagle);
+    const char *type = live_key_text(k, "model_type", NULL, eagle ? "llama" : NULL);
     if (type && strcasecmp(type, "eagle") == 0) {
         eagle = true;
         type = "llama";
@@ -418,23 +370,23 @@ static int read_config(live_config *c, const live_keys *k, dsc_error *err)
         if (type && strcmp(type, architectures[i].model_type) == 0)
             a = &architectures[i];
     if (!a)
-        return unknown_type(k, type, err);
+        return unknown_type(k, type);
     c->family = a->family;
     snprintf(c->model_type, sizeof c->model_type, "%s", a->model_type);
-    rc = read_sizes(c, a, k, err);
+    int rc = read_sizes(c, a, k);
     if (!rc)
-        rc = a->family == LIVE_GPT2   ? read_gpt2(c, a, k, err)
-             : a->family == LIVE_NEOX ? read_neox(c, a, k, err)
-                                      : read_llama(c, a, k, err);
+        rc = a->family == LIVE_GPT2   ? read_gpt2(c, a, k)
+             : a->family == LIVE_NEOX ? read_neox(c, a, k)
+                                      : read_llama(c, a, k);
     if (!rc)
-        rc = read_dtype(c, k, err);
+        rc = read_dtype(c, k);
     if (rc)
         return rc;
     c->begin = a->begin < c->vocab ? (int32_t)a->begin : -1;
     c->ends = a->end >= 0 && a->end < c->vocab;
     c->end[0] = (int32_t)a->end;
-    rc = read_tokens(c, k, err);
-    return !rc && eagle ? become_eagle(c, k, err) : rc;
+    rc = read_tokens(c, k);
+    return !rc && eagle ? become_eagle(c, k) : rc;
 }
 
 // --- folders -----------------------------------------------------------------------------------
@@ -459,7 +411,7 @@ static int complete_from_tensors(live_config *c, const live_keys *k, const char 
         bool fc = live_checkpoint_find(cp, "fc.weight", NULL) != NULL;
         bool bias = live_checkpoint_find(cp, "fc.bias", NULL) != NULL;
         if (c->family != LIVE_EAGLE && fc)
-            rc = become_eagle(c, k, err);
+            rc = become_eagle(c, k);
         if (!rc && c->family == LIVE_EAGLE && !live_key(k, "bias", NULL))
             c->fc_bias = bias;
         if (!rc && c->family == LIVE_EAGLE)
@@ -474,15 +426,15 @@ static int read_generation(live_config *c, const char *folder, dsc_error *err)
     dsc_buffer path = {0};
     int rc = dsc_buffer_printf(&path, err, "%s/generation_config.json", folder);
     if (!rc && access(path.data, F_OK) == 0) {
-        live_keys k = {path.data, "", NULL};
-        rc = live_keys_load(&k.object, path.data, LONGEST_FILE, err);
+        live_keys k;
+        rc = live_keys_load(&k, path.data, LONGEST_FILE, err);
         // A key of generation_config.json replaces that of config.json only if it is present.
         if (!rc && !live_key(&k, "bos_token_id", NULL))
             json_object_del(k.object, "bos_token_id");
         if (!rc && !live_key(&k, "eos_token_id", NULL))
             json_object_del(k.object, "eos_token_id");
         if (!rc)
-            rc = read_tokens(c, &k, err);
+            rc = read_tokens(c, &k);
         json_decref(k.object);
     }
     dsc_buffer_fini(&path);
@@ -492,13 +444,12 @@ static int read_generation(live_config *c, const char *folder, dsc_error *err)
 int live_config_read(live_config *out, const char *folder, dsc_error *err)
 {
     dsc_buffer path = {0};
-    live_keys k = {NULL, "", NULL};
+    live_keys k = {0};
     int rc = dsc_buffer_printf(&path, err, "%s/config.json", folder);
-    k.path = path.data;
     if (!rc)
-        rc = live_keys_load(&k.object, path.data, LONGEST_FILE, err);
+        rc = live_keys_load(&k, path.data, LONGEST_FILE, err);
     if (!rc)
-        rc = read_config(out, &k, err);
+        rc = read_config(out, &k);
     bool head = out->family == LIVE_MEDUSA || out->family == LIVE_EAGLE;
     if (!rc && !head)
         rc = read_generation(out, folder, err);
@@ -550,10 +501,10 @@ int live_config_of_shape(live_config *out, const char *text, dsc_error *err)
     size_t n = strlen(text);
     if (!strchr(text, '/') && (n <= 5 || strcmp(text + n - 5, ".json") != 0))
         return of_preset(out, text, err);
-    live_keys k = {text, "", NULL};
-    int rc = live_keys_load(&k.object, text, LONGEST_FILE, err);
+    live_keys k;
+    int rc = live_keys_load(&k, text, LONGEST_FILE, err);
     if (!rc)
-        rc = read_config(out, &k, err);
+        rc = read_config(out, &k);
     if (!rc && (!out->hidden || !out->vocab))
         rc = dsc_fail(err, DSC_EINPUT, "%s: 'hidden_size' or 'vocab_size' is missing", text);
     json_decref(k.object);

@@ -55,6 +55,12 @@ typedef struct live_config {
                  // after the last block
 } live_config;
 
+// Whether these are heads of a target: they read its features.
+static inline bool live_config_is_head(const live_config *c)
+{
+    return c->family == LIVE_EAGLE || c->family == LIVE_MEDUSA;
+}
+
 // Reads FOLDER/config.json, and generation_config.json if present. Accepts the old and the new
 // spelling of a key (n_embd and hidden_size, torch_dtype and dtype, rope_scaling and
 // rope_parameters). DSC_EINPUT names the file and the key that is missing, of the wrong type, out

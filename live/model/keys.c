@@ -6,29 +6,26 @@
 #include "base/file.h"
 
 #include <inttypes.h>
+#include <stdarg.h>
 #include <stdlib.h>
 
-int live_keys_load(json_t **out, const char *path, size_t limit, dsc_error *err)
+int live_keys_load(live_keys *out, const char *path, size_t limit, dsc_error *err)
 {
     char *text;
     size_t length;
     json_error_t e;
-    *out = NULL;
+    *err = (dsc_error){0};
+    *out = (live_keys){.path = path, .where = "", .err = err};
     int rc = dsc_check_regular(path, err);
     if (!rc)
         rc = dsc_read_file(&text, &length, path, limit, err);
     if (rc)
         return rc;
-    json_t *j = json_loadb(text, length, JSON_REJECT_DUPLICATES, &e);
+    out->object = json_loadb(text, length, JSON_REJECT_DUPLICATES, &e);
     free(text);
-    if (!j)
+    if (!out->object)
         return dsc_fail(err, DSC_EINPUT, "%s:%d: %s", path, e.line, e.text);
-    if (!json_is_object(j)) {
-        json_decref(j);
-        return dsc_fail(err, DSC_EINPUT, "%s: not a JSON object", path);
-    }
-    *out = j;
-    return DSC_OK;
+    return json_is_object(out->object) ? DSC_OK : live_key_fail(out, "not a JSON object");
 }
 
 json_t *live_key(const live_keys *k, const char *name, const char *other)
@@ -39,49 +36,58 @@ json_t *live_key(const live_keys *k, const char *name, const char *other)
     return json_is_null(x) ? NULL : x;
 }
 
-int live_key_count(const live_keys *k, const char *name, const char *other, int64_t least,
-                   int64_t most, int64_t absent, int64_t *out, dsc_error *err)
+int live_key_fail(const live_keys *k, const char *format, ...)
 {
-    json_t *x = live_key(k, name, other);
-    *out = absent;
-    if (!x && absent >= least)
-        return DSC_OK;
-    *out = json_integer_value(x);
-    if (json_is_integer(x) && *out >= least && *out <= most)
-        return DSC_OK;
-    return dsc_fail(err, DSC_EINPUT, "%s: '%s%s' %s a whole number from %" PRId64 " to %" PRId64,
-                    k->path, k->where, name, x ? "must be" : "is missing; it must be", least, most);
+    va_list args;
+    if (k->err->status)
+        return k->err->status;
+    va_start(args, format);
+    dsc_vfail(k->err, DSC_EINPUT, format, args);
+    va_end(args);
+    return dsc_error_prefix(k->err, DSC_EINPUT, "%s", k->path);
 }
 
-int live_key_real(const live_keys *k, const char *name, const char *other, double least,
-                  double most, double absent, double *out, dsc_error *err)
+int64_t live_key_count(const live_keys *k, const char *name, const char *other, int64_t least,
+                       int64_t most, int64_t absent)
 {
     json_t *x = live_key(k, name, other);
-    *out = absent;
+    const int64_t value = json_integer_value(x);
     if (!x && absent >= least)
-        return DSC_OK;
-    *out = json_number_value(x);
-    if (json_is_number(x) && *out >= least && *out <= most)
-        return DSC_OK;
-    return dsc_fail(err, DSC_EINPUT, "%s: '%s%s' %s a number from %g to %g", k->path, k->where,
-                    name, x ? "must be" : "is missing; it must be", least, most);
+        return absent;
+    if (json_is_integer(x) && value >= least && value <= most)
+        return value;
+    live_key_fail(k, "'%s%s' %s a whole number from %" PRId64 " to %" PRId64, k->where, name,
+                  x ? "must be" : "is missing; it must be", least, most);
+    return least;
 }
 
-int live_key_flag(const live_keys *k, const char *name, bool absent, bool *out, dsc_error *err)
+double live_key_real(const live_keys *k, const char *name, const char *other, double least,
+                     double most, double absent)
+{
+    json_t *x = live_key(k, name, other);
+    const double value = json_number_value(x);
+    if (!x && absent >= least)
+        return absent;
+    if (json_is_number(x) && value >= least && value <= most)
+        return value;
+    live_key_fail(k, "'%s%s' %s a number from %g to %g", k->where, name,
+                  x ? "must be" : "is missing; it must be", least, most);
+    return least;
+}
+
+bool live_key_flag(const live_keys *k, const char *name, bool absent)
 {
     json_t *x = live_key(k, name, NULL);
-    *out = x ? json_is_true(x) : absent;
-    if (!x || json_is_boolean(x))
-        return DSC_OK;
-    return dsc_fail(err, DSC_EINPUT, "%s: '%s%s' must be true or false", k->path, k->where, name);
+    if (x && !json_is_boolean(x))
+        live_key_fail(k, "'%s%s' must be true or false", k->where, name);
+    return x ? json_is_true(x) : absent;
 }
 
-int live_key_text(const live_keys *k, const char *name, const char *other, const char *absent,
-                  const char **out, dsc_error *err)
+const char *live_key_text(const live_keys *k, const char *name, const char *other,
+                          const char *absent)
 {
     json_t *x = live_key(k, name, other);
-    *out = x ? json_string_value(x) : absent;
-    if (!x || *out)
-        return DSC_OK;
-    return dsc_fail(err, DSC_EINPUT, "%s: '%s%s' must be a string", k->path, k->where, name);
+    if (x && !json_is_string(x))
+        live_key_fail(k, "'%s%s' must be a string", k->where, name);
+    return json_is_string(x) ? json_string_value(x) : absent;
 }

@@ -48,38 +48,48 @@ static void add_part(builder *b, live_module m, int64_t j, int64_t rows, live_or
     p->parts++;
 }
 
-static void matrix(builder *b, live_matrix *to, live_kind kind, live_module m, int64_t rows,
-                   int64_t cols, live_order order)
+// Adds a matrix or its bias, whose parts follow.
+static void add_either(builder *b, bool is_bias, live_matrix *to, float **bias, live_kind kind,
+                       int64_t rows, int64_t cols)
 {
-    add_array(b, (live_array){.matrix = to, .kind = kind, .rows = rows, .cols = cols});
-    add_part(b, m, 0, rows, order);
+    add_array(b, is_bias ? (live_array){.vector = bias, .kind = LIVE_SHIFT, .rows = rows, .cols = 1}
+                         : (live_array){.matrix = to, .kind = kind, .rows = rows, .cols = cols});
 }
 
-static void vector(builder *b, float **to, live_kind kind, live_module m, int64_t rows,
-                   live_order order)
+static void vector(builder *b, float **to, live_kind kind, live_module m, int64_t rows)
 {
     add_array(b, (live_array){.vector = to, .kind = kind, .rows = rows, .cols = 1});
+    add_part(b, m, 0, rows, LIVE_ROWS);
+}
+
+// A matrix of one tensor and its bias (NULL: none).
+static void matrix(builder *b, live_matrix *to, float **bias, live_kind kind, live_module m,
+                   int64_t rows, int64_t cols, live_order order)
+{
+    add_either(b, false, to, NULL, kind, rows, cols);
     add_part(b, m, 0, rows, order);
+    if (bias)
+        vector(b, bias, LIVE_SHIFT, m, rows);
 }
 
 static void norm(builder *b, float **scale, float **shift, live_module m)
 {
-    vector(b, scale, LIVE_SCALE, m, b->c->hidden, LIVE_ROWS);
+    vector(b, scale, LIVE_SCALE, m, b->c->hidden);
     if (b->c->norm == LIVE_LAYER_NORM)
-        vector(b, shift, LIVE_SHIFT, m, b->c->hidden, LIVE_ROWS);
+        vector(b, shift, LIVE_SHIFT, m, b->c->hidden);
 }
 
 // The QKV projection, which is stored as one tensor or as three.
-static void qkv_parts(builder *b)
+static void qkv_parts(builder *b, bool is_bias)
 {
     const live_config *c = b->c;
     int64_t queries = c->heads * c->head, keys = c->kv_heads * c->head;
     if (live_name_known(c->family, LIVE_QKV)) {
-        bool turned = c->family == LIVE_GPT2 && !b->l->array[b->l->arrays - 1].vector;
         add_part(b, LIVE_QKV, 0, queries + 2 * keys,
-                 c->family == LIVE_NEOX ? LIVE_INTERLEAVED
-                 : turned               ? LIVE_TRANSPOSED
-                                        : LIVE_ROWS);
+                 c->family == LIVE_NEOX   ? LIVE_INTERLEAVED
+                 : is_bias                ? LIVE_ROWS
+                 : c->family == LIVE_GPT2 ? LIVE_TRANSPOSED
+                                          : LIVE_ROWS);
         return;
     }
     add_part(b, LIVE_QUERY, 0, queries, LIVE_ROWS);
@@ -91,22 +101,16 @@ static void attention(builder *b, live_layer *l, live_order order)
 {
     const live_config *c = b->c;
     int64_t inner = c->heads * c->head, fused = inner + 2 * c->kv_heads * c->head;
-    add_array(b, (live_array){.matrix = &l->qkv, .rows = fused, .cols = c->hidden});
-    if (!b->rc)
-        qkv_parts(b);
-    if (c->qkv_bias) {
-        add_array(
-            b, (live_array){.vector = &l->qkv_bias, .kind = LIVE_SHIFT, .rows = fused, .cols = 1});
-        if (!b->rc)
-            qkv_parts(b);
+    for (int bias = 0; bias <= c->qkv_bias; bias++) {
+        add_either(b, bias, &l->qkv, &l->qkv_bias, LIVE_WEIGHT, fused, c->hidden);
+        qkv_parts(b, bias);
     }
     if (c->qk_norm) {
-        vector(b, &l->q_norm, LIVE_SCALE, LIVE_QUERY_NORM, c->head, LIVE_ROWS);
-        vector(b, &l->k_norm, LIVE_SCALE, LIVE_KEY_NORM, c->head, LIVE_ROWS);
+        vector(b, &l->q_norm, LIVE_SCALE, LIVE_QUERY_NORM, c->head);
+        vector(b, &l->k_norm, LIVE_SCALE, LIVE_KEY_NORM, c->head);
     }
-    matrix(b, &l->out, LIVE_RESIDUAL, LIVE_ATTENTION_OUT, c->hidden, inner, order);
-    if (c->out_bias)
-        vector(b, &l->out_bias, LIVE_SHIFT, LIVE_ATTENTION_OUT, c->hidden, LIVE_ROWS);
+    matrix(b, &l->out, c->out_bias ? &l->out_bias : NULL, LIVE_RESIDUAL, LIVE_ATTENTION_OUT,
+           c->hidden, inner, order);
 }
 
 static void feed_forward(builder *b, live_layer *l, live_order order)
@@ -115,34 +119,25 @@ static void feed_forward(builder *b, live_layer *l, live_order order)
     bool gated = c->activation == LIVE_SILU_GATE;
     int64_t rows = gated ? 2 * c->feed_forward : c->feed_forward;
     for (int bias = 0; bias <= c->feed_bias; bias++) {
-        live_array p = {.rows = rows, .cols = c->hidden};
-        if (bias)
-            p = (live_array){.vector = &l->up_bias, .kind = LIVE_SHIFT, .rows = rows, .cols = 1};
-        else
-            p.matrix = &l->up;
-        add_array(b, p);
+        add_either(b, bias, &l->up, &l->up_bias, LIVE_WEIGHT, rows, c->hidden);
         if (gated)
             add_part(b, LIVE_GATE, 0, c->feed_forward, LIVE_ROWS);
         add_part(b, LIVE_UP, 0, c->feed_forward, bias ? LIVE_ROWS : order);
     }
-    matrix(b, &l->down, LIVE_RESIDUAL, LIVE_DOWN, c->hidden, c->feed_forward, order);
-    if (c->feed_bias)
-        vector(b, &l->down_bias, LIVE_SHIFT, LIVE_DOWN, c->hidden, LIVE_ROWS);
+    matrix(b, &l->down, c->feed_bias ? &l->down_bias : NULL, LIVE_RESIDUAL, LIVE_DOWN, c->hidden,
+           c->feed_forward, order);
 }
 
 static void medusa(builder *b, live_medusa_head *h)
 {
     const live_config *c = b->c;
-    int64_t rows = c->medusa_layers * c->hidden;
-    add_array(b, (live_array){
-                     .matrix = &h->linear, .kind = LIVE_RESIDUAL, .rows = rows, .cols = c->hidden});
-    for (int64_t j = 0; j < c->medusa_layers && !b->rc; j++)
-        add_part(b, LIVE_MEDUSA_LINEAR, j, c->hidden, LIVE_ROWS);
-    add_array(b,
-              (live_array){.vector = &h->linear_bias, .kind = LIVE_SHIFT, .rows = rows, .cols = 1});
-    for (int64_t j = 0; j < c->medusa_layers && !b->rc; j++)
-        add_part(b, LIVE_MEDUSA_LINEAR, j, c->hidden, LIVE_ROWS);
-    add_array(b, (live_array){.matrix = &h->out, .rows = c->vocab, .cols = c->hidden});
+    for (int bias = 0; bias <= 1; bias++) {
+        add_either(b, bias, &h->linear, &h->linear_bias, LIVE_RESIDUAL,
+                   c->medusa_layers * c->hidden, c->hidden);
+        for (int64_t j = 0; j < c->medusa_layers; j++)
+            add_part(b, LIVE_MEDUSA_LINEAR, j, c->hidden, LIVE_ROWS);
+    }
+    add_either(b, false, &h->out, NULL, LIVE_WEIGHT, c->vocab, c->hidden);
     add_part(b, LIVE_MEDUSA_OUT, c->medusa_layers, c->vocab, LIVE_ROWS);
 }
 
@@ -152,16 +147,14 @@ static void whole_model(builder *b, live_weights *w)
     live_order order = c->family == LIVE_GPT2 ? LIVE_TRANSPOSED : LIVE_ROWS;
     bool complete = c->family != LIVE_EAGLE && c->family != LIVE_MEDUSA;
     if (complete || c->own_embedding)
-        matrix(b, &w->embed, c->tied ? LIVE_WEIGHT : LIVE_EMBEDDING, LIVE_EMBED, c->vocab,
+        matrix(b, &w->embed, NULL, c->tied ? LIVE_WEIGHT : LIVE_EMBEDDING, LIVE_EMBED, c->vocab,
                c->hidden, LIVE_ROWS);
     if (c->learned_positions)
-        matrix(b, &w->positions, LIVE_EMBEDDING, LIVE_POSITIONS, c->positions, c->hidden,
+        matrix(b, &w->positions, NULL, LIVE_EMBEDDING, LIVE_POSITIONS, c->positions, c->hidden,
                LIVE_ROWS);
-    if (c->family == LIVE_EAGLE) {
-        matrix(b, &w->join, LIVE_WEIGHT, LIVE_JOIN, c->hidden, 2 * c->hidden, LIVE_ROWS);
-        if (c->fc_bias)
-            vector(b, &w->join_bias, LIVE_SHIFT, LIVE_JOIN, c->hidden, LIVE_ROWS);
-    }
+    if (c->family == LIVE_EAGLE)
+        matrix(b, &w->join, c->fc_bias ? &w->join_bias : NULL, LIVE_WEIGHT, LIVE_JOIN, c->hidden,
+               2 * c->hidden, LIVE_ROWS);
     for (b->i = 0; b->i < c->layers; b->i++) {
         live_layer *l = &w->layer[b->i];
         if (c->normed || b->i > 0)
@@ -177,7 +170,7 @@ static void whole_model(builder *b, live_weights *w)
         return;
     norm(b, &w->norm, &w->norm_bias, LIVE_FINAL_NORM);
     if (!c->tied)
-        matrix(b, &w->head, LIVE_WEIGHT, LIVE_HEAD, c->vocab, c->hidden, LIVE_ROWS);
+        matrix(b, &w->head, NULL, LIVE_WEIGHT, LIVE_HEAD, c->vocab, c->hidden, LIVE_ROWS);
 }
 
 int live_layout_new(live_layout *out, live_weights *w, dsc_error *err)

@@ -161,19 +161,6 @@ typedef struct pass {
     float *features;            // where the last hidden states are stored, or NULL
 } pass;
 
-static pass pass_of(const live_weights *w, live_cache *cache, live_room *room,
-                    const live_batch *batch)
-{
-    return (pass){.w = w,
-                  .c = &w->config,
-                  .b = w->backend,
-                  .op = &w->backend->type->pass,
-                  .cache = cache,
-                  .room = room,
-                  .batch = batch,
-                  .rows = batch->tokens * batch->sequences};
-}
-
 // dtype of an operation's result that only a product with `w` reads: that of the cache.
 static dsc_dtype stored(const pass *p, const live_matrix *w)
 {
@@ -352,41 +339,27 @@ static int medusa_operations(const pass *p, dsc_error *err)
     return rc ? rc : summarize(p, c->medusa_heads, c->vocab, err);
 }
 
-// Runs a pass by `operations`, or replays one that the device has recorded. `variant` tells passes
-// of one room apart that run other operations or use other addresses.
-static int run(const pass *p, int variant, int (*operations)(const pass *p, dsc_error *err),
-               dsc_error *err)
+int live_pass(const live_weights *w, const live_weights *target, live_cache *cache, live_room *room,
+              const float *source, float *features, const live_batch *batch, dsc_error *err)
 {
-    bool replayed;
-    int rc = p->op->begin(p->b, (live_pass_key){p->room, variant}, p->batch, &replayed, err);
+    const pass p = {.w = w,
+                    .c = &w->config,
+                    .b = w->backend,
+                    .op = &w->backend->type->pass,
+                    .cache = cache,
+                    .room = room,
+                    .batch = batch,
+                    .rows = batch->tokens * batch->sequences,
+                    .target = target,
+                    .source = source,
+                    .features = features};
+    // Passes of one room that run other operations or use other addresses are different variants.
+    const int variant = w->config.family == LIVE_EAGLE ? source == features : features != NULL;
+    bool replayed; // the device repeats a pass that it has recorded
+    int rc = p.op->begin(p.b, (live_pass_key){room, variant}, batch, &replayed, err);
     if (!rc && !replayed)
-        rc = operations(p, err);
-    return rc ? rc : p->op->end(p->b, err);
-}
-
-int live_model_pass(const live_weights *w, live_cache *cache, live_room *room, float *features,
-                    const live_batch *batch, dsc_error *err)
-{
-    pass p = pass_of(w, cache, room, batch);
-    p.features = features;
-    return run(&p, features != NULL, model_operations, err);
-}
-
-int live_eagle_pass(const live_weights *w, const live_weights *target, live_cache *cache,
-                    live_room *room, const float *source, float *features, const live_batch *batch,
-                    dsc_error *err)
-{
-    pass p = pass_of(w, cache, room, batch);
-    p.target = target;
-    p.source = source;
-    p.features = features;
-    return run(&p, source == features, eagle_operations, err);
-}
-
-int live_medusa_pass(const live_weights *w, live_room *room, const float *source,
-                     const live_batch *batch, dsc_error *err)
-{
-    pass p = pass_of(w, NULL, room, batch);
-    p.source = source;
-    return run(&p, 0, medusa_operations, err);
+        rc = w->config.family == LIVE_EAGLE    ? eagle_operations(&p, err)
+             : w->config.family == LIVE_MEDUSA ? medusa_operations(&p, err)
+                                               : model_operations(&p, err);
+    return rc ? rc : p.op->end(p.b, err);
 }

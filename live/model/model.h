@@ -38,22 +38,19 @@ int live_cache_new(live_cache *out, const live_weights *w, int64_t sequences, in
                    dsc_error *err);
 void live_cache_free(live_cache *c, live_backend *b);
 
-// One pass of a complete model: embeds the tokens, runs the blocks, writes to the KV cache,
-// and leaves the logits of the batch's outputs and their summary in the room. `features`, unless
-// NULL, is [slots][hidden]; the last hidden states are written to the rows of their slots.
-// Returns when the work has been submitted; live_pass_type.wait waits for it.
-int live_model_pass(const live_weights *w, live_cache *cache, live_room *room, float *features,
-                    const live_batch *batch, dsc_error *err);
-
-// One pass of an EAGLE head over (token, feature) pairs. batch->feature selects rows of
-// `source`[...][hidden], the features; the output features are written to `features` at the slots.
-// Embedding and output matrix are the target's.
-int live_eagle_pass(const live_weights *w, const live_weights *target, live_cache *cache,
-                    live_room *room, const float *source, float *features, const live_batch *batch,
-                    dsc_error *err);
-
-// Runs all Medusa heads on one feature (row batch->feature[0] of source): [heads][vocab] logits.
-int live_medusa_pass(const live_weights *w, live_room *room, const float *source,
-                     const live_batch *batch, dsc_error *err);
+// One pass of any model. Returns when the work has been submitted; live_pass_type.wait waits for
+// it.
+//
+// A complete model embeds the tokens, runs the blocks, writes to the KV cache, and leaves the
+// logits of the batch's outputs and their summary in the room. `features`, unless NULL, is
+// [slots][hidden]; the last hidden states are written to the rows of their slots.
+//
+// An EAGLE head does so over (token, feature) pairs, with the embedding and the output matrix of
+// `target`. batch->feature selects rows of `source`[...][hidden], the features; the output features
+// are written to `features` at the slots.
+//
+// All Medusa heads run on one feature (row batch->feature[0] of source): [heads][vocab] logits.
+int live_pass(const live_weights *w, const live_weights *target, live_cache *cache, live_room *room,
+              const float *source, float *features, const live_batch *batch, dsc_error *err);
 
 #endif

@@ -92,16 +92,19 @@ const char *const *live_name_prefixes(live_family family, live_module *sign)
     return families[family].prefix;
 }
 
+bool live_name_ends_in(const char *name, const char *suffix)
+{
+    size_t n = strlen(name), m = strlen(suffix);
+    return n > m && strcmp(name + n - m, suffix) == 0;
+}
+
 bool live_name_computed(const char *name)
 {
     static const char *const suffixes[] = {".rotary_emb.inv_freq", ".attn.bias",
                                            ".attn.masked_bias", ".attention.bias",
                                            ".attention.masked_bias"};
-    size_t n = strlen(name);
-    for (size_t i = 0; i < sizeof suffixes / sizeof *suffixes; i++) {
-        size_t m = strlen(suffixes[i]);
-        if (n > m && strcmp(name + n - m, suffixes[i]) == 0)
-            return true;
-    }
-    return false;
+    bool computed = false;
+    for (size_t i = 0; i < sizeof suffixes / sizeof *suffixes; i++)
+        computed |= live_name_ends_in(name, suffixes[i]);
+    return computed;
 }

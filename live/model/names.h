@@ -43,6 +43,8 @@ bool live_name_known(live_family family, live_module m);
 // *sign is a module whose name shows which prefix a checkpoint uses.
 const char *const *live_name_prefixes(live_family family, live_module *sign);
 
+bool live_name_ends_in(const char *name, const char *suffix); // in more than the suffix
+
 // Whether the tensor is a buffer that can be computed (rotary frequencies, causal masks) and that
 // old checkpoints store.
 bool live_name_computed(const char *name);

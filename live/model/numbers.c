@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Checks weights for NaN and infinity, eight bytes at a time, and transposes matrices tile by tile.
 #include "live/model/numbers.h"
+#include "live/device/cpu_kernel.h"
 
 #include <math.h>
 #include <string.h>
@@ -19,29 +20,16 @@ static uint64_t sign_of(dsc_dtype t)
     return t == DSC_F32 ? 0x8000000080000000u : 0x8000800080008000u;
 }
 
-static uint64_t bits_of(const void *data, dsc_dtype t, size_t i)
+static float number_at(const void *data, dsc_dtype t, size_t i)
 {
-    uint32_t word;
-    uint16_t half;
-    if (t == DSC_F32) {
-        memcpy(&word, (const char *)data + 4 * i, 4);
-        return word;
-    }
-    memcpy(&half, (const char *)data + 2 * i, 2);
-    return half;
-}
-
-static bool is_finite(const void *data, dsc_dtype t, size_t i)
-{
-    uint64_t exponent = exponent_of(t) & (t == DSC_F32 ? 0xffffffffu : 0xffffu);
-    return (bits_of(data, t, i) & exponent) != exponent;
+    float x;
+    live_cpu_kernel_c.widen(&x, (const char *)data + i * dsc_dtype_bytes(t), t, 1);
+    return x;
 }
 
 bool live_is_nan(const void *data, dsc_dtype t, size_t i)
 {
-    uint64_t exponent = exponent_of(t) & (t == DSC_F32 ? 0x7fffffffu : 0x7fffu);
-    uint64_t magnitude = bits_of(data, t, i) & (t == DSC_F32 ? 0x7fffffffu : 0x7fffu);
-    return magnitude > exponent;
+    return isnan(number_at(data, t, i));
 }
 
 #ifdef HAVE_TARGET_CLONES
@@ -73,35 +61,11 @@ bool live_all_finite(const void *data, dsc_dtype t, size_t count, size_t *bad)
     const size_t per_word = t == DSC_F32 ? 2 : 4;
     size_t i = finite_words(data, count / per_word, exponent_of(t), sign_of(t)) * per_word;
     for (; i < count; i++)
-        if (!is_finite(data, t, i)) {
+        if (!isfinite(number_at(data, t, i))) {
             *bad = i;
             return false;
         }
     return true;
-}
-
-static float from_half(uint16_t h)
-{
-    int exponent = h >> 10 & 31, mantissa = h & 1023;
-    float magnitude =
-        exponent ? ldexpf((float)(1024 + mantissa), exponent - 25) : ldexpf((float)mantissa, -24);
-    return h & 0x8000 ? -magnitude : magnitude;
-}
-
-void live_to_float(float *out, const void *in, dsc_dtype t, size_t count)
-{
-    if (t == DSC_F32) {
-        memcpy(out, in, count * sizeof *out);
-        return;
-    }
-    for (size_t i = 0; i < count; i++) {
-        uint16_t half = (uint16_t)bits_of(in, t, i);
-        uint32_t word = (uint32_t)half << 16;
-        if (t == DSC_F16)
-            out[i] = from_half(half);
-        else
-            memcpy(&out[i], &word, sizeof word);
-    }
 }
 
 void live_transpose(void *out, const void *in, size_t rows, size_t cols, size_t bytes)

@@ -12,8 +12,6 @@
 bool live_all_finite(const void *data, dsc_dtype t, size_t count, size_t *bad);
 bool live_is_nan(const void *data, dsc_dtype t, size_t i); // for a number that is not finite
 
-void live_to_float(float *out, const void *in, dsc_dtype t, size_t count);
-
 // out[cols][rows] = transpose of in[rows][cols], of 2- or 4-byte numbers.
 void live_transpose(void *out, const void *in, size_t rows, size_t cols, size_t bytes);
 

@@ -8,99 +8,83 @@
 #include <math.h>
 #include <string.h>
 
-static int read_llama3(live_config *c, const live_keys *k, int64_t original, dsc_error *err)
+static void read_llama3(live_config *c, const live_keys *k, int64_t original)
 {
     c->rope = LIVE_ROPE_LLAMA3;
-    int rc = live_key_real(k, "factor", NULL, 1e-3, 1e6, 0, &c->rope_factor, err);
-    if (!rc)
-        rc = live_key_real(k, "low_freq_factor", NULL, 1e-3, 1e6, 0, &c->rope_low, err);
-    if (!rc)
-        rc = live_key_real(k, "high_freq_factor", NULL, 1e-3, 1e6, 0, &c->rope_high, err);
-    if (!rc)
-        rc = live_key_count(k, "original_max_position_embeddings", NULL, 1, INT32_MAX, original,
-                            &c->rope_original, err);
-    if (!rc && c->rope_high <= c->rope_low)
-        return dsc_fail(err, DSC_EINPUT,
-                        "%s: '%shigh_freq_factor' %g must be above low_freq_factor %g", k->path,
-                        k->where, c->rope_high, c->rope_low);
-    return rc;
+    c->rope_factor = live_key_real(k, "factor", NULL, 1e-3, 1e6, 0);
+    c->rope_low = live_key_real(k, "low_freq_factor", NULL, 1e-3, 1e6, 0);
+    c->rope_high = live_key_real(k, "high_freq_factor", NULL, 1e-3, 1e6, 0);
+    c->rope_original =
+        live_key_count(k, "original_max_position_embeddings", NULL, 1, INT32_MAX, original);
+    if (c->rope_high <= c->rope_low)
+        live_key_fail(k, "'%shigh_freq_factor' %g must be above low_freq_factor %g", k->where,
+                      c->rope_high, c->rope_low);
 }
 
-static int read_scaling(live_config *c, const live_keys *k, int64_t original, dsc_error *err)
+static void read_scaling(live_config *c, const live_keys *k, int64_t original)
 {
-    const char *type;
-    int rc = live_key_text(k, "rope_type", "type", "default", &type, err);
-    if (rc)
-        return rc;
-    if (strcmp(type, "default") == 0)
-        return DSC_OK;
+    const char *type = live_key_text(k, "rope_type", "type", "default");
     if (strcmp(type, "linear") == 0) {
         c->rope = LIVE_ROPE_LINEAR;
-        return live_key_real(k, "factor", NULL, 1e-3, 1e6, 0, &c->rope_factor, err);
+        c->rope_factor = live_key_real(k, "factor", NULL, 1e-3, 1e6, 0);
+    } else if (strcmp(type, "llama3") == 0) {
+        read_llama3(c, k, original);
+    } else if (strcmp(type, "default") != 0) {
+        live_key_fail(k,
+                      "'%srope_type' \"%.40s\" is not supported (default, linear and llama3 are)",
+                      k->where, type);
     }
-    if (strcmp(type, "llama3") == 0)
-        return read_llama3(c, k, original, err);
-    return dsc_fail(err, DSC_EINPUT,
-                    "%s: '%srope_type' \"%.40s\" is not supported (default, linear and llama3 "
-                    "are)",
-                    k->path, k->where, type);
 }
 
 // Finds the object that describes the rotation: rope_scaling (transformers 4) or rope_parameters
 // (5).
-static int find_object(live_keys *rope, const live_keys *k, dsc_error *err)
+static int find_object(live_keys *rope, const live_keys *k)
 {
     const char *name;
     json_t *value;
     bool old = live_key(k, "rope_scaling", NULL) != NULL;
-    *rope = (live_keys){k->path, old ? "rope_scaling." : "rope_parameters.",
-                        live_key(k, old ? "rope_scaling" : "rope_parameters", NULL)};
+    *rope = *k;
+    rope->where = old ? "rope_scaling." : "rope_parameters.";
+    rope->object = live_key(k, old ? "rope_scaling" : "rope_parameters", NULL);
     if (rope->object && !json_is_object(rope->object))
-        return dsc_fail(err, DSC_EINPUT, "%s: '%.*s' is not an object", k->path,
-                        (int)strlen(rope->where) - 1, rope->where);
+        return live_key_fail(k, "'%.*s' is not an object", (int)strlen(rope->where) - 1,
+                             rope->where);
     json_object_foreach(rope->object, name, value)
     {
         if (json_is_object(value))
-            return dsc_fail(err, DSC_EINPUT,
-                            "%s: '%s%.40s': rotations that differ between layers are not "
-                            "implemented",
-                            k->path, rope->where, name);
+            return live_key_fail(k,
+                                 "'%s%.40s': rotations that differ between layers are not "
+                                 "implemented",
+                                 rope->where, name);
     }
     return DSC_OK;
 }
 
-int live_rope_read(live_config *c, const live_keys *k, double share, dsc_error *err)
+int live_rope_read(live_config *c, const live_keys *k, double share)
 {
     live_keys rope;
-    int64_t original = 0;
-    int rc = find_object(&rope, k, err);
-    if (!rc)
-        rc = live_key_real(k, "rope_theta", "rotary_emb_base", 1, 1e15, 10000, &c->rope_theta, err);
-    if (!rc)
-        rc = live_key_real(&rope, "rope_theta", NULL, 1, 1e15, c->rope_theta, &c->rope_theta, err);
-    if (!rc)
-        rc = live_key_real(k, "partial_rotary_factor", "rotary_pct", 1e-6, 1, share, &share, err);
-    if (!rc)
-        rc = live_key_real(&rope, "partial_rotary_factor", NULL, 1e-6, 1, share, &share, err);
-    if (!rc)
-        rc = live_key_count(k, "original_max_position_embeddings", NULL, 1, INT32_MAX, c->positions,
-                            &original, err);
-    if (!rc && rope.object)
-        rc = read_scaling(c, &rope, original, err);
-    if (rc)
-        return rc;
+    if (find_object(&rope, k))
+        return k->err->status;
+    c->rope_theta = live_key_real(k, "rope_theta", "rotary_emb_base", 1, 1e15, 10000);
+    c->rope_theta = live_key_real(&rope, "rope_theta", NULL, 1, 1e15, c->rope_theta);
+    share = live_key_real(k, "partial_rotary_factor", "rotary_pct", 1e-6, 1, share);
+    share = live_key_real(&rope, "partial_rotary_factor", NULL, 1e-6, 1, share);
+    const int64_t original =
+        live_key_count(k, "original_max_position_embeddings", NULL, 1, INT32_MAX, c->positions);
+    if (rope.object)
+        read_scaling(c, &rope, original);
     c->rotated = (int64_t)((double)c->head * share);
     if (share < 1 && c->family != LIVE_NEOX)
-        return dsc_fail(err, DSC_EINPUT,
-                        "%s: partial_rotary_factor %g: partial rotation is implemented "
-                        "for gpt_neox only",
-                        k->path, share);
+        return live_key_fail(k,
+                             "partial_rotary_factor %g: partial rotation is implemented for "
+                             "gpt_neox only",
+                             share);
     if (c->rotated < 2 || c->rotated % 2)
-        return dsc_fail(
-            err, DSC_EINPUT,
-            "%s: %lld of the %lld numbers of a head are rotated; the number must be even", k->path,
-            (long long)c->rotated, (long long)c->head);
-    return DSC_OK;
+        return live_key_fail(k,
+                             "%lld of the %lld numbers of a head are rotated; the number must be "
+                             "even",
+                             (long long)c->rotated, (long long)c->head);
+    return k->err->status;
 }
 
 // In float and in the order of operations of transformers' modeling_rope_utils.py: at position 8192

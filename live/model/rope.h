@@ -8,6 +8,6 @@
 
 // Sets rotated, rope_theta and the scaling of *c, whose head size and positions are already set.
 // `share` is the rotated share of a head if config.json does not give one.
-int live_rope_read(live_config *c, const live_keys *k, double share, dsc_error *err);
+int live_rope_read(live_config *c, const live_keys *k, double share);
 
 #endif

@@ -3,6 +3,7 @@
 // located and checked by the files' headers, then read once, in file order.
 #include "live/model/weights.h"
 #include "live/device/clock.h"
+#include "live/device/cpu_kernel.h"
 
 #include "base/memory.h"
 #include "live/model/fingerprint.h"
@@ -48,28 +49,25 @@ typedef struct loader {
 
 // --- finding tensors ---------------------------------------------------------------------------
 
-static void shape_text(const dsc_tensor *t, char *out, size_t size)
+// "[3, 4]".
+static void list_text(const int64_t *number, int count, char *out, size_t size)
 {
     size_t at = (size_t)snprintf(out, size, "[");
-    for (int i = 0; i < t->rank; i++)
-        at += (size_t)snprintf(out + at, size - at, "%s%" PRId64, i ? ", " : "", t->shape[i]);
+    for (int i = 0; i < count; i++)
+        at += (size_t)snprintf(out + at, size - at, "%s%" PRId64, i ? ", " : "", number[i]);
     snprintf(out + at, size - at, "]");
 }
 
 static int check_shape(const char *path, const dsc_tensor *t, int rank, int64_t rows, int64_t cols,
                        dsc_error *err)
 {
-    char is[200];
+    char is[200], must[80];
     if (t->rank == rank && t->shape[0] == rows && (rank == 1 || t->shape[1] == cols))
         return DSC_OK;
-    shape_text(t, is, sizeof is);
-    if (rank == 1)
-        return dsc_fail(err, DSC_EINPUT,
-                        "%s: tensor '%s' has shape %s; config.json requires [%" PRId64 "]", path,
-                        t->name, is, rows);
-    return dsc_fail(err, DSC_EINPUT,
-                    "%s: tensor '%s' has shape %s; config.json requires [%" PRId64 ", %" PRId64 "]",
-                    path, t->name, is, rows, cols);
+    list_text(t->shape, t->rank, is, sizeof is);
+    list_text((int64_t[]){rows, cols}, rank, must, sizeof must);
+    return dsc_fail(err, DSC_EINPUT, "%s: tensor '%s' has shape %s; config.json requires %s", path,
+                    t->name, is, must);
 }
 
 static int check_dtype(const char *path, const dsc_tensor *t, dsc_error *err)
@@ -222,12 +220,11 @@ static int check_finite(void *user, const live_piece *p, dsc_error *err)
         return DSC_OK;
     int64_t at = (int64_t)(p->offset / size + bad);
     const char *what = live_is_nan(p->data, t->dtype, bad) ? "NaN" : "an infinity";
-    const char *path = live_checkpoint_path(l->files, j->shard);
-    if (t->rank == 1)
-        return dsc_fail(err, DSC_EINPUT, "%s: tensor '%s' contains %s at [%" PRId64 "]", path,
-                        t->name, what, at);
-    return dsc_fail(err, DSC_EINPUT, "%s: tensor '%s' contains %s at [%" PRId64 ", %" PRId64 "]",
-                    path, t->name, what, at / t->shape[1], at % t->shape[1]);
+    char where[80];
+    list_text(t->rank == 1 ? &at : (int64_t[]){at / t->shape[1], at % t->shape[1]},
+              t->rank == 1 ? 1 : 2, where, sizeof where);
+    return dsc_fail(err, DSC_EINPUT, "%s: tensor '%s' contains %s at %s",
+                    live_checkpoint_path(l->files, j->shard), t->name, what, where);
 }
 
 static unsigned char *device_row(const live_array *p, int64_t row)
@@ -281,7 +278,7 @@ static int upload_vector(loader *l, const job *j, dsc_error *err)
     if (rc)
         return rc;
     float *to = l->turned, *plain = to + count;
-    live_to_float(plain, l->whole, j->tensor->dtype, count);
+    live_cpu_kernel_c.widen(plain, l->whole, j->tensor->dtype, (int64_t)count);
     if (j->part->order == LIVE_INTERLEAVED) {
         size_t head = (size_t)c->head, heads = (size_t)c->heads;
         for (size_t b = 0; b < 3 * heads; b++)
@@ -386,27 +383,6 @@ static int load(owned *o, const char *folder, char **unused, dsc_error *err)
     return rc;
 }
 
-int live_weights_load(live_weights **out, const char *folder, live_backend *b, char **unused,
-                      dsc_error *err)
-{
-    owned *o;
-    double start = live_now_s();
-    *out = NULL;
-    if (unused)
-        *unused = NULL;
-    int rc = dsc_new(&o, 1, err);
-    if (rc)
-        return rc;
-    o->w.backend = b;
-    rc = load(o, folder, unused, err);
-    o->w.load_s = live_now_s() - start;
-    if (rc)
-        live_weights_free(&o->w);
-    else
-        *out = &o->w;
-    return rc;
-}
-
 // Half-width of the uniform distribution of a matrix. Variance 1 / cols keeps the variance of the
 // input. A matrix whose product is added to the residual stream is scaled down by the number of
 // additions, so that the stream stays of order one for any number of layers.
@@ -432,10 +408,13 @@ static int fill_ones(live_backend *b, float *to, int64_t count, dsc_error *err)
     return rc;
 }
 
-static int make(owned *o, dsc_dtype dtype, uint64_t seed, dsc_error *err)
+static int make(owned *o, const live_config *shape, dsc_dtype dtype, uint64_t seed, dsc_error *err)
 {
     live_weights *w = &o->w;
     live_backend *b = w->backend;
+    w->config = *shape;
+    w->config.dtype = dtype;
+    live_fingerprint_random(shape, dtype, seed, w->fingerprint);
     int rc = live_layout_new(&o->layout, w, err);
     for (size_t i = 0; i < o->layout.arrays && !rc; i++)
         if (o->layout.array[i].matrix)
@@ -453,26 +432,39 @@ static int make(owned *o, dsc_dtype dtype, uint64_t seed, dsc_error *err)
     return rc;
 }
 
-int live_weights_random(live_weights **out, const live_config *c, dsc_dtype dtype, uint64_t seed,
-                        live_backend *b, dsc_error *err)
+// Loads the weights of a folder, or (NULL) makes random ones of a shape.
+static int new_weights(live_weights **out, const char *folder, char **unused,
+                       const live_config *shape, dsc_dtype dtype, uint64_t seed, live_backend *b,
+                       dsc_error *err)
 {
     owned *o;
-    double start = live_now_s();
+    const double start = live_now_s();
     *out = NULL;
     int rc = dsc_new(&o, 1, err);
     if (rc)
         return rc;
     o->w.backend = b;
-    o->w.config = *c;
-    o->w.config.dtype = dtype;
-    live_fingerprint_random(c, dtype, seed, o->w.fingerprint);
-    rc = make(o, dtype, seed, err);
+    rc = folder ? load(o, folder, unused, err) : make(o, shape, dtype, seed, err);
     o->w.load_s = live_now_s() - start;
     if (rc)
         live_weights_free(&o->w);
     else
         *out = &o->w;
     return rc;
+}
+
+int live_weights_load(live_weights **out, const char *folder, live_backend *b, char **unused,
+                      dsc_error *err)
+{
+    if (unused)
+        *unused = NULL;
+    return new_weights(out, folder, unused, NULL, DSC_F32, 0, b, err);
+}
+
+int live_weights_random(live_weights **out, const live_config *c, dsc_dtype dtype, uint64_t seed,
+                        live_backend *b, dsc_error *err)
+{
+    return new_weights(out, NULL, NULL, c, dtype, seed, b, err);
 }
 
 void live_weights_free(live_weights *w)

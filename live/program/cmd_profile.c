@@ -47,33 +47,25 @@ static int on_progress(void *user, int64_t done, int64_t total)
     return cli_progress_step(user, done, total);
 }
 
-typedef struct lists {
-    int64_t *tokens, *context, *batch;
-} lists;
-
-static int read_grid(live_grid *g, lists *l, const dsc_option_value *value, dsc_error *err)
+// Reads the three axes into lists, which the grid uses.
+static int read_grid(live_grid *g, int64_t *list[3], const dsc_option_value *value, dsc_error *err)
 {
-    int rc = live_profile_points(&options[TOKENS], value[TOKENS].text, true, &l->tokens,
-                                 &g->tokens_count, err);
-    if (!rc)
-        rc = live_profile_points(&options[CONTEXT], value[CONTEXT].text, false, &l->context,
-                                 &g->context_count, err);
-    if (!rc)
-        rc = live_profile_points(&options[BATCH], value[BATCH].text, true, &l->batch,
-                                 &g->batch_count, err);
-    g->tokens = l->tokens;
-    g->context = l->context;
-    g->batch = l->batch;
+    static const int axis[] = {TOKENS, CONTEXT, BATCH};
+    size_t count[3] = {0};
+    int rc = DSC_OK;
+    for (int i = 0; i < 3 && !rc; i++)
+        rc = live_profile_points(&options[axis[i]], value[axis[i]].text, axis[i] != CONTEXT,
+                                 &list[i], &count[i], err);
+    *g = (live_grid){list[0], list[1], list[2], count[0], count[1], count[2]};
     return rc;
 }
 
-static int add_comments(dsc_table *t, const live_pair *p, const dsc_option_value *models,
-                        dsc_error *err)
+static int add_comments(dsc_table *t, const live_pair *p, dsc_error *err)
 {
     int rc = dsc_table_comment(t, "draftscope", PACKAGE_VERSION, err);
     if (!rc)
         rc = dsc_table_comment(t, "command", cli_command_line(), err);
-    return rc ? rc : live_pair_comments(t, p, models, err);
+    return rc ? rc : live_pair_comments(t, p, err);
 }
 
 static int write_table(const dsc_table *t, dsc_outfile *f, dsc_error *err)
@@ -106,7 +98,7 @@ static int keep(const dsc_table *t, int rc, const char *path, dsc_outfile *f, ds
 }
 
 static int measure(const live_pair *p, const live_grid *g, const dsc_option_value *value,
-                   const dsc_option_value *models, dsc_outfile *f, dsc_error *err)
+                   dsc_outfile *f, dsc_error *err)
 {
     cli_progress progress;
     dsc_table t = {0};
@@ -116,7 +108,7 @@ static int measure(const live_pair *p, const live_grid *g, const dsc_option_valu
                               .repeats = (int)value[REPEATS].integer,
                               .progress = on_progress,
                               .user = &progress};
-    int rc = add_comments(&t, p, models, err);
+    int rc = add_comments(&t, p, err);
     cli_progress_init(&progress, value[PROGRESS].integer, "cells");
     cli_set_patience(LIVE_PATIENCE_S);
     if (!rc)
@@ -137,24 +129,21 @@ static int profile(const dsc_option_value *value, const dsc_option_value *models
     const live_want want = {.draft = live_pair_has_draft(models)};
     live_pair pair = {0};
     live_grid grid = {0};
-    lists list = {0};
+    int64_t *list[3] = {NULL};
     dsc_outfile file = {0};
-    int rc = read_grid(&grid, &list, value, err);
+    int rc = read_grid(&grid, list, value, err);
     if (!rc)
         rc = dsc_outfile_check(value[OUT].text, value[FORCE].given, err);
     if (!rc)
         rc = live_pair_read(&pair, models, &want, err);
     if (!rc)
-        rc = live_pair_open(&pair, models, &want, err);
-    if (!rc && pair.note)
-        fprintf(stderr, "draftscope: note: %s\n", pair.note);
+        rc = live_pair_open(&pair, err);
     if (!rc)
-        rc = measure(&pair, &grid, value, models, &file, err);
+        rc = measure(&pair, &grid, value, &file, err);
     dsc_outfile_abort(&file);
     live_pair_close(&pair);
-    free(list.tokens);
-    free(list.context);
-    free(list.batch);
+    for (int i = 0; i < 3; i++)
+        free(list[i]);
     return rc;
 }
 

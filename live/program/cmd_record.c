@@ -2,11 +2,10 @@
 // draftscope live record: runs a method and writes a trace with the probabilities of both models
 // along the outputs.
 #include "base/json_text.h"
-#include "cli/method.h"
+#include "live/program/job.h"
 #include "live/program/live.h"
 #include "live/program/provenance.h"
 #include "live/program/recorder.h"
-#include "live/program/run.h"
 #include "traces/import/import_record.h"
 #include "cli/guard.h"
 
@@ -73,21 +72,11 @@ static const char about[] =
 
 typedef struct context {
     const dsc_option_value *value;
-    const dsc_option_value *models;
-    live_pair pair;
-    live_prompts prompts;
-    dsc_config config;
-    const dsc_verifier_type *rule;
-    live_run run;
+    live_job job;
     live_record record;
     live_recorder *recorder;
     cli_progress progress;
-    int32_t *token; // a copy of the output
-    size_t token_capacity;
-    dsc_token_view *reference; // of the current request
-    dsc_text_view *reference_text;
-    dsc_reference_kind *kind;
-    size_t reference_capacity, text_capacity, kind_capacity;
+    dsc_arena arena; // of the current request
 } context;
 
 // --- provenance ----------------------------------------------------------------------------------
@@ -95,10 +84,10 @@ typedef struct context {
 static json_t *describe(const context *c, live_side side)
 {
     live_identity m;
-    if (!live_identify(&m, &c->pair, c->models, side))
+    if (!live_identify(&m, &c->job.pair, side))
         return NULL;
-    const live_weights *w = c->pair.weights[side];
-    const bool head = w->config.family == LIVE_EAGLE || w->config.family == LIVE_MEDUSA;
+    const live_weights *w = c->job.pair.weights[side];
+    const bool head = live_config_is_head(&w->config);
     json_t *o = json_pack("{s:s, s:b, s:s, s:s}", "architecture", m.architecture, "head", head,
                           "dtype", m.dtype, "device", m.device);
     json_object_set_new(o, m.folder ? "folder" : "shape",
@@ -111,12 +100,12 @@ static json_t *describe(const context *c, live_side side)
 
 static char *make_provenance(const context *c)
 {
-    const live_sampling *s = &c->pair.sampling;
+    const live_sampling *s = &c->job.pair.sampling;
     char prompts[DSC_SHA256_HEX];
-    live_hash_prompts(&c->prompts, prompts);
+    live_hash_prompts(&c->job.prompts, prompts);
     json_t *o = json_pack("{s:s, s:o, s:s, s:s, s:f, s:I, s:f, s:f, s:I, s:I, s:s}", "version",
                           PACKAGE_VERSION, "command", dsc_json_text(cli_command_line()), "method",
-                          c->config.drafter->name, "rule", c->rule->name, "temperature",
+                          c->job.config.drafter->name, "rule", c->job.rule->name, "temperature",
                           s->temperature, "top_k", (json_int_t)s->top_k, "top_p", s->top_p,
                           "distribution_temperature", s->temperature > 0 ? s->temperature : 1,
                           "seed", (json_int_t)c->value[SEED].integer, "max_tokens",
@@ -146,76 +135,63 @@ static int on_position(void *user)
     return cli_signal();
 }
 
-static int grow(context *c, size_t references, size_t tokens, dsc_error *err)
-{
-    int rc = dsc_resize(&c->reference, &c->reference_capacity, references, err);
-    if (!rc)
-        rc = dsc_resize(&c->reference_text, &c->text_capacity, references, err);
-    if (!rc)
-        rc = dsc_resize(&c->kind, &c->kind_capacity, references, err);
-    return rc ? rc : dsc_resize(&c->token, &c->token_capacity, tokens, err);
-}
-
-static dsc_text_view view(const char *text)
-{
-    return (dsc_text_view){text, text ? (int64_t)strlen(text) : 0};
-}
-
 // The request as the writer takes it. The output is copied, because the recorder reuses the
 // session.
 static int make_input(context *c, const live_prompt *p, dsc_request_input *q, dsc_error *err)
 {
-    const dsc_model *m = live_session_model(c->pair.session[LIVE_TARGET]);
-    const size_t references = (size_t)p->references, n = (size_t)m->length;
-    int rc = grow(c, references + 1, n + 1, err);
+    const dsc_model *m = live_session_model(c->job.pair.session[LIVE_TARGET]);
+    const dsc_request *r = &p->request;
+    int32_t *token;
+    dsc_token_view *reference;
+    dsc_reference_kind *kind;
+    dsc_arena_reset(&c->arena);
+    int rc = dsc_arena_new(&c->arena, &token, (size_t)m->length, err);
+    if (!rc)
+        rc = dsc_arena_new(&c->arena, &reference, (size_t)r->references, err);
+    if (!rc)
+        rc = dsc_arena_new(&c->arena, &kind, (size_t)r->references, err);
     if (rc)
         return rc;
-    memcpy(c->token, m->output, n * sizeof *c->token);
-    for (size_t r = 0; r < references; r++) {
-        c->reference[r] =
-            (dsc_token_view){p->token + p->prompt + p->offset[r], p->offset[r + 1] - p->offset[r]};
-        c->reference_text[r] = view(p->reference_text[r]);
-        c->kind[r] = (dsc_reference_kind)p->kind[r];
+    if (m->length)
+        memcpy(token, m->output, (size_t)m->length * sizeof *token);
+    for (int64_t i = 0; i < r->references; i++) {
+        reference[i] = dsc_request_reference(r, i);
+        kind[i] = (dsc_reference_kind)r->reference_kind[i];
     }
-    *q = (dsc_request_input){.id = view(p->id),
-                             .prompt = {p->token, p->prompt},
-                             .output = {c->token, m->length},
-                             .prompt_text = view(p->text),
-                             .references = p->references,
-                             .reference = c->reference,
-                             .reference_text = c->reference_text,
-                             .kind = c->kind};
+    *q = (dsc_request_input){.id = r->id,
+                             .prompt = r->prompt,
+                             .output = {token, m->length},
+                             .prompt_text = r->prompt_text,
+                             .references = r->references,
+                             .reference = reference,
+                             .reference_text = p->reference_text,
+                             .kind = kind};
     return DSC_OK;
 }
 
 static int record_request(context *c, size_t i, dsc_error *err)
 {
-    const dsc_request request = live_prompts_request(&c->prompts, i);
+    const live_prompt *prompt = &c->job.prompts.item[i];
     dsc_request_input input;
     dsc_buffer text = {0};
     live_recorder_begin(c->recorder);
-    int rc = live_run_request(&c->run, &request, err);
+    int rc = live_run_request(&c->job.run, &prompt->request, err);
     if (!rc)
-        rc = make_input(c, &c->prompts.item[i], &input, err);
-    if (!rc && c->pair.tokenizer)
-        rc = dsc_import_decode(c->pair.tokenizer, c->token, (size_t)input.output.count, &text, err);
+        rc = make_input(c, prompt, &input, err);
+    if (!rc && c->job.pair.tokenizer)
+        rc = dsc_import_decode(c->job.pair.tokenizer, input.output.id, (size_t)input.output.count,
+                               &text, err);
     if (!rc) {
         input.output_text = (dsc_text_view){text.data, (int64_t)text.length};
         rc = live_recorder_add(c->recorder, &input, err);
     }
     dsc_buffer_fini(&text);
-    if (!rc || rc == DSC_EINTERRUPT)
-        return rc;
-    char location[512];
-    live_prompts_location(&c->prompts, i, location, sizeof location);
-    if (rc == DSC_ENOMEM) // device memory
-        rc = err->status = DSC_EABSENT;
-    return dsc_error_prefix(err, rc, "%s", location);
+    return rc && rc != DSC_EINTERRUPT ? live_job_failed(&c->job, i, rc, err) : rc;
 }
 
 static int record_all(context *c, dsc_error *err)
 {
-    const int64_t count = (int64_t)c->prompts.count;
+    const int64_t count = (int64_t)c->job.prompts.count;
     int rc = DSC_OK;
     for (int64_t i = 0; i < count && !rc; i++) {
         rc = record_request(c, (size_t)i, err);
@@ -258,7 +234,7 @@ static int finish(context *c, int rc, dsc_error *err)
 
 static int open_recorder(context *c, dsc_error *err)
 {
-    const live_pair *p = &c->pair;
+    const live_pair *p = &c->job.pair;
     const live_weights *draft = p->weights[LIVE_DRAFT];
     const bool own = draft && draft != p->weights[LIVE_TARGET];
     char *provenance = make_provenance(c);
@@ -310,66 +286,33 @@ static int read_record(context *c, dsc_error *err)
     o->K = (int)v[DRAFTS].integer;
     o->rank_depth = (int32_t)v[RANK_DEPTH].integer;
     o->rollout = (int32_t)v[ROLLOUTS].integer;
-    o->parallel = c->config.drafter->parallel;
+    o->parallel = c->job.config.drafter->parallel;
     o->shard_s = SHARD_S;
     o->nodes = live_record_nodes(o);
     return read_rows(o, v[LOGPROBS].text, err);
-}
-
-static int choose_rule(context *c, dsc_error *err)
-{
-    const char *name = c->value[RULE].text;
-    const bool greedy = c->models[LIVE_PAIR_TEMPERATURE].real == 0;
-    c->rule = name ? dsc_verifier_find(name, err) : dsc_pair_rule(c->config.drafter, greedy);
-    return c->rule ? DSC_OK : DSC_EUSAGE;
-}
-
-static int check_lengths(const context *c, dsc_error *err)
-{
-    const int64_t more = c->run.max_tokens;
-    // Rollouts continue after the text.
-    const int64_t room = live_pair_room(&c->pair, &c->config) - c->record.rollout;
-    for (size_t i = 0; i < c->prompts.count; i++) {
-        char location[512];
-        if (c->prompts.item[i].prompt + more <= room)
-            continue;
-        live_prompts_location(&c->prompts, i, location, sizeof location);
-        return dsc_fail(err, DSC_EINPUT,
-                        "%s: a prompt of %" PRId64 " tokens with --max-tokens %" PRId64
-                        " exceeds the context of %" PRId64 " tokens",
-                        location, c->prompts.item[i].prompt, more, room);
-    }
-    return DSC_OK;
 }
 
 // Runs the cheap checks first, then loads the weights.
 static int prepare(context *c, dsc_error *err)
 {
     const dsc_option_value *v = c->value;
-    live_want want = live_want_of(c->config.drafter);
-    want.draft |= !want.copy && live_pair_has_draft(c->models);
-    c->pair.least_nodes = c->record.nodes;
-    int rc = choose_rule(c, err);
+    live_job *job = &c->job;
+    live_want want = live_want_of(job->config.drafter);
+    want.draft |= !want.copy && live_pair_has_draft(job->model);
+    job->pair.least_nodes = c->record.nodes;
+    int rc = live_job_rule(job, v[RULE].text, job->model[LIVE_PAIR_TEMPERATURE].real == 0, err);
     if (!rc)
-        rc = live_run_init(&c->run, &c->pair, &c->config, c->rule, (uint64_t)v[SEED].integer,
-                           v[MAX_TOKENS].integer, false, NULL, err);
-    c->run.step = on_step;
-    c->run.user = c;
+        rc = live_run_init(&job->run, &job->pair, &job->config, job->rule,
+                           (uint64_t)v[SEED].integer, v[MAX_TOKENS].integer, false, NULL, err);
+    job->run.step = on_step;
+    job->run.user = c;
     if (!rc)
-        rc = live_pair_read(&c->pair, c->models, &want, err);
+        rc = live_job_read(job, &want, err);
     if (!rc)
-        rc = live_pair_check_heads(&c->pair, &c->config, err);
-    if (!rc)
-        rc = live_prompts_read(&c->prompts, v[PROMPTS].text, 0, (size_t)v[REQUESTS].integer,
-                               c->pair.tokenizer, c->pair.config[LIVE_TARGET].vocab, err);
-    if (!rc)
-        rc = check_lengths(c, err);
-    if (!rc)
-        rc = live_pair_open(&c->pair, c->models, &want, err);
-    if (!rc && c->pair.note)
-        fprintf(stderr, "draftscope: note: %s\n", c->pair.note);
-    if (!rc)
-        rc = live_pair_sessions(&c->pair, &c->config, c->prompts.longest + c->run.max_tokens, err);
+        rc = live_prompts_read(&job->prompts, v[PROMPTS].text, 0, (size_t)v[REQUESTS].integer,
+                               job->pair.tokenizer, job->pair.config[LIVE_TARGET].vocab, err);
+    if (!rc) // rollouts continue after the text
+        rc = live_job_open(job, c->record.rollout, err);
     if (rc)
         return rc;
     cli_set_patience(LIVE_PATIENCE_S);
@@ -379,44 +322,22 @@ static int prepare(context *c, dsc_error *err)
 static void context_fini(context *c)
 {
     live_recorder_free(c->recorder);
-    live_run_fini(&c->run);
-    live_prompts_free(&c->prompts);
-    live_pair_close(&c->pair);
-    dsc_config_fini(&c->config);
-    free(c->token);
-    free(c->reference);
-    free(c->reference_text);
-    free(c->kind);
+    live_job_fini(&c->job);
+    dsc_arena_fini(&c->arena);
 }
 
 static int run(int argc, char **argv, dsc_error *err)
 {
+    dsc_option_value value[OPTIONS];
+    context c = {.value = value};
+    size_t words;
     if (cli_asks_help(argc, argv)) {
-        const cli_help_section own[] = {{"Options", options, OPTIONS},
-                                        {"Models", live_pair_options, LIVE_PAIR_OPTIONS}};
-        cli_print_method_help(usage, about, own, 2, argc, argv);
+        live_job_help(usage, about, options, OPTIONS, argc, argv);
         return DSC_OK;
     }
-    dsc_option_value value[OPTIONS], models[LIVE_PAIR_OPTIONS], parameter[DSC_MAX_PARAMETERS];
-    context c = {.value = value, .models = models};
-    size_t words;
-    dsc_option_set sets[3] = {
-        {.table = options, .count = OPTIONS, .value = value},
-        {.table = live_pair_options, .count = LIVE_PAIR_OPTIONS, .value = models},
-    };
-    int rc = cli_find_method(sets, 2, argc, argv, &c.config.drafter, err);
-    if (rc)
-        return rc;
-    sets[2] = (dsc_option_set){.table = c.config.drafter->option,
-                               .count = c.config.drafter->option_count,
-                               .value = parameter};
-    rc = cli_parse(sets, 3, argc, argv, &words, err);
+    int rc = live_job_parse(&c.job, options, OPTIONS, value, argc, argv, &words, err);
     if (!rc)
         rc = cli_check_positionals(words, 0, 0, "no argument", err);
-    if (!rc && !cli_apply_preset(value[METHOD].text, c.config.drafter, parameter))
-        live_pair_default_tree(models, c.config.drafter, parameter);
-    if (!rc)
-        rc = cli_config_fill(&c.config, parameter, err);
     if (!rc)
         rc = read_record(&c, err);
     if (!rc)

@@ -2,7 +2,7 @@
 // draftscope live run: runs a method on real models, measures it, and compares it with plain
 // decoding on request.
 #include "base/outfile.h"
-#include "cli/method.h"
+#include "live/program/job.h"
 #include "live/program/live.h"
 #include "live/program/run_detail.h"
 #include "live/program/run_report.h"
@@ -78,30 +78,27 @@ static const char about[] =
     "and the seconds. When interrupted, it finishes the step and prints the results so far.";
 
 typedef struct context {
-    const dsc_option_value *value, *models;
-    live_pair pair;
-    live_prompts prompts;
-    dsc_config config, none;
-    const dsc_verifier_type *rule;
+    const dsc_option_value *value;
+    live_job job;
     dsc_trace *replayed;      // --replay
     live_draft_record record; // --replay-draft
-    live_run run, plain;
+    dsc_config none;
+    live_run plain;
     live_report report;
     live_detail detail;
     dsc_outfile output;
     cli_progress progress;
-    int64_t done;   // output tokens of finished requests
-    int32_t *token; // a copy of the method's output
-    float *margin;
-    size_t token_capacity, margin_capacity;
+    int64_t done;    // output tokens of finished requests
+    dsc_arena arena; // a copy of the method's output
 } context;
 
 // --- what was written ----------------------------------------------------------------------------
 
 static live_output output_of(const context *c)
 {
-    const dsc_model *m = live_session_model(c->pair.session[LIVE_TARGET]);
-    return (live_output){m->output, live_session_margins(c->pair.session[LIVE_TARGET]), m->length};
+    const dsc_model *m = live_session_model(c->job.pair.session[LIVE_TARGET]);
+    return (live_output){m->output, live_session_margins(c->job.pair.session[LIVE_TARGET]),
+                         m->length};
 }
 
 // Copies the method's output, which plain decoding in the same session would overwrite.
@@ -109,14 +106,17 @@ static int copy_output(context *c, live_output *out, dsc_error *err)
 {
     const live_output now = output_of(c);
     const size_t n = (size_t)now.count;
-    int rc = dsc_resize(&c->token, &c->token_capacity, n + 1, err);
+    int32_t *token;
+    float *margin;
+    dsc_arena_reset(&c->arena);
+    int rc = dsc_arena_new(&c->arena, &token, n, err);
     if (!rc)
-        rc = dsc_resize(&c->margin, &c->margin_capacity, n + 1, err);
+        rc = dsc_arena_new(&c->arena, &margin, n, err);
     if (rc || !n)
         return rc;
-    memcpy(c->token, now.token, n * sizeof *c->token);
-    memcpy(c->margin, now.margin, n * sizeof *c->margin);
-    *out = (live_output){c->token, c->margin, now.count};
+    memcpy(token, now.token, n * sizeof *token);
+    memcpy(margin, now.margin, n * sizeof *margin);
+    *out = (live_output){token, margin, now.count};
     return DSC_OK;
 }
 
@@ -124,9 +124,10 @@ static int copy_output(context *c, live_output *out, dsc_error *err)
 static int decode(const context *c, const live_output *out, dsc_buffer *text)
 {
     dsc_error ignored;
-    if (!c->pair.tokenizer)
+    if (!c->job.pair.tokenizer)
         return DSC_OK;
-    int rc = dsc_import_decode(c->pair.tokenizer, out->token, (size_t)out->count, text, &ignored);
+    int rc =
+        dsc_import_decode(c->job.pair.tokenizer, out->token, (size_t)out->count, text, &ignored);
     if (rc)
         dsc_buffer_fini(text);
     return rc == DSC_EINPUT ? DSC_OK : rc;
@@ -135,7 +136,7 @@ static int decode(const context *c, const live_output *out, dsc_buffer *text)
 static void print_text(const context *c, const dsc_request *q, const live_output *out,
                        const dsc_buffer *text)
 {
-    if (c->prompts.count > 1)
+    if (c->job.prompts.count > 1)
         printf("--- %.*s\n", (int)q->id.length, q->id.bytes);
     if (text->data)
         fwrite(text->data, 1, text->length, stdout);
@@ -145,27 +146,26 @@ static void print_text(const context *c, const dsc_request *q, const live_output
     fflush(stdout);
 }
 
-// Builds {"text": ..., "tokens": [...]}. `text` NULL or not UTF-8: tokens only.
-static json_t *text_object(const char *text, size_t length, const int32_t *token, int64_t count)
+// Builds {"text": ..., "tokens": [...]}. Bytes NULL or not UTF-8: tokens only.
+static json_t *text_object(dsc_text_view text, dsc_token_view tokens)
 {
     json_t *o = json_object(), *ids = json_array();
-    for (int64_t i = 0; i < count; i++)
-        json_array_append_new(ids, json_integer(token[i]));
-    if (text)
-        json_object_set_new(o, "text", json_stringn(text, length));
+    for (int64_t i = 0; i < tokens.count; i++)
+        json_array_append_new(ids, json_integer(tokens.id[i]));
+    if (text.bytes)
+        json_object_set_new(o, "text", json_stringn(text.bytes, (size_t)text.length));
     json_object_set_new(o, "tokens", ids);
     return o;
 }
 
-static json_t *reference_list(const live_prompt *q)
+static json_t *reference_list(const live_prompt *p)
 {
     json_t *list = json_array();
-    for (int64_t r = 0; r < q->references; r++) {
-        const char *text = q->reference_text[r];
-        json_t *o = text_object(text, text ? strlen(text) : 0, q->token + q->prompt + q->offset[r],
-                                q->offset[r + 1] - q->offset[r]);
-        json_object_set_new(o, "kind",
-                            json_string(q->kind[r] == DSC_REFERENCE_TURN ? "turn" : "document"));
+    for (int64_t r = 0; r < p->request.references; r++) {
+        const bool turn = p->request.reference_kind[r] == DSC_REFERENCE_TURN;
+        json_t *o = text_object(p->reference_text ? p->reference_text[r] : (dsc_text_view){NULL, 0},
+                                dsc_request_reference(&p->request, r));
+        json_object_set_new(o, "kind", json_string(turn ? "turn" : "document"));
         json_array_append_new(list, o);
     }
     return list;
@@ -175,27 +175,21 @@ static json_t *reference_list(const live_prompt *q)
 static int write_line(context *c, const dsc_request *q, const live_output *out,
                       const dsc_buffer *text, bool finished, dsc_error *err)
 {
-    const live_prompt *p = &c->prompts.item[q->index - c->prompts.skipped];
-    const live_measure *m = &c->run.measure;
-    const dsc_model *target = live_session_model(c->pair.session[LIVE_TARGET]);
+    const live_measure *m = &c->job.run.measure;
+    const dsc_model *target = live_session_model(c->job.pair.session[LIVE_TARGET]);
     const bool ended = out->count && dsc_model_is_end(target, out->token[out->count - 1]);
-    json_t *line = json_object(), *about_run = json_object();
-    json_object_set_new(line, "id", json_string(p->id));
-    json_object_set_new(
-        line, "prompt",
-        text_object(p->text, p->text ? strlen(p->text) : 0, q->prompt.id, q->prompt.count));
-    json_object_set_new(line, "output",
-                        text_object(text->data, text->length, out->token, out->count));
-    if (p->references)
-        json_object_set_new(line, "references", reference_list(p));
-    json_object_set_new(line, "finish_reason", json_string(ended ? "stop" : "length"));
-    json_object_set_new(about_run, "finished", json_boolean(finished));
-    json_object_set_new(about_run, "target_calls", json_integer(c->run.counts.target_calls));
-    json_object_set_new(about_run, "time_s", json_real(m->time_s));
-    json_object_set_new(about_run, "prefill_s", json_real(m->prefill_s));
-    json_object_set_new(about_run, "draft_s", json_real(m->draft_s));
-    json_object_set_new(about_run, "verify_s", json_real(m->verify_s));
-    json_object_set_new(line, "metadata", about_run);
+    json_t *references =
+        q->references ? reference_list(&c->job.prompts.item[q->index - c->job.prompts.skipped])
+                      : NULL;
+    json_t *line = json_pack(
+        "{s:o*, s:o, s:o, s:o*, s:s, s:{s:b, s:I, s:f, s:f, s:f, s:f}}", "id",
+        json_stringn(q->id.bytes, (size_t)q->id.length), "prompt",
+        text_object(q->prompt_text, q->prompt), "output",
+        text_object((dsc_text_view){text->data, (int64_t)text->length},
+                    (dsc_token_view){out->token, out->count}),
+        "references", references, "finish_reason", ended ? "stop" : "length", "metadata",
+        "finished", finished, "target_calls", (json_int_t)c->job.run.counts.target_calls, "time_s",
+        m->time_s, "prefill_s", m->prefill_s, "draft_s", m->draft_s, "verify_s", m->verify_s);
     int rc = json_dumpf(line, c->output.stream, JSON_COMPACT);
     json_decref(line);
     if (!rc)
@@ -226,21 +220,10 @@ static int on_step(void *user, const dsc_step_record *step, dsc_error *err)
     return cli_signal() ? dsc_fail(err, DSC_EINTERRUPT, "stopped") : DSC_OK;
 }
 
-// During a run, DSC_ENOMEM is a lack of device memory: finished requests are kept, as when a device
-// is absent.
-static int request_failed(const context *c, int64_t i, int rc, dsc_error *err)
-{
-    char location[512];
-    live_prompts_location(&c->prompts, (size_t)i, location, sizeof location);
-    if (rc == DSC_ENOMEM)
-        rc = err->status = DSC_EABSENT;
-    return dsc_error_prefix(err, rc, "%s", location);
-}
-
 // For sampled outputs, computes their likelihood under the target; the clock has stopped.
 static int score_output(context *c, const dsc_request *q, const live_output *out, dsc_error *err)
 {
-    const live_pair *p = &c->pair;
+    const live_pair *p = &c->job.pair;
     live_likelihood x;
     if (!c->value[JSON].given || c->replayed || p->sampling.temperature == 0)
         return DSC_OK;
@@ -248,7 +231,7 @@ static int score_output(context *c, const dsc_request *q, const live_output *out
                                     &p->sampling, q->prompt,
                                     (dsc_token_view){out->token, out->count}, &x, err);
     if (rc)
-        return request_failed(c, q->index - c->prompts.skipped, rc, err);
+        return live_job_failed(&c->job, (size_t)(q->index - c->job.prompts.skipped), rc, err);
     live_detail_likelihood(&c->detail, x);
     return DSC_OK;
 }
@@ -257,17 +240,17 @@ static int score_output(context *c, const dsc_request *q, const live_output *out
 // machine state.
 static int run_request(context *c, int64_t i, dsc_error *err)
 {
-    const dsc_request q = live_prompts_request(&c->prompts, (size_t)i);
+    const dsc_request q = c->job.prompts.item[i].request;
     live_output out = {0};
-    int rc = live_run_request(&c->run, &q, err);
+    int rc = live_run_request(&c->job.run, &q, err);
     if (rc && rc != DSC_EINTERRUPT)
-        return request_failed(c, i, rc, err);
+        return live_job_failed(&c->job, (size_t)i, rc, err);
     const int stopped = rc;
     rc = copy_output(c, &out, err);
     if (!rc)
-        live_report_add(&c->report, &c->run);
+        live_report_add(&c->report, &c->job.run);
     if (!rc)
-        rc = live_detail_add(&c->detail, &c->run, (dsc_token_view){out.token, out.count}, err);
+        rc = live_detail_add(&c->detail, &c->job.run, (dsc_token_view){out.token, out.count}, err);
     if (!rc)
         rc = keep_output(c, &q, &out, !stopped, err);
     if (!rc && !stopped)
@@ -277,10 +260,10 @@ static int run_request(context *c, int64_t i, dsc_error *err)
         return rc ? rc : stopped;
     rc = live_run_request(&c->plain, &q, err);
     if (rc)
-        return rc == DSC_EINTERRUPT ? rc : request_failed(c, i, rc, err);
+        return rc == DSC_EINTERRUPT ? rc : live_job_failed(&c->job, (size_t)i, rc, err);
     const live_output plain = output_of(c);
     live_detail_compare(&c->detail, &c->plain.measure, plain.count);
-    return live_report_compare(&c->report, i, &out, &c->run.measure, &plain, &c->plain.measure,
+    return live_report_compare(&c->report, i, &out, &c->job.run.measure, &plain, &c->plain.measure,
                                err);
 }
 
@@ -289,8 +272,8 @@ static int run_request(context *c, int64_t i, dsc_error *err)
 static int rehearse(context *c, dsc_error *err)
 {
     enum { TOKENS = 8 };
-    const dsc_request q = live_prompts_request(&c->prompts, 0);
-    live_run *const both[] = {&c->run, &c->plain};
+    const dsc_request q = c->job.prompts.item[0].request;
+    live_run *const both[] = {&c->job.run, &c->plain};
     int rc = DSC_OK;
     for (int b = 0; b < 2 && !rc; b++) {
         const int64_t most = both[b]->max_tokens;
@@ -300,12 +283,12 @@ static int rehearse(context *c, dsc_error *err)
         both[b]->max_tokens = most;
         both[b]->rehearsal = false;
     }
-    return rc && rc != DSC_EINTERRUPT ? request_failed(c, 0, rc, err) : rc;
+    return rc && rc != DSC_EINTERRUPT ? live_job_failed(&c->job, 0, rc, err) : rc;
 }
 
 static int run_all(context *c, dsc_error *err)
 {
-    const int64_t count = (int64_t)c->prompts.count;
+    const int64_t count = (int64_t)c->job.prompts.count;
     int rc = c->value[BASELINE].given ? rehearse(c, err) : DSC_OK;
     for (int64_t i = 0; i < count && !rc; i++) {
         rc = run_request(c, i, err);
@@ -338,7 +321,7 @@ static void print_divergences(const context *c)
     for (size_t i = 0; i < c->report.divergences; i++) {
         const live_divergence *d = &c->report.divergence[i];
         char location[512];
-        live_prompts_location(&c->prompts, (size_t)d->request, location, sizeof location);
+        live_prompts_location(&c->job.prompts, (size_t)d->request, location, sizeof location);
         fprintf(stderr,
                 "draftscope: %s: output differs from plain decoding at token %" PRId64
                 ", where the largest logit led by %.3g\n",
@@ -348,15 +331,14 @@ static void print_divergences(const context *c)
 
 static int print_line(const context *c, const dsc_table *totals, bool interrupted, dsc_error *err)
 {
-    const live_origin origin = {.pair = &c->pair,
-                                .models = c->models,
-                                .prompts = &c->prompts,
+    const live_origin origin = {.pair = &c->job.pair,
+                                .prompts = &c->job.prompts,
                                 .counts = &c->report.counts,
                                 .trace_hash =
                                     c->replayed ? dsc_trace_get_info(c->replayed)->hash : NULL,
-                                .seed = c->run.seed,
-                                .max_tokens = c->run.max_tokens,
-                                .replay_draft = c->run.record != NULL,
+                                .seed = c->job.run.seed,
+                                .max_tokens = c->job.run.max_tokens,
+                                .replay_draft = c->job.run.record != NULL,
                                 .baseline = c->value[BASELINE].given,
                                 .interrupted = interrupted};
     dsc_table t = {0};
@@ -402,39 +384,20 @@ static int finish(context *c, int rc, dsc_error *err)
 static int read_prompts(context *c, char **word, size_t words, dsc_error *err)
 {
     const dsc_option_value *v = c->value;
-    const live_pair *p = &c->pair;
+    const live_pair *p = &c->job.pair;
     int rc = DSC_OK;
     if (c->replayed)
-        return live_prompts_replay(&c->prompts, c->replayed, v[SKIP].integer,
+        return live_prompts_replay(&c->job.prompts, c->replayed, v[SKIP].integer,
                                    (size_t)v[REQUESTS].integer, p->config[LIVE_TARGET].vocab,
                                    v[REPLAY_DRAFT].given, err);
     if (!v[PROMPT].given)
-        return live_prompts_read(&c->prompts, v[PROMPTS].text, v[SKIP].integer,
+        return live_prompts_read(&c->job.prompts, v[PROMPTS].text, v[SKIP].integer,
                                  (size_t)v[REQUESTS].integer, p->tokenizer,
                                  p->config[LIVE_TARGET].vocab, err);
     for (size_t i = 0; i < words && !rc; i++)
-        rc =
-            live_prompts_add(&c->prompts, word[i], p->tokenizer, p->config[LIVE_TARGET].vocab, err);
+        rc = live_prompts_add(&c->job.prompts, word[i], p->tokenizer, p->config[LIVE_TARGET].vocab,
+                              err);
     return rc;
-}
-
-// Each prompt and its output must fit.
-static int check_lengths(const context *c, dsc_error *err)
-{
-    const int64_t room = live_pair_room(&c->pair, &c->config);
-    for (size_t i = 0; i < c->prompts.count; i++) {
-        char location[512];
-        const int64_t more = c->replayed ? c->prompts.item[i].output : c->run.max_tokens;
-        if (c->prompts.item[i].prompt + more <= room)
-            continue;
-        live_prompts_location(&c->prompts, i, location, sizeof location);
-        return dsc_fail(err, c->prompts.item[i].line ? DSC_EINPUT : DSC_EUSAGE,
-                        "%s: a prompt of %" PRId64 " tokens with %s %" PRId64
-                        " exceeds the context of %" PRId64 " tokens",
-                        location, c->prompts.item[i].prompt,
-                        c->replayed ? "an output of" : "--max-tokens", more, room);
-    }
-    return DSC_OK;
 }
 
 static int check_words(const dsc_option_value *value, size_t words, dsc_error *err)
@@ -453,82 +416,68 @@ static int check_words(const dsc_option_value *value, size_t words, dsc_error *e
                                : cli_check_positionals(words, 0, 0, "no argument without -p", err);
 }
 
-static int choose_rule(context *c, bool greedy, dsc_error *err)
-{
-    const char *name = c->value[RULE].text;
-    c->rule = name ? dsc_verifier_find(name, err) : dsc_pair_rule(c->config.drafter, greedy);
-    return c->rule ? DSC_OK : DSC_EUSAGE;
-}
-
 static int prepare_runs(context *c, dsc_error *err)
 {
     const uint64_t seed = (uint64_t)c->value[SEED].integer;
     const bool replayed = c->replayed != NULL;
     const int64_t most = replayed ? dsc_trace_get_info(c->replayed)->max_output_tokens
                                   : c->value[MAX_TOKENS].integer;
-    const bool greedy = c->rule->greedy || replayed;
+    const bool greedy = c->job.rule->greedy || replayed;
     const live_draft_record *record = c->value[REPLAY_DRAFT].given ? &c->record : NULL;
     c->none.drafter = &dsc_drafter_none;
     live_detail_init(&c->detail);
-    int rc =
-        record ? live_draft_record_find(&c->record, c->replayed, &c->config, c->rule, err) : DSC_OK;
+    int rc = record
+                 ? live_draft_record_find(&c->record, c->replayed, &c->job.config, c->job.rule, err)
+                 : DSC_OK;
     if (!rc)
-        rc = live_run_init(&c->run, &c->pair, &c->config, c->rule, seed, most, replayed, record,
-                           err);
+        rc = live_run_init(&c->job.run, &c->job.pair, &c->job.config, c->job.rule, seed, most,
+                           replayed, record, err);
     if (!rc)
-        rc = live_run_init(&c->plain, &c->pair, &c->none, dsc_pair_rule(c->none.drafter, greedy),
-                           seed, most, replayed, NULL, err);
+        rc = live_run_init(&c->plain, &c->job.pair, &c->none,
+                           dsc_pair_rule(c->none.drafter, greedy), seed, most, replayed, NULL, err);
     c->plain.plain = true;
-    c->run.step = c->plain.step = on_step;
-    c->report =
-        (live_report){.config = &c->config, .rule = c->rule, .baseline = c->value[BASELINE].given};
-    return rc ? rc : live_run_counts(&c->run, &c->report.counts, err);
+    c->job.run.step = c->plain.step = on_step;
+    c->report = (live_report){
+        .config = &c->job.config, .rule = c->job.rule, .baseline = c->value[BASELINE].given};
+    return rc ? rc : live_run_counts(&c->job.run, &c->report.counts, err);
 }
 
 // A recorded draft may continue after the end of its output, as far as the draft model could have
 // generated.
 static int64_t recorded_nodes(const context *c)
 {
-    const int64_t width = dsc_config_width(&c->config), own = dsc_config_draft_width(&c->config);
+    const int64_t width = dsc_config_width(&c->job.config),
+                  own = dsc_config_draft_width(&c->job.config);
     const int64_t most = (width > own ? width : own) - 1;
     const int64_t limit = live_draft_record_limit(&c->record);
     return most < limit ? most : limit;
 }
 
 // Runs the cheap checks first, then loads the weights.
-static int prepare(context *c, const dsc_option_value *pair, char **word, size_t words,
-                   dsc_error *err)
+static int prepare(context *c, char **word, size_t words, dsc_error *err)
 {
-    const live_want want = live_want_of(c->config.drafter);
+    const dsc_option_value *v = c->value;
+    live_job *job = &c->job;
+    const live_want want = live_want_of(job->config.drafter);
     // In a replay the record contains all answers of the target.
-    const bool greedy = pair[LIVE_PAIR_TEMPERATURE].real == 0 || c->value[REPLAY].given;
-    int rc = check_words(c->value, words, err);
-    if (!rc && c->value[REPLAY].given)
-        rc = dsc_trace_open(&c->replayed, c->value[REPLAY].text, err);
+    const bool greedy = job->model[LIVE_PAIR_TEMPERATURE].real == 0 || v[REPLAY].given;
+    int rc = check_words(v, words, err);
+    if (!rc && v[REPLAY].given)
+        rc = dsc_trace_open(&c->replayed, v[REPLAY].text, err);
     if (!rc)
-        rc = choose_rule(c, greedy, err);
+        rc = live_job_rule(job, v[RULE].text, greedy, err);
     if (!rc)
         rc = prepare_runs(c, err);
-    c->report.texts = greedy || (c->rule && c->rule->greedy);
-    if (!rc && c->value[OUTPUT].text)
-        rc = dsc_outfile_check(c->value[OUTPUT].text, c->value[FORCE].given, err);
+    c->report.texts = greedy || (job->rule && job->rule->greedy);
+    if (!rc && v[OUTPUT].text)
+        rc = dsc_outfile_check(v[OUTPUT].text, v[FORCE].given, err);
     if (!rc)
-        rc = live_pair_read(&c->pair, pair, &want, err);
-    if (!rc)
-        rc = live_pair_check_heads(&c->pair, &c->config, err);
+        rc = live_job_read(job, &want, err);
     if (!rc)
         rc = read_prompts(c, word, words, err);
-    if (!rc)
-        rc = check_lengths(c, err);
-    if (!rc)
-        rc = live_pair_open(&c->pair, pair, &want, err);
-    if (!rc && c->run.record)
-        c->pair.least_nodes = recorded_nodes(c);
-    if (!rc && c->pair.note)
-        fprintf(stderr, "draftscope: note: %s\n", c->pair.note);
-    return rc ? rc
-              : live_pair_sessions(&c->pair, &c->config, c->prompts.longest + c->run.max_tokens,
-                                   err);
+    if (!rc && job->run.record)
+        job->pair.least_nodes = recorded_nodes(c);
+    return rc ? rc : live_job_open(job, 0, err);
 }
 
 static void context_fini(context *c)
@@ -536,23 +485,17 @@ static void context_fini(context *c)
     dsc_outfile_abort(&c->output);
     live_report_fini(&c->report);
     live_detail_fini(&c->detail);
-    live_run_fini(&c->run);
     live_run_fini(&c->plain);
-    live_prompts_free(&c->prompts);
+    live_job_fini(&c->job);
     dsc_trace_close(c->replayed);
-    live_pair_close(&c->pair);
-    dsc_config_fini(&c->config);
-    free(c->token);
-    free(c->margin);
+    dsc_arena_fini(&c->arena);
 }
 
 static void print_help(int argc, char **argv)
 {
-    const cli_help_section own[] = {{"Options", options, OPTIONS},
-                                    {"Models", live_pair_options, LIVE_PAIR_OPTIONS}};
     size_t fields;
     const dsc_column *field = live_report_fields(&fields);
-    cli_print_method_help(usage, about, own, 2, argc, argv);
+    live_job_help(usage, about, options, OPTIONS, argc, argv);
     cli_print_fields("Measured fields", field, fields);
     field = live_detail_fields(&fields);
     cli_print_fields("Fields of --json only", field, fields);
@@ -564,26 +507,12 @@ static int run(int argc, char **argv, dsc_error *err)
         print_help(argc, argv);
         return DSC_OK;
     }
-    dsc_option_value value[OPTIONS], pair[LIVE_PAIR_OPTIONS], parameter[DSC_MAX_PARAMETERS];
-    context c = {.value = value, .models = pair};
+    dsc_option_value value[OPTIONS];
+    context c = {.value = value};
     size_t words;
-    dsc_option_set sets[3] = {
-        {.table = options, .count = OPTIONS, .value = value},
-        {.table = live_pair_options, .count = LIVE_PAIR_OPTIONS, .value = pair},
-    };
-    int rc = cli_find_method(sets, 2, argc, argv, &c.config.drafter, err);
-    if (rc)
-        return rc;
-    sets[2] = (dsc_option_set){.table = c.config.drafter->option,
-                               .count = c.config.drafter->option_count,
-                               .value = parameter};
-    rc = cli_parse(sets, 3, argc, argv, &words, err);
-    if (!rc && !cli_apply_preset(value[METHOD].text, c.config.drafter, parameter))
-        live_pair_default_tree(pair, c.config.drafter, parameter);
+    int rc = live_job_parse(&c.job, options, OPTIONS, value, argc, argv, &words, err);
     if (!rc)
-        rc = cli_config_fill(&c.config, parameter, err);
-    if (!rc)
-        rc = prepare(&c, pair, argv, words, err);
+        rc = prepare(&c, argv, words, err);
     if (!rc) {
         // Texts and a progress bar cannot share the terminal.
         cli_progress_init(&c.progress,

@@ -56,16 +56,6 @@ const dsc_option live_pair_options[LIVE_PAIR_OPTIONS] = {
 };
 // clang-format on
 
-// A model as the options name it.
-typedef struct named {
-    const char *folder, *shape;
-} named;
-
-static bool is_head(const live_config *c)
-{
-    return c->family == LIVE_EAGLE || c->family == LIVE_MEDUSA;
-}
-
 live_want live_want_of(const dsc_drafter_type *method)
 {
     return (live_want){.draft = method->needs_draft,
@@ -104,47 +94,50 @@ void live_pair_default_tree(const dsc_option_value *value, const dsc_drafter_typ
 
 // --- what is asked for ---------------------------------------------------------------------------
 
-static int read_names(named name[LIVE_SIDES], const dsc_option_value *value, dsc_error *err)
+// Reads the names of the models; drops those that are not needed and reports missing ones.
+static int read_names(live_pair *p, dsc_error *err)
 {
-    const int folder[] = {LIVE_PAIR_TARGET, LIVE_PAIR_DRAFT, LIVE_PAIR_MIDDLE};
-    const int shape[] = {LIVE_PAIR_SHAPE, LIVE_PAIR_DRAFT_SHAPE};
+    const dsc_option_value *value = p->option;
+    const dsc_option *option = live_pair_options;
+    const struct {
+        int folder, shape; // 0: none, because --target is no shape
+        bool wanted;
+        const char *expected;
+    } side[LIVE_SIDES] = {
+        {LIVE_PAIR_TARGET, LIVE_PAIR_SHAPE, true,
+         "--target DIR (or --shape PRESET --random-weights SEED)"},
+        {LIVE_PAIR_DRAFT, LIVE_PAIR_DRAFT_SHAPE, p->want.draft,
+         "--draft DIR (or --draft-shape PRESET)"},
+        {LIVE_PAIR_MIDDLE, 0, p->want.middle, "--middle DIR"},
+    };
+    live_named *name = p->name;
     for (int s = 0; s < LIVE_SIDES; s++) {
-        name[s] = (named){.folder = value[folder[s]].text,
-                          .shape = s < LIVE_MIDDLE ? value[shape[s]].text : NULL};
-        const char *a = live_pair_options[folder[s]].name;
+        const int shape = side[s].shape;
+        name[s] = (live_named){.folder = value[side[s].folder].text,
+                               .shape = shape ? value[shape].text : NULL};
         if (name[s].folder && name[s].shape)
-            return dsc_fail(err, DSC_EUSAGE, "--%s and --%s cannot be combined", a,
-                            live_pair_options[shape[s]].name);
+            return dsc_fail(err, DSC_EUSAGE, "--%s and --%s cannot be combined",
+                            option[side[s].folder].name, option[shape].name);
         if (name[s].shape && !value[LIVE_PAIR_RANDOM_WEIGHTS].given)
             return dsc_fail(err, DSC_EUSAGE,
                             "--%s requires --random-weights SEED, because a shape has no weights",
-                            live_pair_options[shape[s]].name);
+                            option[shape].name);
     }
-    const int random[] = {LIVE_PAIR_RANDOM_WEIGHTS, LIVE_PAIR_DTYPE};
-    for (size_t i = 0; i < sizeof random / sizeof *random; i++)
-        if (value[random[i]].given && !name[LIVE_TARGET].shape && !name[LIVE_DRAFT].shape)
+    for (int o = LIVE_PAIR_RANDOM_WEIGHTS; o <= LIVE_PAIR_DTYPE; o++)
+        if (value[o].given && !name[LIVE_TARGET].shape && !name[LIVE_DRAFT].shape)
             return dsc_fail(err, DSC_EUSAGE, "--%s requires --shape or --draft-shape",
-                            live_pair_options[random[i]].name);
-    return DSC_OK;
-}
-
-// Drops models that are not needed and reports missing ones.
-static int check_names(named name[LIVE_SIDES], const live_want *want, dsc_error *err)
-{
-    const bool wanted[] = {true, want->draft, want->middle};
-    static const char *const expected[] = {"--target DIR (or --shape PRESET --random-weights SEED)",
-                                           "--draft DIR (or --draft-shape PRESET)", "--middle DIR"};
-    for (int s = 0; s < LIVE_SIDES; s++) {
-        if (!wanted[s])
-            name[s] = (named){0};
+                            option[o].name);
+    for (int s = 0; s < LIVE_SIDES; s++)
+        if (!side[s].wanted)
+            name[s] = (live_named){0};
         else if (!name[s].folder && !name[s].shape)
-            return dsc_fail(err, DSC_EUSAGE, "%s is required", expected[s]);
-    }
+            return dsc_fail(err, DSC_EUSAGE, "%s is required", side[s].expected);
     return DSC_OK;
 }
 
-static int read_configs(live_pair *p, const named name[LIVE_SIDES], dsc_error *err)
+static int read_configs(live_pair *p, dsc_error *err)
 {
+    const live_named *name = p->name;
     int rc = DSC_OK;
     for (int s = 0; s < LIVE_SIDES && !rc; s++)
         if (name[s].folder)
@@ -152,7 +145,7 @@ static int read_configs(live_pair *p, const named name[LIVE_SIDES], dsc_error *e
         else if (name[s].shape)
             rc = live_config_of_shape(&p->config[s], name[s].shape, err);
     for (int s = 0; s < LIVE_SIDES && !rc; s += LIVE_MIDDLE)
-        if (is_given(&p->config[s]) && is_head(&p->config[s]))
+        if (is_given(&p->config[s]) && live_config_is_head(&p->config[s]))
             rc = dsc_fail(err, DSC_EUSAGE,
                           "%.200s contains draft heads; a complete model is required",
                           name[s].folder ? name[s].folder : name[s].shape);
@@ -176,17 +169,17 @@ static int load_tokenizer(dsc_tokenizer **out, const char *folder, dsc_error *er
 }
 
 // Draft tokens are target tokens. If the models differ in padding, the smaller size counts.
-static int match_vocabularies(live_pair *p, const named name[LIVE_SIDES], dsc_error *err)
+static int match_vocabularies(live_pair *p, dsc_error *err)
 {
     live_config *target = &p->config[LIVE_TARGET];
     int64_t least = target->vocab;
-    int rc = load_tokenizer(&p->tokenizer, name[LIVE_TARGET].folder, err);
+    int rc = load_tokenizer(&p->tokenizer, p->name[LIVE_TARGET].folder, err);
     for (int s = LIVE_DRAFT; s < LIVE_SIDES && !rc; s++) {
         const live_config *c = &p->config[s];
         dsc_tokenizer *own = NULL;
-        if (!is_given(c) || is_head(c))
+        if (!is_given(c) || live_config_is_head(c))
             continue;
-        rc = load_tokenizer(&own, name[s].folder, err);
+        rc = load_tokenizer(&own, p->name[s].folder, err);
         if (!rc)
             rc = live_vocabulary_match(p->tokenizer, own, target->vocab, c->vocab, err);
         dsc_tokenizer_free(own);
@@ -201,14 +194,13 @@ static int match_vocabularies(live_pair *p, const named name[LIVE_SIDES], dsc_er
 int live_pair_read(live_pair *p, const dsc_option_value *value, const live_want *want,
                    dsc_error *err)
 {
-    named name[LIVE_SIDES];
-    int rc = read_names(name, value, err);
+    p->option = value;
+    p->want = *want;
+    int rc = read_names(p, err);
     if (!rc)
-        rc = check_names(name, want, err);
+        rc = read_configs(p, err);
     if (!rc)
-        rc = read_configs(p, name, err);
-    if (!rc)
-        rc = match_vocabularies(p, name, err);
+        rc = match_vocabularies(p, err);
     if (!rc && want->copy)
         p->config[LIVE_DRAFT] = p->config[LIVE_TARGET];
     p->context = value[LIVE_PAIR_CONTEXT].integer;
@@ -219,12 +211,15 @@ int live_pair_read(live_pair *p, const dsc_option_value *value, const live_want 
 
 // Heads run on their target's backend. So do other models, unless they are assigned another device
 // or run at the same time, which requires a stream of their own.
-static int open_backends(live_pair *p, const named name[LIVE_SIDES], const dsc_option_value *value,
-                         const live_want *want, dsc_error *err)
+static int open_backends(live_pair *p, dsc_error *err)
 {
+    const dsc_option_value *value = p->option;
+    const live_want *want = &p->want;
+    const live_named *name = p->name;
     const char *device = value[LIVE_PAIR_DEVICE].text, *other = value[LIVE_PAIR_DRAFT_DEVICE].text;
     const bool invariant = value[LIVE_PAIR_BATCH_INVARIANT].given;
-    const bool head = is_given(&p->config[LIVE_DRAFT]) && is_head(&p->config[LIVE_DRAFT]);
+    const bool head =
+        is_given(&p->config[LIVE_DRAFT]) && live_config_is_head(&p->config[LIVE_DRAFT]);
     const bool elsewhere = other && strcmp(other, device);
     bool model = name[LIVE_DRAFT].folder || name[LIVE_DRAFT].shape;
     p->all_threads = cli_threads(value[LIVE_PAIR_THREADS].integer);
@@ -247,20 +242,6 @@ static int open_backends(live_pair *p, const named name[LIVE_SIDES], const dsc_o
     return DSC_OK;
 }
 
-static int keep_note(live_pair *p, const char *folder, const char *unused, dsc_error *err)
-{
-    dsc_buffer b = {0};
-    int rc = dsc_buffer_printf(&b, err, "%s%s%s: ignored tensors: %s", p->note ? p->note : "",
-                               p->note ? "; " : "", folder, unused);
-    if (rc) {
-        dsc_buffer_fini(&b);
-        return rc;
-    }
-    free(p->note);
-    p->note = b.data;
-    return DSC_OK;
-}
-
 // Drops the rows from `vocab` on.
 static void cut_rows(live_weights *w, int64_t vocab)
 {
@@ -273,10 +254,12 @@ static void cut_rows(live_weights *w, int64_t vocab)
     w->config.vocab = vocab;
 }
 
-static int load(live_pair *p, int side, const named *name, const dsc_option_value *value,
-                dsc_error *err)
+// Loads a model and adds the tensors that are not used to the note.
+static int load(live_pair *p, int side, dsc_buffer *note, dsc_error *err)
 {
     static const dsc_dtype dtypes[] = {DSC_BF16, DSC_F16, DSC_F32};
+    const live_named *name = &p->name[side];
+    const dsc_option_value *value = p->option;
     char *unused = NULL;
     if (name->shape)
         return live_weights_random(
@@ -285,7 +268,8 @@ static int load(live_pair *p, int side, const named *name, const dsc_option_valu
             err);
     int rc = live_weights_load(&p->weights[side], name->folder, p->backend[side], &unused, err);
     if (!rc && unused && *unused)
-        rc = keep_note(p, name->folder, unused, err);
+        rc = dsc_buffer_printf(note, err, "%s%s: ignored tensors: %s", note->length ? "; " : "",
+                               name->folder, unused);
     free(unused);
     return rc;
 }
@@ -300,27 +284,26 @@ int live_pair_failed(const live_pair *p, int rc, dsc_error *err)
     return rc == DSC_ENOMEM && gpu ? (err->status = DSC_EABSENT) : rc;
 }
 
-int live_pair_open(live_pair *p, const dsc_option_value *value, const live_want *want,
-                   dsc_error *err)
+int live_pair_open(live_pair *p, dsc_error *err)
 {
-    named name[LIVE_SIDES];
+    const dsc_option_value *value = p->option;
+    dsc_buffer note = {0};
     p->sampling = (live_sampling){value[LIVE_PAIR_TEMPERATURE].real, value[LIVE_PAIR_TOP_K].integer,
                                   value[LIVE_PAIR_TOP_P].real};
-    int rc = read_names(name, value, err);
-    if (!rc)
-        rc = check_names(name, want, err);
-    if (!rc)
-        rc = open_backends(p, name, value, want, err);
+    int rc = open_backends(p, err);
     for (int s = 0; s < LIVE_SIDES && !rc; s++) {
         if (p->backend[s])
-            rc = load(p, s, &name[s], value, err);
+            rc = load(p, s, &note, err);
         if (!rc && p->weights[s] && p->weights[s]->config.vocab > p->config[s].vocab)
             cut_rows(p->weights[s], p->config[s].vocab);
     }
-    if (!rc && want->copy) {
+    if (!rc && p->want.copy) {
         p->backend[LIVE_DRAFT] = p->backend[LIVE_TARGET];
         p->weights[LIVE_DRAFT] = p->weights[LIVE_TARGET];
     }
+    if (!rc && note.length)
+        fprintf(stderr, "draftscope: note: %s\n", note.data);
+    dsc_buffer_fini(&note);
     return live_pair_failed(p, rc, err);
 }
 
@@ -348,7 +331,7 @@ int64_t live_pair_room(const live_pair *p, const dsc_config *config)
     int64_t room = INT64_MAX;
     for (int s = 0; s < LIVE_SIDES; s++) {
         const live_config *c = &p->config[s];
-        if (is_given(c) && !is_head(c)) {
+        if (is_given(c) && !live_config_is_head(c)) {
             const int64_t most = most_positions(c, nodes_of(config, s, c->positions));
             room = most < room ? most : room;
         }
@@ -388,26 +371,20 @@ int live_pair_sessions(live_pair *p, const dsc_config *config, int64_t longest, 
     return live_pair_failed(p, rc, err);
 }
 
-int live_pair_begin(live_pair *p, dsc_token_view prompt, int64_t limit, dsc_error *err)
+int live_pair_begin(live_pair *p, dsc_token_view prompt, int64_t limit, bool plain, dsc_error *err)
 {
     dsc_model **const model[] = {&p->models.target, &p->models.draft, &p->models.middle};
+    const int sides = plain ? LIVE_TARGET + 1 : LIVE_SIDES;
     int rc = DSC_OK;
     p->models = (dsc_models){0};
-    for (int s = 0; s < LIVE_SIDES && !rc; s++) {
+    for (int s = 0; s < sides && !rc; s++) {
         if (!p->session[s])
             continue;
-        p->backend[s]->threads = p->threads[s];
+        p->backend[s]->threads = plain ? p->all_threads : p->threads[s];
         rc = live_session_begin(p->session[s], prompt, limit, &p->sampling, err);
         *model[s] = live_session_model(p->session[s]);
     }
     return rc;
-}
-
-int live_pair_begin_plain(live_pair *p, dsc_token_view prompt, int64_t limit, dsc_error *err)
-{
-    p->backend[LIVE_TARGET]->threads = p->all_threads;
-    p->models = (dsc_models){.target = live_session_model(p->session[LIVE_TARGET])};
-    return live_session_begin(p->session[LIVE_TARGET], prompt, limit, &p->sampling, err);
 }
 
 void live_pair_close(live_pair *p)
@@ -425,13 +402,12 @@ void live_pair_close(live_pair *p)
             p->backend[s]->type->close(p->backend[s]);
     }
     dsc_tokenizer_free(p->tokenizer);
-    free(p->note);
     *p = (live_pair){0};
 }
 
-int live_pair_comments(dsc_table *t, const live_pair *p, const dsc_option_value *value,
-                       dsc_error *err)
+int live_pair_comments(dsc_table *t, const live_pair *p, dsc_error *err)
 {
+    const dsc_option_value *value = p->option;
     int rc = DSC_OK;
     for (int o = 0; o < LIVE_PAIR_OPTIONS && !rc; o++)
         if (value[o].given)

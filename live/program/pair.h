@@ -44,7 +44,15 @@ live_want live_want_of(const dsc_drafter_type *method);
 // Whether the options name a draft model.
 bool live_pair_has_draft(const dsc_option_value *value);
 
+// A model as the options name it: one of them, or none.
+typedef struct live_named {
+    const char *folder, *shape;
+} live_named;
+
 typedef struct live_pair {
+    const dsc_option_value *option; // live_pair_options; the caller keeps them
+    live_want want;
+    live_named name[LIVE_SIDES];       // of the models that are needed
     live_config config[LIVE_SIDES];    // vocab 0: no such model
     live_backend *backend[LIVE_SIDES]; // entries may share one; NULL: no such model
     live_weights
@@ -56,7 +64,6 @@ typedef struct live_pair {
     live_sampling sampling;
     int64_t context;     // --context (0: as needed), then that of the sessions
     int64_t least_nodes; // minimum room for draft nodes, for any method; set it first
-    char *note;          // message about ignored tensors, or NULL
     dsc_models models;   // of the text that was begun
 } live_pair;             // zero-initialize
 
@@ -70,9 +77,9 @@ void live_pair_default_tree(const dsc_option_value *value, const dsc_drafter_typ
 // Call live_pair_close in any case.
 int live_pair_read(live_pair *p, const dsc_option_value *value, const live_want *want,
                    dsc_error *err);
-// Opens devices, and loads or generates weights. DSC_EUSAGE, DSC_EABSENT, DSC_EINPUT, DSC_ENOMEM.
-int live_pair_open(live_pair *p, const dsc_option_value *value, const live_want *want,
-                   dsc_error *err);
+// Opens devices, and loads or generates weights. Prints a note on stderr if tensors of a folder are
+// not used. DSC_EUSAGE, DSC_EABSENT, DSC_EINPUT, DSC_ENOMEM.
+int live_pair_open(live_pair *p, dsc_error *err);
 // Converts the status of a failure before the first request. Insufficient GPU memory counts as a
 // missing device (DSC_EABSENT), as it does during a run; insufficient host memory stays DSC_ENOMEM.
 int live_pair_failed(const live_pair *p, int rc, dsc_error *err);
@@ -84,15 +91,13 @@ int64_t live_pair_room(const live_pair *p, const dsc_config *config);
 // Creates the sessions, for texts of `longest` tokens (or --context) and the passes of a method.
 // DSC_EUSAGE: longer than live_pair_room.
 int live_pair_sessions(live_pair *p, const dsc_config *config, int64_t longest, dsc_error *err);
-// Begins a text in all sessions and sets p->models. Outputs have up to `limit` tokens.
-int live_pair_begin(live_pair *p, dsc_token_view prompt, int64_t limit, dsc_error *err);
-// Begins a text in the target alone, with all threads, for plain decoding.
-int live_pair_begin_plain(live_pair *p, dsc_token_view prompt, int64_t limit, dsc_error *err);
+// Begins a text in all sessions and sets p->models. Outputs have up to `limit` tokens. `plain`: for
+// plain decoding, in the target alone and with all threads.
+int live_pair_begin(live_pair *p, dsc_token_view prompt, int64_t limit, bool plain, dsc_error *err);
 void live_pair_close(live_pair *p);
 
 // Adds comment lines to a table: the options that name the models, how they were run, device,
 // dtype.
-int live_pair_comments(dsc_table *t, const live_pair *p, const dsc_option_value *value,
-                       dsc_error *err);
+int live_pair_comments(dsc_table *t, const live_pair *p, dsc_error *err);
 
 #endif

@@ -52,17 +52,12 @@ typedef struct profile {
     const live_profile_options *o;
     bench bench[MODELS]; // target, draft
     int models;
-    int64_t tokens, context, batch; // maxima of each
-    // Lists of a pass.
-    int32_t *token, *position, *output, *feature;
+    int64_t tokens, context, batch;     // maxima of each
+    dsc_arena lists;                    // of a pass
+    int32_t *token, *position, *output; // the features that a head reads are those of the positions
     uint64_t *mask;
     int64_t words;
 } profile;
-
-static bool is_head(const live_config *c)
-{
-    return c->family == LIVE_EAGLE || c->family == LIVE_MEDUSA;
-}
 
 // dtype of the matrices as stored on the device.
 static dsc_dtype stored(const live_weights *w)
@@ -136,7 +131,6 @@ static live_batch batch_of(profile *p, const bench *n, int64_t tokens, int64_t c
     memset(p->mask, 0, (size_t)(p->tokens * p->words) * sizeof *p->mask);
     for (int64_t i = 0; i < count; i++) {
         p->position[i] = (int32_t)(context + i);
-        p->feature[i] = (int32_t)(context + i);
         for (int64_t j = 0; j <= i; j++)
             p->mask[i * p->words + j / WORD] |= (uint64_t)1 << j % WORD;
     }
@@ -151,17 +145,13 @@ static live_batch batch_of(profile *p, const bench *n, int64_t tokens, int64_t c
                         .used = context + count,
                         .output = p->output,
                         .outputs = medusa ? n->w->config.medusa_heads : count * sequences,
-                        .feature = is_head(&n->w->config) ? p->feature : NULL};
+                        .feature = live_config_is_head(&n->w->config) ? p->position : NULL};
 }
 
 static int pass(bench *n, const live_batch *batch, double *time, dsc_error *err)
 {
-    const live_family family = n->w->config.family;
     const double start = live_now_s();
-    int rc = family == LIVE_EAGLE    ? live_eagle_pass(n->w, n->target, &n->cache, &n->room,
-                                                       n->features, n->features, batch, err)
-             : family == LIVE_MEDUSA ? live_medusa_pass(n->w, &n->room, n->features, batch, err)
-                                     : live_model_pass(n->w, &n->cache, &n->room, NULL, batch, err);
+    int rc = live_pass(n->w, n->target, &n->cache, &n->room, n->features, n->features, batch, err);
     if (!rc)
         rc = n->b->type->pass.wait(n->b, err);
     *time = live_now_s() - start;
@@ -367,7 +357,7 @@ static int check_bench(const profile *p, const bench *n, dsc_error *err)
     const int64_t longest = p->context + p->tokens;
     const double slots = (double)longest * (double)p->batch;
     double need = live_room_bytes(c, p->tokens * p->batch, outputs_of(p, n)), spare, all;
-    if (is_head(c) && p->batch > 1)
+    if (live_config_is_head(c) && p->batch > 1)
         return dsc_fail(err, DSC_EUSAGE,
                         "a draft head is measured with a batch size of 1, not "
                         "of %" PRId64,
@@ -417,7 +407,7 @@ static int open_bench(profile *p, bench *n, dsc_error *err)
         rc = live_cache_new(&n->cache, n->w, p->batch, slots, err);
     if (!rc)
         rc = fill_cache(p, n, err);
-    if (!rc && is_head(c))
+    if (!rc && live_config_is_head(c))
         rc = n->b->type->memory.alloc(n->b, &n->features,
                                       (size_t)(slots * c->hidden) * sizeof *n->features, err);
     if (!rc && n->features)
@@ -442,15 +432,13 @@ static int make_lists(profile *p, dsc_error *err)
     const size_t tokens = (size_t)p->tokens, rows = (size_t)(p->tokens * p->batch);
     int64_t vocab = p->o->target->config.vocab;
     p->words = (p->tokens + WORD - 1) / WORD;
-    int rc = dsc_new(&p->token, rows, err);
+    int rc = dsc_arena_new(&p->lists, &p->token, rows, err);
     if (!rc)
-        rc = dsc_new(&p->position, tokens, err);
+        rc = dsc_arena_new(&p->lists, &p->position, tokens, err);
     if (!rc)
-        rc = dsc_new(&p->output, rows, err);
+        rc = dsc_arena_new(&p->lists, &p->output, rows, err);
     if (!rc)
-        rc = dsc_new(&p->feature, tokens, err);
-    if (!rc)
-        rc = dsc_new(&p->mask, tokens * (size_t)p->words, err);
+        rc = dsc_arena_new(&p->lists, &p->mask, tokens * (size_t)p->words, err);
     if (p->models > 1 && p->o->draft->config.vocab < vocab)
         vocab = p->o->draft->config.vocab;
     for (size_t i = 0; i < rows && !rc; i++) {
@@ -490,11 +478,7 @@ int live_profile(dsc_table *t, const live_profile_options *o, dsc_error *err)
     }
     for (int m = 0; m < p.models; m++)
         close_bench(&p.bench[m]);
-    free(p.token);
-    free(p.position);
-    free(p.output);
-    free(p.feature);
-    free(p.mask);
+    dsc_arena_fini(&p.lists);
     return rc;
 }
 

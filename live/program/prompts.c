@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Reads prompts from JSON lines or the command line, tokenizes them and checks their token ids.
+// Reads prompts from JSON lines or the command line, tokenizes them and checks their token ids; or
+// takes the requests of a trace as prompts with known outputs.
 #include "live/program/prompts.h"
 
 #include "traces/import/import_record.h"
@@ -8,64 +9,82 @@
 #include <stdlib.h>
 #include <string.h>
 
-static void free_prompt(live_prompt *q)
+static int copy_text(live_prompts *p, dsc_text_view *out, dsc_text_view text, dsc_error *err)
 {
-    for (int64_t r = 0; q->reference_text && r < q->references; r++)
-        free(q->reference_text[r]);
-    void *const list[] = {q->id, q->text, q->token, q->offset, q->kind, q->reference_text};
-    for (size_t i = 0; i < sizeof list / sizeof *list; i++)
-        free(list[i]);
-    *q = (live_prompt){0};
+    char *bytes = NULL;
+    int rc = text.bytes ? dsc_arena_new(&p->arena, &bytes, (size_t)text.length, err) : DSC_OK;
+    if (!rc && text.length)
+        memcpy(bytes, text.bytes, (size_t)text.length);
+    *out = (dsc_text_view){bytes, text.length};
+    return rc;
 }
 
-static int keep_text(char **out, dsc_text_view text, dsc_error *err)
-{
-    *out = NULL;
-    return text.bytes ? dsc_strndup(out, text.bytes, (size_t)text.length, err) : DSC_OK;
-}
-
-int live_prompt_allocate(live_prompt *q, size_t tokens, size_t references, dsc_error *err)
-{
-    int rc = dsc_new(&q->token, tokens, err);
-    if (!rc)
-        rc = dsc_new(&q->offset, references + 1, err);
-    if (!rc)
-        rc = dsc_new(&q->kind, references, err);
-    return rc ? rc : dsc_new(&q->reference_text, references, err);
-}
-
-static int allocate(live_prompt *q, const dsc_import_record *r, dsc_error *err)
-{
-    size_t tokens = r->prompt.tokens.count;
-    for (size_t i = 0; i < r->references; i++)
-        tokens += r->reference[i].tokens.count;
-    return live_prompt_allocate(q, tokens, r->references, err);
-}
-
-static void put_tokens(int32_t *to, const dsc_tokens *t)
+static int32_t *copy_tokens(int32_t *to, const dsc_tokens *t)
 {
     if (t->count)
         memcpy(to, t->id, t->count * sizeof *to);
+    return to + t->count;
 }
 
-static int fill(live_prompt *q, const dsc_import_record *r, dsc_error *err)
+// Copies the references of a record, whose tokens begin at `token`.
+static int copy_references(live_prompts *p, live_prompt *q, const dsc_import_record *r,
+                           int32_t *token, dsc_error *err)
 {
-    q->references = (int64_t)r->references;
-    int rc = allocate(q, r, err);
+    dsc_text_view *text;
+    int64_t *offset;
+    uint8_t *kind;
+    int rc = dsc_arena_new(&p->arena, &offset, r->references + 1, err);
     if (!rc)
-        rc = keep_text(&q->text, r->prompt.text, err);
+        rc = dsc_arena_new(&p->arena, &kind, r->references, err);
+    if (!rc)
+        rc = dsc_arena_new(&p->arena, &text, r->references, err);
     if (rc)
         return rc;
-    q->prompt = (int64_t)r->prompt.tokens.count;
-    put_tokens(q->token, &r->prompt.tokens);
-    for (int64_t i = 0; i < q->references && !rc; i++) {
-        const dsc_import_text *t = &r->reference[i];
-        put_tokens(q->token + q->prompt + q->offset[i], &t->tokens);
-        q->offset[i + 1] = q->offset[i] + (int64_t)t->tokens.count;
-        q->kind[i] = (uint8_t)r->kind[i];
-        rc = keep_text(&q->reference_text[i], t->text, err);
+    offset[0] = 0;
+    q->reference_text = text;
+    q->request.reference_token = token;
+    q->request.reference_offset = offset;
+    q->request.reference_kind = kind;
+    for (size_t i = 0; i < r->references && !rc; i++) {
+        token = copy_tokens(token, &r->reference[i].tokens);
+        offset[i + 1] = token - q->request.reference_token;
+        kind[i] = (uint8_t)r->kind[i];
+        rc = copy_text(p, &text[i], r->reference[i].text, err);
     }
     return rc;
+}
+
+// Appends the prompt of a record.
+static int append(live_prompts *p, const dsc_import_record *r, int64_t line, dsc_error *err)
+{
+    char number[32];
+    size_t tokens = r->prompt.tokens.count;
+    int32_t *token;
+    for (size_t i = 0; i < r->references; i++)
+        tokens += r->reference[i].tokens.count;
+    int rc = dsc_resize(&p->item, &p->capacity, p->count + 1, err);
+    if (!rc)
+        rc = dsc_arena_new(&p->arena, &token, tokens, err);
+    if (rc)
+        return rc;
+    live_prompt *q = &p->item[p->count];
+    *q = (live_prompt){.request = {.index = p->skipped + (int64_t)p->count,
+                                   .prompt = {token, (int64_t)r->prompt.tokens.count},
+                                   .references = (int64_t)r->references},
+                       .line = line};
+    snprintf(number, sizeof number, "%zu", p->count);
+    const char *id = r->id.length ? r->id.data : number;
+    rc = copy_text(p, &q->request.id, (dsc_text_view){id, (int64_t)strlen(id)}, err);
+    if (!rc)
+        rc = copy_text(p, &q->request.prompt_text, r->prompt.text, err);
+    if (!rc)
+        rc = copy_references(p, q, r, copy_tokens(token, &r->prompt.tokens), err);
+    if (rc)
+        return rc;
+    p->count++;
+    if (q->request.prompt.count > p->longest)
+        p->longest = q->request.prompt.count;
+    return DSC_OK;
 }
 
 // A tokenizer may contain tokens for which the model has no embedding row.
@@ -88,30 +107,8 @@ static int check_record(const dsc_import_record *r, int64_t vocab, dsc_error *er
     return rc;
 }
 
-// Appends the prompt of a record.
-static int append(live_prompts *p, const dsc_import_record *r, int64_t line, dsc_error *err)
-{
-    char number[32];
-    int rc = dsc_resize(&p->item, &p->capacity, p->count + 1, err);
-    if (rc)
-        return rc;
-    live_prompt *q = &p->item[p->count];
-    *q = (live_prompt){.line = line};
-    snprintf(number, sizeof number, "%zu", p->count);
-    rc = r->id.length ? dsc_strndup(&q->id, r->id.data, r->id.length, err)
-                      : dsc_strndup(&q->id, number, strlen(number), err);
-    if (!rc)
-        rc = fill(q, r, err);
-    if (rc) {
-        free_prompt(q);
-        return rc;
-    }
-    p->count++;
-    p->longest = q->prompt > p->longest ? q->prompt : p->longest;
-    return DSC_OK;
-}
-
-static int read_line(live_prompts *p, const dsc_line *line, dsc_import_record *r,
+// Appends the prompt of a line, or skips it while fewer than `skip` have been.
+static int read_line(live_prompts *p, const dsc_line *line, dsc_import_record *r, int64_t skip,
                      const dsc_tokenizer *tokenizer, dsc_encoder *encoder, int64_t vocab,
                      const char *name, dsc_error *err)
 {
@@ -135,6 +132,8 @@ static int read_line(live_prompts *p, const dsc_line *line, dsc_import_record *r
                       "expected");
     if (rc)
         rc = dsc_error_prefix(err, rc, "%s:%" PRId64, name, line->number);
+    else if (p->skipped < skip)
+        p->skipped++;
     else
         rc = append(p, r, line->number, err);
     json_decref(json);
@@ -156,12 +155,7 @@ int live_prompts_read(live_prompts *p, const char *path, int64_t skip, size_t mo
         rc = dsc_input_line(in, &line, err);
         if (rc || !line.bytes)
             break;
-        rc = read_line(p, &line, &record, tokenizer, encoder, vocab, dsc_input_name(in), err);
-        if (!rc && p->count && p->skipped < skip) {
-            free_prompt(&p->item[--p->count]);
-            p->longest = 0;
-            p->skipped++;
-        }
+        rc = read_line(p, &line, &record, skip, tokenizer, encoder, vocab, dsc_input_name(in), err);
     }
     if (!rc && !p->count)
         rc = p->skipped ? dsc_fail(err, DSC_EINPUT, "%s: %" PRId64 " prompts, all of them skipped",
@@ -199,32 +193,84 @@ int live_prompts_add(live_prompts *p, const char *text, const dsc_tokenizer *tok
     return rc;
 }
 
+// --- recorded requests ---------------------------------------------------------------------------
+
+static int check_recorded(const dsc_trace *t, const dsc_request *q, const char *what,
+                          dsc_token_view tokens, int64_t vocab, dsc_error *err)
+{
+    for (int64_t i = 0; i < tokens.count; i++)
+        if (tokens.id[i] >= vocab)
+            return dsc_fail(
+                err, DSC_EINPUT,
+                "%.300s: request %" PRId64 ": token %" PRId32 " of the %s is not in "
+                "the target's vocabulary of %" PRId64 " (the trace's is %" PRId32 ", of %.100s)",
+                dsc_trace_path(t), q->index, tokens.id[i], what, vocab,
+                dsc_trace_get_info(t)->vocab_size, dsc_trace_get_info(t)->tokenizer_name);
+    return DSC_OK;
+}
+
+static int add_recorded(live_prompts *p, const dsc_trace *t, const dsc_request *q, int64_t vocab,
+                        bool columns, dsc_error *err)
+{
+    int rc = check_recorded(t, q, "prompt", q->prompt, vocab, err);
+    if (!rc)
+        rc = check_recorded(t, q, "output", q->output, vocab, err);
+    if (!rc)
+        rc = dsc_resize(&p->item, &p->capacity, p->count + 1, err);
+    if (rc)
+        return rc;
+    const dsc_request tokens = {.id = q->id,
+                                .prompt = q->prompt,
+                                .output = q->output,
+                                .references = q->references,
+                                .reference_offset = q->reference_offset,
+                                .reference_token = q->reference_token,
+                                .reference_kind = q->reference_kind};
+    live_prompt *next = &p->item[p->count];
+    *next = (live_prompt){.request = columns ? *q : tokens};
+    next->request.index = p->skipped + (int64_t)p->count++;
+    next->request.prompt_text = (dsc_text_view){NULL, 0};
+    p->longest = q->prompt.count > p->longest ? q->prompt.count : p->longest;
+    return DSC_OK;
+}
+
+int live_prompts_replay(live_prompts *p, const dsc_trace *trace, int64_t skip, size_t most,
+                        int64_t vocab, bool columns, dsc_error *err)
+{
+    int rc = DSC_OK;
+    p->source = dsc_trace_path(trace);
+    for (int64_t s = 0; s < dsc_trace_shards(trace) && !rc && (!most || p->count < most); s++) {
+        rc = dsc_resize(&p->shard, &p->shard_capacity, p->shards + 1, err);
+        if (!rc)
+            rc = dsc_shard_open(&p->shard[p->shards], trace, s, err);
+        if (rc)
+            return rc;
+        const dsc_shard *shard = p->shard[p->shards++];
+        for (int64_t i = 0; i < dsc_shard_requests(shard) && !rc; i++) {
+            dsc_request q;
+            dsc_shard_request(shard, i, &q);
+            if (!q.output.count || (most && p->count == most))
+                continue;
+            if (p->skipped < skip)
+                p->skipped++;
+            else
+                rc = add_recorded(p, trace, &q, vocab, columns, err);
+        }
+    }
+    return rc || !p->skipped || p->count
+               ? rc
+               : dsc_fail(err, DSC_EUSAGE, "%.300s: %" PRId64 " outputs, all of them skipped",
+                          p->source, p->skipped);
+}
+
 void live_prompts_free(live_prompts *p)
 {
-    for (size_t i = 0; i < p->count; i++)
-        free_prompt(&p->item[i]);
     for (size_t i = 0; i < p->shards; i++)
         dsc_shard_close(p->shard[i]);
     free(p->shard);
     free(p->item);
+    dsc_arena_fini(&p->arena);
     *p = (live_prompts){0};
-}
-
-dsc_request live_prompts_request(const live_prompts *p, size_t i)
-{
-    const live_prompt *q = &p->item[i];
-    dsc_request r = q->recorded;
-    r.index = p->skipped + (int64_t)i;
-    r.id = (dsc_text_view){q->id, (int64_t)strlen(q->id)};
-    r.prompt = (dsc_token_view){q->token, q->prompt};
-    r.output = (dsc_token_view){q->output ? q->token + q->prompt + q->offset[q->references] : NULL,
-                                q->output};
-    r.references = q->references;
-    r.reference_offset = q->offset;
-    r.reference_token = q->token + q->prompt;
-    r.reference_kind = q->kind;
-    r.prompt_text = (dsc_text_view){q->text, q->text ? (int64_t)strlen(q->text) : 0};
-    return r;
 }
 
 void live_prompts_location(const live_prompts *p, size_t i, char *location, size_t size)

@@ -9,16 +9,9 @@
 #include "traces/trace/trace.h"
 
 typedef struct live_prompt {
-    char *id;                   // unique; from the line number if the line has none
-    char *text;                 // UTF-8, or NULL: token ids without a tokenizer
-    int32_t *token;             // [prompt + all references + output] owned
-    int64_t prompt, references; // tokens of the prompt; number of references
-    int64_t output;             // tokens of a recorded output, else 0
-    int64_t *offset;            // [references + 1] into token + prompt
-    uint8_t *kind;              // [references] dsc_reference_kind
-    char **reference_text;      // [references], entries may be NULL
-    int64_t line;               // of the file, or 0
-    dsc_request recorded;       // columns of a trace that is kept open; else empty
+    dsc_request request; // its index and tokens; views of the list's memory or of an open shard
+    const dsc_text_view *reference_text; // [references], or NULL; bytes NULL: token ids only
+    int64_t line;                        // of the file, or 0
 } live_prompt;
 
 typedef struct live_prompts {
@@ -27,6 +20,7 @@ typedef struct live_prompts {
     int64_t skipped;    // requests of the source before these; their numbers continue from there
     const char *source; // name of the file, or NULL; the caller keeps it
     int64_t longest;    // tokens
+    dsc_arena arena;    // tokens and texts
     dsc_shard **shard;  // [shards] kept open
     size_t shards, shard_capacity;
 } live_prompts; // zero-initialize
@@ -39,17 +33,13 @@ int live_prompts_read(live_prompts *p, const char *path, int64_t skip, size_t mo
 // Adds a text as another prompt.
 int live_prompts_add(live_prompts *p, const char *text, const dsc_tokenizer *tokenizer,
                      int64_t vocab, dsc_error *err);
-// Reads requests of a trace with their outputs, to be replayed (live/session/replay.h); requests
-// without an output are left out. `columns`: also keeps all recorded columns; then the trace must
-// outlive `p`. DSC_EINPUT: a token that is not in [0, vocab).
+// Reads requests of a trace, which must outlive `p`, with their outputs, to be replayed
+// (live/session/replay.h); requests without an output are left out. `columns`: with all recorded
+// columns. DSC_EINPUT: a token that is not in [0, vocab).
 int live_prompts_replay(live_prompts *p, const dsc_trace *trace, int64_t skip, size_t most,
                         int64_t vocab, bool columns, dsc_error *err);
 void live_prompts_free(live_prompts *p);
 
-// Prompt i as a request, without an output unless one is recorded; valid as long as `p`.
-dsc_request live_prompts_request(const live_prompts *p, size_t i);
-// Allocates the arrays of a prompt, which live_prompts_fini frees.
-int live_prompt_allocate(live_prompt *q, size_t tokens, size_t references, dsc_error *err);
 // Writes "prompts.jsonl:4" or "prompt 2" for messages; `size` is in bytes.
 void live_prompts_location(const live_prompts *p, size_t i, char *location, size_t size);
 

@@ -8,22 +8,19 @@
 
 const char *const live_side_names[LIVE_SIDES] = {"target", "draft", "middle"};
 
-bool live_identify(live_identity *out, const live_pair *p, const dsc_option_value *models,
-                   live_side side)
+bool live_identify(live_identity *out, const live_pair *p, live_side side)
 {
-    static const int folder[] = {LIVE_PAIR_TARGET, LIVE_PAIR_DRAFT, LIVE_PAIR_MIDDLE};
-    static const int shape[] = {LIVE_PAIR_SHAPE, LIVE_PAIR_DRAFT_SHAPE, LIVE_PAIR_MIDDLE};
     const live_weights *w = p->weights[side];
     char path[4096];
     dsc_error ignored;
     if (!w || (side != LIVE_TARGET && w == p->weights[LIVE_TARGET]))
         return false;
-    const char *name = models[folder[side]].text;
+    const char *name = p->name[side].folder;
     *out = (live_identity){.architecture = w->config.model_type,
                            .dtype = dsc_dtype_name(w->config.dtype),
                            .device = p->backend[side]->device,
                            .folder = name,
-                           .shape = name ? NULL : models[shape[side]].text,
+                           .shape = p->name[side].shape,
                            .weights_sha256 = w->fingerprint};
     if (name && snprintf(path, sizeof path, "%s/config.json", name) < (int)sizeof path)
         dsc_sha256_file(path, out->config_sha256, &ignored);
@@ -35,6 +32,6 @@ void live_hash_prompts(const live_prompts *p, char hex[DSC_SHA256_HEX])
     dsc_sha256 s;
     dsc_sha256_init(&s);
     for (size_t i = 0; i < p->count; i++)
-        dsc_token_hash_add(&s, (dsc_token_view){p->item[i].token, p->item[i].prompt});
+        dsc_token_hash_add(&s, p->item[i].request.prompt);
     dsc_sha256_final(&s, hex);
 }

@@ -17,9 +17,8 @@ typedef struct live_identity {
 extern const char *const live_side_names[LIVE_SIDES]; // "target", "draft", "middle"
 
 // Identifies the model of a side; false if the side has no model of its own (a copy of the target
-// has none). `models`: the options that the pair was opened with; they and the pair outlive *out.
-bool live_identify(live_identity *out, const live_pair *p, const dsc_option_value *models,
-                   live_side side);
+// has none). The pair outlives *out.
+bool live_identify(live_identity *out, const live_pair *p, live_side side);
 
 // traces/trace/token_hash.h over all prompts in order.
 void live_hash_prompts(const live_prompts *p, char hex[DSC_SHA256_HEX]);

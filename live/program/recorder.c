@@ -489,7 +489,7 @@ static int check_draft(live_recorder *r, dsc_error *err)
                         " tokens, the draft %" PRId64 "",
                         r->o.target_config->vocab, c->vocab);
     r->models = (dsc_models){.draft = live_session_model(r->o.draft)};
-    r->head = c->family == LIVE_EAGLE || c->family == LIVE_MEDUSA;
+    r->head = live_config_is_head(c);
     r->deepest = c->family == LIVE_MEDUSA ? (int32_t)c->medusa_heads : INT32_MAX;
     if (r->o.rollout > r->deepest)
         return dsc_fail(err, DSC_EUSAGE,

@@ -126,8 +126,7 @@ int live_run_request(live_run *r, const dsc_request *request, dsc_error *err)
     int64_t limit = r->max_tokens;
     if (r->replayed && request->output.count < limit) // otherwise it is a rehearsal
         limit = request->output.count;
-    int rc = r->plain ? live_pair_begin_plain(p, request->prompt, limit, err)
-                      : live_pair_begin(p, request->prompt, limit, err);
+    int rc = live_pair_begin(p, request->prompt, limit, r->plain, err);
     if (!rc && r->replayed)
         rc = start_replay(r, request, limit, err);
     const dsc_loop_input in = {.config = r->config,

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Per-request columns, pass counts and provenance of a result line of `live run --json`.
 #include "live/program/run_detail.h"
+#include "live/program/run_report.h"
 
 #include "base/columns.h"
 #include "traces/trace/token_hash.h"
@@ -49,7 +50,10 @@ enum {
     FIELDS = MODELS + 4 * LIVE_SIDES
 };
 enum { ARCHITECTURE, DTYPE, CONFIG_HASH, WEIGHTS_HASH, OF_MODEL };
-enum { INTEGERS = REQUEST_TIME - REQUEST_OUTPUT_TOKENS, REALS = REQUEST_HISTOGRAM - REQUEST_TIME };
+// The lists of live_detail begin with these.
+enum { FIRST_INTEGER = REQUEST_OUTPUT_TOKENS, FIRST_REAL = REQUEST_TIME };
+_Static_assert(FIRST_REAL - FIRST_INTEGER == LIVE_DETAIL_INTEGERS, "the lists of integers");
+_Static_assert(REQUEST_HISTOGRAM - FIRST_REAL == LIVE_DETAIL_REALS, "the lists of seconds");
 // clang-format off
 static const dsc_column fields[FIELDS] = {
     [DRAFT_CALL_TOKENS] = {DSC_COL_DRAFT_CALL_TOKENS, DSC_CELL_INT,
@@ -149,7 +153,10 @@ void live_detail_init(live_detail *d)
 
 void live_detail_fini(live_detail *d)
 {
-    free(d->request);
+    for (int f = 0; f < LIVE_DETAIL_INTEGERS; f++)
+        free(d->integer[f]);
+    for (int f = 0; f < LIVE_DETAIL_REALS; f++)
+        free(d->real[f]);
     free(d->histogram);
     *d = (live_detail){0};
 }
@@ -158,36 +165,43 @@ int live_detail_add(live_detail *d, const live_run *run, dsc_token_view output, 
 {
     const dsc_counts *c = &run->counts;
     const live_measure *m = &run->measure;
-    const size_t n = (size_t)c->histogram_length; // equal for all requests
-    int rc = dsc_resize(&d->request, &d->capacity, d->requests + 1, err);
-    if (!rc)
-        rc = dsc_resize(&d->histogram, &d->histogram_capacity, (d->requests + 1) * n, err);
+    const int64_t integer[LIVE_DETAIL_INTEGERS] = {c->output_tokens, c->target_calls,
+                                                   c->num_draft_tokens, c->num_accepted_tokens,
+                                                   c->draft_calls};
+    const double real[LIVE_DETAIL_REALS] = {m->time_s, m->prefill_s};
+    const size_t n = (size_t)c->histogram_length, at = d->requests; // n is equal for all requests
+    int rc = dsc_resize(&d->histogram, &d->histogram_capacity, (at + 1) * n, err);
+    for (int f = 0; f < LIVE_DETAIL_INTEGERS && !rc; f++) {
+        rc = dsc_resize(&d->integer[f], &d->integer_capacity[f], at + 1, err);
+        if (!rc)
+            d->integer[f][at] = integer[f];
+    }
+    for (int f = 0; f < LIVE_DETAIL_REALS && !rc; f++) {
+        rc = dsc_resize(&d->real[f], &d->real_capacity[f], at + 1, err);
+        if (!rc)
+            d->real[f][at] = real[f];
+    }
     if (rc)
         return rc;
     d->histogram_length = n;
-    memcpy(d->histogram + d->requests * n, c->histogram, n * sizeof *d->histogram);
-    d->request[d->requests++] = (live_request_detail){.output_tokens = c->output_tokens,
-                                                      .target_calls = c->target_calls,
-                                                      .num_draft_tokens = c->num_draft_tokens,
-                                                      .num_accepted_tokens = c->num_accepted_tokens,
-                                                      .draft_calls = c->draft_calls,
-                                                      .time_s = m->time_s,
-                                                      .prefill_s = m->prefill_s};
+    memcpy(d->histogram + at * n, c->histogram, n * sizeof *d->histogram);
+    d->requests++;
     dsc_token_hash_add(&d->outputs, output);
     return DSC_OK;
 }
 
 void live_detail_compare(live_detail *d, const live_measure *plain, int64_t tokens)
 {
-    live_request_detail *q = &d->request[d->requests - 1];
-    q->baseline_output_tokens = tokens;
-    q->baseline_time_s = plain->time_s;
-    q->baseline_prefill_s = plain->prefill_s;
+    const size_t last = d->requests - 1;
+    d->integer[REQUEST_PLAIN_TOKENS - FIRST_INTEGER][last] = tokens;
+    d->real[REQUEST_PLAIN_TIME - FIRST_REAL][last] = plain->time_s;
+    d->real[REQUEST_PLAIN_PREFILL - FIRST_REAL][last] = plain->prefill_s;
 }
 
 void live_detail_likelihood(live_detail *d, live_likelihood x)
 {
-    d->request[d->requests - 1].likelihood = x;
+    d->real[REQUEST_NLL - FIRST_REAL][d->requests - 1] = x.nll;
+    d->real[REQUEST_ENTROPY - FIRST_REAL][d->requests - 1] = x.entropy;
     d->likelihood = true;
 }
 
@@ -214,8 +228,7 @@ typedef struct draft_row {
     bool has[FIELDS];
     char prompts[DSC_SHA256_HEX], outputs[DSC_SHA256_HEX];
     live_identity model[LIVE_SIDES];
-    int64_t *integers, *histogram; // owned
-    double *reals;                 // owned
+    int64_t *histogram; // owned
 } draft_row;
 
 static void put(draft_row *r, int field, dsc_cell cell)
@@ -245,59 +258,34 @@ static void put_passes(draft_row *r, const dsc_counts *c)
 }
 
 // Up to the longest accepted length of all requests.
-static void put_histograms(draft_row *r, const live_detail *d)
+static int put_histograms(draft_row *r, const live_detail *d, dsc_error *err)
 {
-    int64_t *out = r->histogram;
     const size_t n = d->histogram_length;
     size_t length = 1;
+    int rc = dsc_new(&r->histogram, d->requests * n, err);
+    if (rc)
+        return rc;
     for (size_t i = 0; i < d->requests; i++)
         for (size_t m = length; m < n; m++)
             if (d->histogram[i * n + m])
                 length = m + 1;
     for (size_t i = 0; i < d->requests; i++)
-        memcpy(out + i * length, d->histogram + i * n, length * sizeof *out);
-    put_list(r, REQUEST_HISTOGRAM, out, (int64_t)(d->requests * length));
+        memcpy(r->histogram + i * length, d->histogram + i * n, length * sizeof *r->histogram);
+    put_list(r, REQUEST_HISTOGRAM, r->histogram, (int64_t)(d->requests * length));
+    return DSC_OK;
 }
 
-static int put_requests(draft_row *r, const live_detail *d, bool baseline, dsc_error *err)
+static void put_requests(draft_row *r, const live_detail *d, bool baseline)
 {
-    const size_t n = d->requests;
-    int rc = dsc_new(&r->integers, n * INTEGERS, err);
-    if (!rc)
-        rc = dsc_new(&r->reals, n * REALS, err);
-    if (!rc)
-        rc = dsc_new(&r->histogram, n * d->histogram_length, err);
-    if (rc)
-        return rc;
-    int64_t *whole = r->integers;
-    double *seconds = r->reals;
-    for (size_t i = 0; i < n; i++) {
-        const live_request_detail *q = &d->request[i];
-        const int64_t integers[INTEGERS] = {q->output_tokens,    q->target_calls,
-                                            q->num_draft_tokens, q->num_accepted_tokens,
-                                            q->draft_calls,      q->baseline_output_tokens};
-        const double reals[REALS] = {q->time_s,          q->prefill_s,
-                                     q->likelihood.nll,  q->likelihood.entropy,
-                                     q->baseline_time_s, q->baseline_prefill_s};
-        for (size_t f = 0; f < INTEGERS; f++)
-            whole[f * n + i] = integers[f];
-        for (size_t f = 0; f < REALS; f++)
-            seconds[f * n + i] = reals[f];
-    }
-    for (int f = 0; f < INTEGERS; f++)
-        if (baseline || f + REQUEST_OUTPUT_TOKENS != REQUEST_PLAIN_TOKENS)
-            put_list(r, REQUEST_OUTPUT_TOKENS + f, whole + (size_t)f * n, (int64_t)n);
-    for (int f = 0; f < REALS; f++) {
-        const int at = REQUEST_TIME + f;
-        const bool plain = at >= REQUEST_PLAIN_TIME;
-        const bool drawn = at == REQUEST_NLL || at == REQUEST_ENTROPY;
+    const int64_t n = (int64_t)d->requests;
+    for (int f = FIRST_INTEGER; f < FIRST_REAL; f++)
+        if (baseline || f != REQUEST_PLAIN_TOKENS)
+            put_list(r, f, d->integer[f - FIRST_INTEGER], n);
+    for (int f = FIRST_REAL; f < REQUEST_HISTOGRAM; f++) {
+        const bool plain = f >= REQUEST_PLAIN_TIME, drawn = !plain && f >= REQUEST_NLL;
         if ((!plain || baseline) && (!drawn || d->likelihood))
-            put(r, at,
-                (dsc_cell){
-                    .type = DSC_CELL_LIST, .reals = seconds + (size_t)f * n, .i = (int64_t)n});
+            put(r, f, (dsc_cell){.type = DSC_CELL_LIST, .reals = d->real[f - FIRST_REAL], .i = n});
     }
-    put_histograms(r, d);
-    return DSC_OK;
 }
 
 static void put_models(draft_row *r, const live_origin *o)
@@ -305,7 +293,7 @@ static void put_models(draft_row *r, const live_origin *o)
     for (int side = 0; side < LIVE_SIDES; side++) {
         live_identity *m = &r->model[side];
         const int at = MODELS + side * OF_MODEL;
-        if (!live_identify(m, o->pair, o->models, (live_side)side))
+        if (!live_identify(m, o->pair, (live_side)side))
             continue;
         put(r, at + ARCHITECTURE, text(m->architecture));
         put(r, at + DTYPE, text(m->dtype));
@@ -330,7 +318,7 @@ static void put_origin(draft_row *r, const live_detail *d, const live_origin *o)
     put(r, MAX_TOKENS, integer(o->max_tokens));
     put(r, DEVICE, text(o->pair->backend[LIVE_TARGET]->device));
     put(r, THREADS, integer(o->pair->all_threads));
-    put(r, BATCH_INVARIANT, integer(o->models[LIVE_PAIR_BATCH_INVARIANT].given));
+    put(r, BATCH_INVARIANT, integer(o->pair->option[LIVE_PAIR_BATCH_INVARIANT].given));
     if (o->trace_hash)
         put(r, TRACE_HASH, text(o->trace_hash));
     if (o->trace_hash)
@@ -341,43 +329,16 @@ static void put_origin(draft_row *r, const live_detail *d, const live_origin *o)
     put_models(r, o);
 }
 
-// --- the row -------------------------------------------------------------------------------------
-
-static int append(const draft_row *r, const dsc_table *line, dsc_table *t, dsc_error *err)
-{
-    dsc_cell *cell;
-    int rc = dsc_new(&cell, line->columns + FIELDS, err);
-    if (rc)
-        return rc;
-    size_t n = 0;
-    for (size_t c = 0; c < line->columns && !rc; c++) {
-        const dsc_column *x = &line->column[c];
-        rc = dsc_table_add_column(t, x->name, x->type, x->help, err);
-        cell[n++] = *dsc_table_at(line, 0, c);
-    }
-    for (int f = 0; f < FIELDS && !rc; f++) {
-        if (!r->has[f])
-            continue;
-        rc = dsc_table_add_column(t, fields[f].name, fields[f].type, fields[f].help, err);
-        cell[n++] = r->cell[f];
-    }
-    if (!rc)
-        rc = dsc_table_add_row(t, cell, err);
-    free(cell);
-    return rc;
-}
-
 int live_detail_extend(const live_detail *d, const live_origin *o, const dsc_table *line,
                        dsc_table *t, dsc_error *err)
 {
-    draft_row r = {.integers = NULL};
-    int rc = put_requests(&r, d, o->baseline, err);
+    draft_row r = {.histogram = NULL};
     put_passes(&r, o->counts);
+    put_requests(&r, d, o->baseline);
     put_origin(&r, d, o);
+    int rc = put_histograms(&r, d, err);
     if (!rc)
-        rc = append(&r, line, t, err);
-    free(r.integers);
-    free(r.reals);
+        rc = live_report_extend(t, line, fields, r.cell, r.has, FIELDS, err);
     free(r.histogram);
     return rc;
 }

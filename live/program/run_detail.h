@@ -11,18 +11,14 @@
 
 enum { LIVE_RESULT_SCHEMA = 1 };
 
-// A request by the method, and by plain decoding.
-typedef struct live_request_detail {
-    int64_t output_tokens, target_calls, num_draft_tokens, num_accepted_tokens, draft_calls;
-    double time_s, prefill_s;
-    live_likelihood likelihood;
-    int64_t baseline_output_tokens;
-    double baseline_time_s, baseline_prefill_s;
-} live_request_detail;
+enum { LIVE_DETAIL_INTEGERS = 6, LIVE_DETAIL_REALS = 6 };
 
+// One list per column, with an entry for each request.
 typedef struct live_detail {
-    live_request_detail *request; // [requests]
-    size_t requests, capacity;
+    size_t requests;
+    int64_t *integer[LIVE_DETAIL_INTEGERS];
+    double *real[LIVE_DETAIL_REALS];
+    size_t integer_capacity[LIVE_DETAIL_INTEGERS], real_capacity[LIVE_DETAIL_REALS];
     int64_t *histogram; // [requests][histogram_length]
     size_t histogram_length, histogram_capacity;
     bool likelihood;    // the likelihoods are known
@@ -42,7 +38,6 @@ void live_detail_likelihood(live_detail *d, live_likelihood x);
 // Provenance of the line.
 typedef struct live_origin {
     const live_pair *pair;
-    const dsc_option_value *models; // that it was opened with
     const live_prompts *prompts;
     const dsc_counts *counts; // of all requests
     const char *trace_hash;   // of the replayed trace, or NULL

@@ -138,11 +138,37 @@ static double speedup(const live_report *r)
     return ratio(ratio((double)r->method_tokens, r->method_s), plain_rate(r));
 }
 
-// Appends the fields to the columns and the row of sim's table.
+int live_report_extend(dsc_table *t, const dsc_table *row, const dsc_column *field,
+                       const dsc_cell *value, const bool *has, size_t count, dsc_error *err)
+{
+    dsc_cell *cell = NULL;
+    size_t n = 0;
+    int rc = dsc_new(&cell, row->columns + count, err);
+    for (size_t c = 0; c < row->columns && !rc; c++) {
+        const dsc_column *x = &row->column[c];
+        const char *help = x->help;
+        for (size_t f = 0; f < count; f++)
+            help = strcmp(x->name, field[f].name) == 0 ? field[f].help : help;
+        rc = dsc_table_add_column(t, x->name, x->type, help, err);
+        cell[n++] = *dsc_table_at(row, 0, c);
+    }
+    for (size_t f = 0; f < count && !rc; f++) {
+        if (!has[f])
+            continue;
+        rc = dsc_table_add_column(t, field[f].name, field[f].type, field[f].help, err);
+        cell[n++] = value[f];
+    }
+    if (!rc)
+        rc = dsc_table_add_row(t, cell, err);
+    free(cell);
+    return rc;
+}
+
+// Appends the fields to the row of sim's table.
 static int extend(const live_report *r, const dsc_table *sim, dsc_table *t, dsc_error *err)
 {
     const live_measure *m = &r->measure;
-    const int end = r->baseline ? FIELDS : PLAIN_RATE;
+    bool has[FIELDS] = {false}; // the speedup is a column of sim's
     dsc_cell own[FIELDS] = {
         [PREFILL] = real(m->prefill_s),
         [DRAFT] = real(m->draft_s),
@@ -153,24 +179,11 @@ static int extend(const live_report *r, const dsc_table *sim, dsc_table *t, dsc_
         [PLAIN_RATE] = real(plain_rate(r)),
     };
     int64_t *lists = NULL;
-    dsc_cell *row = NULL;
+    for (int f = PREFILL; f < FIELDS; f++)
+        has[f] = f < PLAIN_RATE || r->baseline;
     int rc = put_divergences(r, own, &lists, err);
     if (!rc)
-        rc = dsc_new(&row, sim->columns + FIELDS, err);
-    for (size_t c = 0; c < sim->columns && !rc; c++) {
-        const dsc_column *x = &sim->column[c];
-        const bool measured = strcmp(x->name, fields[SPEEDUP].name) == 0;
-        rc = dsc_table_add_column(t, x->name, x->type, measured ? fields[SPEEDUP].help : x->help,
-                                  err);
-        row[c] = *dsc_table_at(sim, 0, c);
-    }
-    for (int f = PREFILL; f < end && !rc; f++) {
-        rc = dsc_table_add_column(t, fields[f].name, fields[f].type, fields[f].help, err);
-        row[sim->columns + (size_t)(f - PREFILL)] = own[f];
-    }
-    if (!rc)
-        rc = dsc_table_add_row(t, row, err);
-    free(row);
+        rc = live_report_extend(t, sim, fields, own, has, FIELDS, err);
     free(lists);
     return rc;
 }

@@ -42,6 +42,10 @@ int live_report_compare(live_report *r, int64_t request, const live_output *meth
 
 // Fills one row: the fields of sim, then these. `t` is zero-initialized.
 int live_report_table(const live_report *r, dsc_table *t, dsc_error *err);
+// Fills one row of `t`, which is zero-initialized: that of `row`, and value[f] of each field that
+// it has. A column of `row` with the name of a field has the field's meaning.
+int live_report_extend(dsc_table *t, const dsc_table *row, const dsc_column *field,
+                       const dsc_cell *value, const bool *has, size_t count, dsc_error *err);
 const dsc_column *live_report_fields(size_t *count); // with their meaning, for --help
 
 #endif

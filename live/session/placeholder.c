@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Replaces the unknown tokens of a recorded draft, so that a model can run a pass over it. The cost
-// of a pass does not depend on which tokens it has.
+// Replaces the unknown tokens of a recorded draft, so that a model can run a pass over it (the cost
+// of a pass does not depend on which tokens it has), and what replayed target and draft share.
 #include "live/session/placeholder.h"
 
 #include <stdlib.h>
@@ -39,4 +39,44 @@ void live_placeholder_fini(live_placeholder *s)
     free(s->token);
     free(s->depth);
     *s = (live_placeholder){0};
+}
+
+// --- a model that replays ------------------------------------------------------------------------
+
+void live_replayed_begin(live_replayed *r, const dsc_model_type *type, dsc_model *worker,
+                         dsc_token_view output, int64_t vocab)
+{
+    r->worker = worker;
+    worker->end_token = -1;
+    worker->more = 0;
+    live_placeholder_begin(&r->placeholder, output, vocab);
+    r->base = r->recorded.base;
+    r->base.type = type;
+}
+
+int live_replayed_score(dsc_model *m, const dsc_draft *d, dsc_error *err)
+{
+    live_replayed *r = (live_replayed *)m;
+    int rc = live_placeholder_take(&r->placeholder, d, m->length, err);
+    if (!rc)
+        rc = r->worker->type->score(r->worker, &r->placeholder.draft, err);
+    return rc ? rc : r->recorded.base.type->score(&r->recorded.base, d, err);
+}
+
+int live_replayed_commit(dsc_model *m, const int32_t *token, size_t n, dsc_error *err)
+{
+    live_replayed *r = (live_replayed *)m;
+    int rc = r->recorded.base.type->commit(&r->recorded.base, token, n, err);
+    if (!rc)
+        rc = r->worker->type->commit(r->worker, token, n, err);
+    m->length = r->recorded.base.length;
+    m->ended = r->recorded.base.ended;
+    return rc;
+}
+
+void live_replayed_fini(live_replayed *r)
+{
+    dsc_model_trace_fini(&r->recorded);
+    live_placeholder_fini(&r->placeholder);
+    *r = (live_replayed){0};
 }

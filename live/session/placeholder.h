@@ -4,7 +4,7 @@
 #ifndef DSC_LIVE_PLACEHOLDER_H
 #define DSC_LIVE_PLACEHOLDER_H
 
-#include "sim/draft.h"
+#include "sim/model/model_trace.h"
 #include "traces/trace/trace.h"
 
 typedef struct live_placeholder {
@@ -25,5 +25,23 @@ void live_placeholder_begin(live_placeholder *s, dsc_token_view recorded, int64_
 // while `length` and its ancestors do not change.
 int live_placeholder_take(live_placeholder *s, const dsc_draft *d, int64_t length, dsc_error *err);
 void live_placeholder_fini(live_placeholder *s);
+
+// A model that answers from a recording while a session runs every requested pass.
+typedef struct live_replayed {
+    dsc_model base;
+    dsc_model_trace
+        recorded; // the source of the answers or, if sampled, of the nodes on the output
+    live_placeholder placeholder;
+    dsc_model *worker; // runs the passes
+} live_replayed;       // zero-initialize
+
+// Begins a recorded output after the prompt that the worker has just begun. `recorded` has begun;
+// the record determines where the output ends.
+void live_replayed_begin(live_replayed *r, const dsc_model_type *type, dsc_model *worker,
+                         dsc_token_view output, int64_t vocab);
+// Functions of dsc_model_type.
+int live_replayed_score(dsc_model *m, const dsc_draft *d, dsc_error *err);
+int live_replayed_commit(dsc_model *m, const int32_t *token, size_t n, dsc_error *err);
+void live_replayed_fini(live_replayed *r);
 
 #endif

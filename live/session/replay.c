@@ -12,15 +12,6 @@ static int start(dsc_model *m, const dsc_draft *d, dsc_error *err)
     return rc ? rc : f->worker->type->start(f->worker, &f->placeholder.draft, err);
 }
 
-static int score(dsc_model *m, const dsc_draft *d, dsc_error *err)
-{
-    live_replay *f = (live_replay *)m;
-    int rc = live_placeholder_take(&f->placeholder, d, m->length, err);
-    if (!rc)
-        rc = f->worker->type->score(f->worker, &f->placeholder.draft, err);
-    return rc ? rc : f->recorded.base.type->score(&f->recorded.base, d, err);
-}
-
 // Answers from the record if it contains the position, else from the session, which has just run
 // that pass.
 static int next(dsc_model *m, int32_t node, dsc_next *out, dsc_error *err)
@@ -32,19 +23,11 @@ static int next(dsc_model *m, int32_t node, dsc_next *out, dsc_error *err)
     return f->worker->type->next(f->worker, node, out, err);
 }
 
-static int commit(dsc_model *m, const int32_t *token, size_t n, dsc_error *err)
-{
-    live_replay *f = (live_replay *)m;
-    int rc = f->recorded.base.type->commit(&f->recorded.base, token, n, err);
-    if (!rc)
-        rc = f->worker->type->commit(f->worker, token, n, err);
-    m->length = f->recorded.base.length;
-    m->ended = f->recorded.base.ended;
-    return rc;
-}
-
-static const dsc_model_type type = {
-    .name = "replay", .score = score, .start = start, .next = next, .commit = commit};
+static const dsc_model_type type = {.name = "replay",
+                                    .score = live_replayed_score,
+                                    .start = start,
+                                    .next = next,
+                                    .commit = live_replayed_commit};
 
 int live_replay_begin(live_replay *f, live_session *session, int64_t vocab_size,
                       dsc_token_view recorded, const live_draft_record *record, dsc_error *err)
@@ -55,16 +38,10 @@ int live_replay_begin(live_replay *f, live_session *session, int64_t vocab_size,
                             "token %" PRId32 " at index %" PRId64 " of the recorded output"
                             " is not in the model's vocabulary of %" PRId64,
                             recorded.id[i], i, vocab_size);
-    f->worker = live_session_model(session);
-    // The record determines where the output ends.
-    f->worker->end_token = -1;
-    f->worker->more = 0;
-    live_placeholder_begin(&f->placeholder, recorded, vocab_size);
     dsc_model_trace_begin(&f->recorded, recorded);
     if (record && !record->rule)
         dsc_model_trace_set_ends(&f->recorded, record->info, &record->origin);
-    f->base = f->recorded.base;
-    f->base.type = &type;
+    live_replayed_begin(f, &type, live_session_model(session), recorded, vocab_size);
     return DSC_OK;
 }
 
@@ -75,7 +52,5 @@ dsc_model *live_replay_model(live_replay *f)
 
 void live_replay_fini(live_replay *f)
 {
-    dsc_model_trace_fini(&f->recorded);
-    live_placeholder_fini(&f->placeholder);
-    *f = (live_replay){0};
+    live_replayed_fini(f);
 }

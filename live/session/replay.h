@@ -10,12 +10,7 @@
 
 #include "live/session/replay_draft.h"
 
-typedef struct live_replay {
-    dsc_model base;
-    dsc_model_trace recorded;     // the source of the answers
-    live_placeholder placeholder; // of drafts with unknown tokens
-    dsc_model *worker;            // runs the passes
-} live_replay;                    // zero-initialize
+typedef live_replayed live_replay; // zero-initialize
 
 // Starts on a recorded output, after the prompt that `session` has just begun; its limit is
 // recorded.count. DSC_EINPUT: a token is not in the session's vocabulary of `vocab_size`. `record`:

@@ -79,57 +79,34 @@ int64_t live_draft_record_limit(const live_draft_record *r)
     return r->rule || could < written ? written : could;
 }
 
-// --- passes --------------------------------------------------------------------------------------
-
-static int score(dsc_model *m, const dsc_draft *d, dsc_error *err)
-{
-    live_replay_draft *f = (live_replay_draft *)m;
-    int rc = live_placeholder_take(&f->placeholder, d, m->length, err);
-    if (!rc)
-        rc = f->worker->type->score(f->worker, &f->placeholder.draft, err);
-    f->nodes = d->count;
-    return rc ? rc : f->recorded.base.type->score(&f->recorded.base, d, err);
-}
-
-static int commit(dsc_model *m, const int32_t *token, size_t n, dsc_error *err)
-{
-    live_replay_draft *f = (live_replay_draft *)m;
-    int rc = f->recorded.base.type->commit(&f->recorded.base, token, n, err);
-    if (!rc)
-        rc = f->worker->type->commit(f->worker, token, n, err);
-    m->length = f->recorded.base.length;
-    m->ended = f->recorded.base.ended;
-    f->level = 0;
-    return rc;
-}
-
 // --- ranks ---------------------------------------------------------------------------------------
 
 static int ranked_next(dsc_model *m, int32_t node, dsc_next *out, dsc_error *err)
 {
     live_replay_draft *f = (live_replay_draft *)m;
-    return f->recorded.base.type->next(&f->recorded.base, node, out, err);
+    return f->replayed.recorded.base.type->next(&f->replayed.recorded.base, node, out, err);
 }
 
 static int ranked_top(dsc_model *m, int32_t node, size_t k, int32_t *token, size_t *count,
                       dsc_error *err)
 {
     live_replay_draft *f = (live_replay_draft *)m;
-    return f->recorded.base.type->top(&f->recorded.base, node, k, token, count, err);
+    return f->replayed.recorded.base.type->top(&f->replayed.recorded.base, node, k, token, count,
+                                               err);
 }
 
 static const dsc_model_type ranked = {.name = "replayed draft",
                                       .on_path_only = true,
-                                      .score = score,
+                                      .score = live_replayed_score,
                                       .next = ranked_next,
                                       .top = ranked_top,
-                                      .commit = commit};
+                                      .commit = live_replayed_commit};
 
 // --- draws ---------------------------------------------------------------------------------------
 
 static double uniform(const live_replay_draft *f, int64_t level, int64_t index)
 {
-    return dsc_rng_uniform(f->seed, (uint64_t)f->request.index, (uint32_t)f->base.length,
+    return dsc_rng_uniform(f->seed, (uint64_t)f->request.index, (uint32_t)f->replayed.base.length,
                            DSC_RNG_DRAFT | (uint32_t)(level << 12 | index) << 8);
 }
 
@@ -185,14 +162,14 @@ static int draw_together(live_replay_draft *f, int64_t at, int64_t count, int64_
 static int decide(live_replay_draft *f, int64_t level, int64_t children, dsc_error *err)
 {
     const live_draft_record *r = f->record;
-    const int64_t at = f->base.length + level - 1;
+    const int64_t at = f->replayed.base.length + level - 1;
     int64_t above = level == 1;
     if (f->level == level)
         return DSC_OK;
     if (level == 1)
         f->product = f->least = 1;
-    for (size_t j = 0; j < f->nodes; j++)
-        above += level > 1 && f->recorded.depth[j] == level - 1;
+    for (size_t j = 0; j < f->replayed.placeholder.draft.count; j++)
+        above += level > 1 && f->replayed.recorded.depth[j] == level - 1;
     f->level = level;
     return r->rule->greedy ? draw_each(f, at, above * children, &f->left, err)
            : r->dists.rule ? draw_together(f, at, above * children, &f->left, err)
@@ -203,12 +180,13 @@ static int decide(live_replay_draft *f, int64_t level, int64_t children, dsc_err
 static int draw(live_replay_draft *f, int32_t node, int64_t children, size_t count, int32_t *token,
                 dsc_error *err)
 {
-    const int64_t depth = node < 0 ? 0 : f->recorded.depth[node], at = f->base.length + depth;
-    const bool follows = depth >= 0 && at < f->recorded.recorded.count;
+    const int64_t depth = node < 0 ? 0 : f->replayed.recorded.depth[node],
+                  at = f->replayed.base.length + depth;
+    const bool follows = depth >= 0 && at < f->replayed.recorded.recorded.count;
     int rc = follows ? decide(f, depth + 1, children, err) : DSC_OK;
     for (size_t i = 0; i < count && !rc; i++) {
         const bool goes = follows && f->left > 0;
-        token[i] = goes ? f->recorded.recorded.id[at] : DSC_TOKEN_OTHER;
+        token[i] = goes ? f->replayed.recorded.recorded.id[at] : DSC_TOKEN_OTHER;
         f->left -= goes;
     }
     return rc;
@@ -228,12 +206,18 @@ static int drawn_top(dsc_model *m, int32_t node, size_t k, int32_t *token, size_
     return draw((live_replay_draft *)m, node, (int64_t)k, k, token, err);
 }
 
+static int drawn_commit(dsc_model *m, const int32_t *token, size_t n, dsc_error *err)
+{
+    ((live_replay_draft *)m)->level = 0;
+    return live_replayed_commit(m, token, n, err);
+}
+
 static const dsc_model_type drawn = {.name = "replayed draft",
                                      .on_path_only = true,
-                                     .score = score,
+                                     .score = live_replayed_score,
                                      .next = drawn_next,
                                      .top = drawn_top,
-                                     .commit = commit};
+                                     .commit = drawn_commit};
 
 // --- life ----------------------------------------------------------------------------------------
 
@@ -241,32 +225,26 @@ void live_replay_draft_begin(live_replay_draft *f, live_session *session, int64_
                              const live_draft_record *record, const dsc_request *request,
                              uint64_t seed)
 {
-    f->worker = live_session_model(session);
-    // The record determines where the output ends.
-    f->worker->end_token = -1;
-    f->worker->more = 0;
     f->record = record;
     f->request = *request;
     f->seed = seed;
     f->level = 0;
-    live_placeholder_begin(&f->placeholder, request->output, vocab_size);
     if (record->rule)
-        dsc_model_trace_begin(&f->recorded, request->output);
+        dsc_model_trace_begin(&f->replayed.recorded, request->output);
     else
-        dsc_model_trace_begin_draft(&f->recorded, request, record->info, &record->origin);
-    f->base = f->recorded.base;
-    f->base.type = record->rule ? &drawn : &ranked;
+        dsc_model_trace_begin_draft(&f->replayed.recorded, request, record->info, &record->origin);
+    live_replayed_begin(&f->replayed, record->rule ? &drawn : &ranked, live_session_model(session),
+                        request->output, vocab_size);
 }
 
 dsc_model *live_replay_draft_model(live_replay_draft *f)
 {
-    return &f->base;
+    return &f->replayed.base;
 }
 
 void live_replay_draft_fini(live_replay_draft *f)
 {
-    dsc_model_trace_fini(&f->recorded);
-    live_placeholder_fini(&f->placeholder);
+    live_replayed_fini(&f->replayed);
     dsc_position_room_fini(&f->room);
     free(f->dist);
     *f = (live_replay_draft){0};

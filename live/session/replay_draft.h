@@ -17,7 +17,6 @@
 #include "live/session/placeholder.h"
 #include "sim/drafter.h"
 #include "sim/expect/position_dist.h"
-#include "sim/model/model_trace.h"
 
 // The recorded acceptances that a trace contains for a method.
 typedef struct live_draft_record {
@@ -38,18 +37,13 @@ int live_draft_record_find(live_draft_record *out, const dsc_trace *trace, const
 int64_t live_draft_record_limit(const live_draft_record *r);
 
 typedef struct live_replay_draft {
-    dsc_model base;
-    dsc_model_trace
-        recorded; // the source of the answers or, if sampled, of the nodes on the output
-    live_placeholder placeholder;
-    dsc_model *worker; // runs the passes
+    live_replayed replayed;
     const live_draft_record *record;
     dsc_request request;
     uint64_t seed;
     // For sampling, level by level of a step's draft.
     int64_t level,
-        left;     // last decided level; number of its candidates still to become the output's token
-    size_t nodes; // of the draft as scored
+        left; // last decided level; number of its candidates still to become the output's token
     double product, least;
     double *dist; // of 1, 2, ... drafts
     size_t dist_capacity;

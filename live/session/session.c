@@ -124,7 +124,7 @@ static int allocate_device(live_session *s, dsc_error *err)
 int live_session_new(live_session **out, const live_weights *w, live_session *target,
                      int64_t context, int64_t nodes, dsc_error *err)
 {
-    const bool head = w->config.family == LIVE_EAGLE || w->config.family == LIVE_MEDUSA;
+    const bool head = live_config_is_head(&w->config);
     const int64_t rows = kept_rows(&w->config, nodes);
     int rc = dsc_new(out, 1, err);
     if (rc)

@@ -64,17 +64,11 @@ int live_session_run(live_session *s, const live_batch *batch, bool from_target,
                      dsc_error *err)
 {
     const double start = live_now_s();
-    int rc;
+    const bool own = !s->target || (is_eagle(s) && !from_target);
     if (s->b->on_host) // the pass writes the logits where they are kept
         s->room.into = s->rows.logits + s->rows.count * s->w->config.vocab;
-    if (is_eagle(s))
-        rc = live_eagle_pass(s->w, s->target->w, &s->cache, &s->room,
-                             from_target ? s->target->features : s->features, s->features, batch,
-                             err);
-    else if (is_medusa(s))
-        rc = live_medusa_pass(s->w, &s->room, s->target->features, batch, err);
-    else
-        rc = live_model_pass(s->w, &s->cache, &s->room, s->features, batch, err);
+    int rc = live_pass(s->w, s->target ? s->target->w : NULL, &s->cache, &s->room,
+                       own ? s->features : s->target->features, s->features, batch, err);
     if (!rc)
         rc = s->b->type->pass.wait(s->b, err);
     *clock += live_now_s() - start;

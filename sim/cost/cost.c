@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // The list of cost models, the types `unit` and `linear`, and the parsing of NAME:PARAMETERS.
 #include "sim/cost/cost.h"
+#include "base/number.h"
 
 #include <math.h>
 #include <stdlib.h>
@@ -18,7 +19,7 @@ static bool parse_seconds(const char **text, char stop, double *out)
     char *end;
     if (!strchr("0123456789.", **text) || !**text)
         return false;
-    *out = strtod(*text, &end);
+    *out = dsc_strtod(*text, &end);
     bool ok = end != *text && *end == stop && isfinite(*out) && *out >= 0;
     *text = end + (stop != '\0');
     return ok;

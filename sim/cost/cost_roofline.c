@@ -17,6 +17,7 @@
 #include "base/option.h"
 #include "sim/cost/hardware.h"
 #include "sim/cost/model_shape.h"
+#include "base/number.h"
 
 #include <math.h>
 #include <stdlib.h>
@@ -70,7 +71,7 @@ static int read_extra(roofline *r, const char *text, dsc_error *err)
 {
     char *end;
     const char *value = strchr(text, '=');
-    double x = value && strchr("0123456789.", value[1]) ? strtod(value + 1, &end) : NAN;
+    double x = value && strchr("0123456789.", value[1]) ? dsc_strtod(value + 1, &end) : NAN;
     bool number = isfinite(x) && !*end;
     if (number && strncmp(text, "tp=", 3) == 0 && x >= 1 && x <= 1024 && x == floor(x))
         r->machines = x;

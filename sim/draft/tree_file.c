@@ -3,6 +3,7 @@
 #include "sim/draft/tree_file.h"
 
 #include "base/file.h"
+#include "base/number.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -46,7 +47,7 @@ static int parse_row(const source *s, const char *text, size_t length, int depth
         end--;
     while (text < end) {
         char *after = (char *)text;
-        double x = strchr("0123456789.", *text) ? strtod(text, &after) : -1;
+        double x = strchr("0123456789.", *text) ? dsc_strtod(text, &after) : -1;
         while (after < end && strchr(blank, *after))
             after++;
         if (after == text || after > end || !(x >= 0 && x <= 1) ||

@@ -5,6 +5,7 @@
 #include "base/memory.h"
 #include "base/rng.h"
 #include "traces/files/input.h"
+#include "base/number.h"
 
 #include <inttypes.h>
 #include <stdlib.h>
@@ -117,7 +118,7 @@ static int add_line(dsc_iid_conditional_rates *h, const dsc_line *line, dsc_erro
     if (n - first < sizeof text) {
         memcpy(text, line->bytes + first, n - first);
         text[n - first] = '\0';
-        double conditional_rate = strtod(text, &end);
+        double conditional_rate = dsc_strtod(text, &end);
         if (!*end && strspn(text, "0123456789.eE+-") == n - first)
             return dsc_iid_conditional_rates_add(h, conditional_rate, err);
     }

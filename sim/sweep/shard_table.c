@@ -5,6 +5,7 @@
 
 #include "base/columns.h"
 #include "base/file.h"
+#include "base/number.h"
 
 #include <inttypes.h>
 #include <math.h>
@@ -302,7 +303,7 @@ static bool parse_number(const char **at, const char *end, int64_t *out)
 static bool parse_real(const char **at, const char *end, double *out)
 {
     char *rest = NULL;
-    *out = **at >= '0' && **at <= '9' ? strtod(*at, &rest) : (double)NAN;
+    *out = **at >= '0' && **at <= '9' ? dsc_strtod(*at, &rest) : (double)NAN;
     *at = rest;
     return isfinite(*out) && rest <= end;
 }

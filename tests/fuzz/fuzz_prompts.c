@@ -10,22 +10,25 @@
 static void check_prompt(const live_prompts *p, size_t i, int64_t vocab)
 {
     const live_prompt *q = &p->item[i];
-    const dsc_request r = live_prompts_request(p, i);
+    const dsc_request *r = &q->request;
     char location[64];
-    fuzz_require(q->prompt > 0 && q->prompt <= p->longest, "a prompt has tokens", NULL);
-    fuzz_require(q->id && q->line > 0 && !q->output, "a line of the file", NULL);
-    fuzz_require(q->references >= 0 && q->offset[0] == 0, "references", NULL);
-    for (int64_t k = 0; k < q->references; k++) {
-        fuzz_require(q->offset[k] <= q->offset[k + 1], "references follow each other", NULL);
-        fuzz_require(q->kind[k] <= DSC_REFERENCE_TURN, "a reference is of a kind", NULL);
-        if (q->reference_text[k])
-            fuzz_use(q->reference_text[k], strlen(q->reference_text[k]));
+    fuzz_require(r->prompt.count > 0 && r->prompt.count <= p->longest, "a prompt has tokens", NULL);
+    fuzz_require(r->id.bytes && q->line > 0 && !r->output.count, "a line of the file", NULL);
+    fuzz_require(r->references >= 0 && r->reference_offset[0] == 0, "references", NULL);
+    for (int64_t k = 0; k < r->references; k++) {
+        fuzz_require(r->reference_offset[k] <= r->reference_offset[k + 1],
+                     "references follow each other", NULL);
+        fuzz_require(r->reference_kind[k] <= DSC_REFERENCE_TURN, "a reference is of a kind", NULL);
+        fuzz_use(q->reference_text[k].bytes, (size_t)q->reference_text[k].length);
     }
-    const int64_t all = q->prompt + q->offset[q->references];
-    for (int64_t k = 0; k < all; k++)
-        fuzz_require(q->token[k] >= 0 && q->token[k] < vocab, "a token is in its range", NULL);
-    fuzz_use(r.id.bytes, (size_t)r.id.length);
-    fuzz_use(r.prompt_text.bytes, (size_t)r.prompt_text.length);
+    for (int64_t k = 0; k < r->prompt.count; k++)
+        fuzz_require(r->prompt.id[k] >= 0 && r->prompt.id[k] < vocab, "a token is in its range",
+                     NULL);
+    for (int64_t k = 0; k < r->reference_offset[r->references]; k++)
+        fuzz_require(r->reference_token[k] >= 0 && r->reference_token[k] < vocab,
+                     "a token is in its range", NULL);
+    fuzz_use(r->id.bytes, (size_t)r->id.length);
+    fuzz_use(r->prompt_text.bytes, (size_t)r->prompt_text.length);
     live_prompts_location(p, i, location, sizeof location);
 }
 

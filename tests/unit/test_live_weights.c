@@ -3,6 +3,7 @@
 // a checkpoint is named. The numbers of a tensor are known by its name and their place in it.
 #include "tests/unit/live_fixture.h"
 
+#include "live/device/cpu_kernel.h"
 #include "live/model/numbers.h"
 #include "live/model/vocabulary.h"
 
@@ -594,11 +595,11 @@ static void test_to_float(void **state)
     static const double of_bf16[] = {1, -2.5, 0x1p-133};
     float out[7];
     (void)state;
-    live_to_float(out, half, DSC_F16, 7);
+    live_cpu_kernel_c.widen(out, half, DSC_F16, 7);
     for (int i = 0; i < 7; i++)
         assert_close(out[i], value[i], 0);
     assert_true(signbit(out[6]));
-    live_to_float(out, bf16, DSC_BF16, 3);
+    live_cpu_kernel_c.widen(out, bf16, DSC_BF16, 3);
     for (int i = 0; i < 3; i++)
         assert_close(out[i], of_bf16[i], 0);
 }

@@ -3,6 +3,7 @@
 // numbers of a row are parsed on request.
 #include "base/memory.h"
 #include "traces/files/array_internal.h"
+#include "base/number.h"
 
 #include <errno.h>
 #include <inttypes.h>
@@ -91,7 +92,7 @@ static bool read_number(field f, double *out)
     if (strpbrk(text, "xX("))
         return false;
     errno = 0;
-    *out = strtod(text, &end);
+    *out = dsc_strtod(text, &end);
     return end == text + f.length && !(errno == ERANGE && isinf(*out));
 }
 

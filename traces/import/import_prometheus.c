@@ -10,6 +10,7 @@
 // Other metrics are ignored. Source: vllm/v1/spec_decode/metrics.py.
 #include "traces/files/input.h"
 #include "traces/import/totals.h"
+#include "base/number.h"
 
 #include <ctype.h>
 #include <math.h>
@@ -173,7 +174,7 @@ static int read_labels(char **at, sample *x, dsc_error *err)
 static int read_value(const char *text, sample *x, dsc_error *err)
 {
     char *end;
-    double value = strtod(text, &end);
+    double value = dsc_strtod(text, &end);
     while (*end == ' ' || *end == '\t' || isdigit((unsigned char)*end) || *end == '-')
         end++; // the optional timestamp
     if (end == text || *end || !(value >= 0) || value > 0x1p53 || value != floor(value))
