@@ -15,6 +15,7 @@ static int read_text(char **text, const char *path, dsc_error *err)
     int rc = dsc_read_file(text, &length, path, LONGEST_FILE, err);
     if (!rc && strlen(*text) != length) {
         free(*text);
+        *text = NULL;
         rc = dsc_fail(err, DSC_EINPUT, "%s: not a text file", path);
     }
     return rc;
