@@ -32,9 +32,11 @@ run_target() { # name
         cat "fuzz-found/$1.last" >>"fuzz-found/$1.log"
         left=$((left - done))
         [ "$code" = 0 ] && break
+        if [ "$done" = 0 ]; then
+            echo "fuzz_$1 did not start: fuzz-found/$1.log" >&2
+            break
+        fi
         findings=$((findings + 1))
-        # Without a count the process did not begin: the next one would not either.
-        [ "$done" -gt 0 ] || break
     done
     rm -f "fuzz-found/$1.last"
     printf '%-12s %12d %9d %9d\n' "$1" $((runs - left)) "$findings" $(($(date +%s) - before)) \
