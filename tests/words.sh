@@ -88,8 +88,8 @@ if [ $# -gt 0 ]; then
 else
     cd "$top"
     {
-        find README.md ARCHITECTURE.md CONTRIBUTING.md NEWS.md docs cli/man contrib tests theory \
-            traces -name '*.md' -o -name '*.[157]' | number
+        find README.md ARCHITECTURE.md CONTRIBUTING.md NEWS.md SECURITY.md docs cli/man contrib tests \
+            theory traces -name '*.md' -o -name '*.[157]' | number
         find base theory traces sim live plots cli examples \
             -name '*.[ch]' -o -name '*.cu' -o -name '*.cuh' | number
         find contrib tests -name '*.sh' ! -name words.sh | number

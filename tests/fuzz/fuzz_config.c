@@ -4,12 +4,15 @@
 // tensors each).
 #include "live/model/checkpoint.h"
 #include "tests/fuzz/fuzz.h"
+#include "tests/fuzz/mutate.h"
 
 #include <math.h>
 #include <stdio.h>
 #include <string.h>
 #include <sys/stat.h>
 #include <unistd.h>
+
+FUZZ_FORMAT(config, .head = 1, .parts = 3, .change = {fuzz_change_json})
 
 // Its folder: the file is there, or not when it is empty.
 static void put(const char *name, fuzz_bytes file)

@@ -3,9 +3,12 @@
 // roofline), the file.
 #include "sim/cost/price.h"
 #include "tests/fuzz/fuzz.h"
+#include "tests/fuzz/mutate.h"
 
 #include <math.h>
 #include <stdio.h>
+
+FUZZ_FORMAT(cost, .head = 1, .parts = 1, .change = {fuzz_change_lines})
 
 // A pass has a finite time, or the cost model returns an error.
 static void check_pass(const dsc_cost *cost, dsc_pass pass)

@@ -3,11 +3,14 @@
 // chooses (bit 0: the bytes tokenizer, 1: as the source's code, 2: bad lines left out, 3: the file
 // of questions comes first and ends with 0xff), the file.
 #include "tests/fuzz/fuzz.h"
+#include "tests/fuzz/mutate.h"
 #include "traces/import/import.h"
 
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+
+FUZZ_FORMAT(import, .head = 2, .parts = 2, .mark = 0xff, .change = {fuzz_change_lines})
 
 enum { VOCAB = 1000 };
 

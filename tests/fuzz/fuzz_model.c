@@ -3,10 +3,13 @@
 // specification, in which % is replaced by the file's path, a NUL, the file.
 #include "sim/model/model_spec.h"
 #include "tests/fuzz/fuzz.h"
+#include "tests/fuzz/mutate.h"
 
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
+
+FUZZ_FORMAT(model, .head = 1, .parts = 2, .change = {fuzz_change_table})
 
 // The text with the path in it.
 static int make_spec(dsc_buffer *out, fuzz_bytes text, const char *path)

@@ -3,8 +3,11 @@
 // smaller than its), the file.
 #include "live/program/prompts.h"
 #include "tests/fuzz/fuzz.h"
+#include "tests/fuzz/mutate.h"
 
 #include <string.h>
+
+FUZZ_FORMAT(prompts, .head = 1, .parts = 1, .change = {fuzz_change_lines})
 
 // Checks the properties on which a run relies: a prompt has tokens, all of the model's vocabulary.
 static void check_prompt(const live_prompts *p, size_t i, int64_t vocab)

@@ -1,7 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 // safetensors. Input: the file.
 #include "tests/fuzz/fuzz.h"
+#include "tests/fuzz/mutate.h"
 #include "traces/files/safetensors.h"
+
+FUZZ_FORMAT(safetensors, .parts = 1, .change = {fuzz_change_safetensors})
 
 FUZZ_TARGET(safetensors)
 {

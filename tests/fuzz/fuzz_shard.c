@@ -3,10 +3,13 @@
 // between them.
 #include "sim/sweep/merge.h"
 #include "tests/fuzz/fuzz.h"
+#include "tests/fuzz/mutate.h"
 
 #include <stdio.h>
 #include <string.h>
 #include <unistd.h>
+
+FUZZ_FORMAT(shard, .parts = 3, .mark = 0xff, .change = {fuzz_change_table})
 
 FUZZ_TARGET(shard)
 {

@@ -2,8 +2,11 @@
 // Result tables, TSV and JSON lines. Input: the file.
 #include "base/table.h"
 #include "tests/fuzz/fuzz.h"
+#include "tests/fuzz/mutate.h"
 
 #include <stdlib.h>
+
+FUZZ_FORMAT(table, .parts = 1, .change = {fuzz_change_lines})
 
 // Checks that a table that was read can be written and read again, in the same shape.
 static void check_again(const dsc_table *t, bool jsonl)

@@ -1,9 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
 // tokenizer.json, and texts with what was loaded. Input: the file, a NUL, the text.
 #include "tests/fuzz/fuzz.h"
+#include "tests/fuzz/mutate.h"
 #include "traces/tokenizer/tokenizer.h"
 
 #include <string.h>
+
+FUZZ_FORMAT(tokenizer, .parts = 2, .change = {fuzz_change_json, fuzz_change_bytes})
 
 static void check_text(const dsc_tokenizer *t, fuzz_bytes text, bool special)
 {

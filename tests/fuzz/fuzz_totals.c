@@ -3,9 +3,12 @@
 // 0: prometheus, 1: leave bad ones out, 2: probe), then files with 0xff between them, which is in
 // no UTF-8 text.
 #include "tests/fuzz/fuzz.h"
+#include "tests/fuzz/mutate.h"
 #include "traces/import/totals.h"
 
 #include <stdio.h>
+
+FUZZ_FORMAT(totals, .head = 1, .parts = 3, .mark = 0xff, .change = {fuzz_change_lines})
 
 // A table that was made can be written.
 static void check_table(const dsc_table *t)

@@ -2,6 +2,7 @@
 // Fuzzes the reader of traces. Input: a byte (bit 0: the hashes are corrected, so that the checks
 // after them run), the manifest, a NUL, the first shard.
 #include "tests/fuzz/fuzz.h"
+#include "tests/fuzz/mutate.h"
 #include "traces/import/import.h"
 #include "traces/trace/trace_copy.h"
 #include "traces/trace/trace_manifest.h"
@@ -9,6 +10,8 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <sys/stat.h>
+
+FUZZ_FORMAT(trace, .head = 1, .parts = 2, .change = {fuzz_change_json, fuzz_change_safetensors})
 
 // The manifest with the size and hash of the shard, the hash over these, and its own.
 static char *seal(fuzz_bytes manifest, fuzz_bytes shard)

@@ -1,7 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 // Runs every fuzz target over its corpus, corpus/NAME/*, without libFuzzer: what once went wrong
-// stays right. A defect stops the process behind the name of the input.
+// stays right. Targets that have a mutator also run over changes of each input, the same ones every
+// time. A defect stops the process after the name of the input; a changed input is replay.input.
 //   replay [NAME...]   all targets, or those named
+//   replay NAME FILE   a target on an input that it does not know
+#include "tests/fuzz/mutate.h"
+
 #include <dirent.h>
 #include <stddef.h>
 #include <stdint.h>
@@ -10,35 +14,86 @@
 #include <string.h>
 #include <unistd.h>
 
+// X: targets without a mutator, F: with one.
 #ifdef FUZZ_LIVE
-#define LIVE_TARGETS(X) X(config) X(prompts)
+#define LIVE_TARGETS(F) F(config) F(prompts)
 #else
-#define LIVE_TARGETS(X)
+#define LIVE_TARGETS(F)
 #endif
-#define TARGETS(X)                                                                                 \
-    LIVE_TARGETS(X)                                                                                \
+#define TARGETS(X, F)                                                                              \
+    LIVE_TARGETS(F)                                                                                \
     X(array)                                                                                       \
-    X(cost)                                                                                        \
-    X(import)                                                                                      \
+    F(cost)                                                                                        \
+    F(import)                                                                                      \
     X(input)                                                                                       \
-    X(model)                                                                                       \
+    F(model)                                                                                       \
     X(option)                                                                                      \
-    X(safetensors)                                                                                 \
-    X(shard)                                                                                       \
-    X(table)                                                                                       \
-    X(tokenizer)                                                                                   \
-    X(totals)                                                                                      \
-    X(trace)
+    F(safetensors)                                                                                 \
+    F(shard)                                                                                       \
+    F(table)                                                                                       \
+    F(tokenizer)                                                                                   \
+    F(totals)                                                                                      \
+    F(trace)                                                                                       \
+    F(tree)
 
 #define DECLARE(name) int fuzz_##name(const uint8_t *data, size_t size);
-TARGETS(DECLARE)
+#define DECLARE_FORMAT(name)                                                                       \
+    DECLARE(name)                                                                                  \
+    extern const fuzz_format fuzz_format_##name;
+TARGETS(DECLARE, DECLARE_FORMAT)
 
-#define ENTRY(name) {#name, fuzz_##name},
+#define ENTRY(name) {#name, fuzz_##name, NULL},
+#define ENTRY_FORMAT(name) {#name, fuzz_##name, &fuzz_format_##name},
 static const struct target {
     const char *name;
     int (*run)(const uint8_t *data, size_t size);
-} targets[] = {TARGETS(ENTRY)};
+    const fuzz_format *format;
+} targets[] = {TARGETS(ENTRY, ENTRY_FORMAT)};
 enum { COUNT = sizeof targets / sizeof *targets };
+
+// In memory of its own, so that a sanitizer sees a byte too many. The time limit is far beyond what
+// any machine needs: a hang.
+static void run_bytes(const struct target *t, const void *bytes, size_t size)
+{
+    uint8_t *exact = malloc(size ? size : 1);
+    if (!exact)
+        exit(99);
+    memcpy(exact, bytes, size);
+    alarm(300);
+    t->run(exact, size);
+    alarm(0);
+    free(exact);
+}
+
+static void save_input(const dsc_buffer *input)
+{
+    FILE *f = fopen("replay.input", "wb");
+    if (!f || fwrite(input->data, 1, input->length, f) != input->length || fclose(f)) {
+        perror("replay.input");
+        exit(99);
+    }
+}
+
+// Runs changes of an input, changes of these, and so on.
+static void run_changes(const struct target *t, fuzz_bytes input)
+{
+    enum { CHAINS = 8, LENGTH = 8 };
+    for (uint32_t i = 0; i < CHAINS; i++) {
+        dsc_buffer before = {0};
+        fuzz_bytes from = input;
+        for (uint32_t k = 0; k < LENGTH && from.size; k++) {
+            dsc_buffer changed = {0};
+            fuzz_mutate(t->format, from, i * LENGTH + k, &changed);
+            save_input(&changed);
+            run_bytes(t, changed.data, changed.length);
+            dsc_buffer_fini(&before);
+            before = changed;
+            from = (fuzz_bytes){(uint8_t *)changed.data, changed.length};
+        }
+        dsc_buffer_fini(&before);
+    }
+    unlink("replay.input");
+}
 
 static void run_file(const struct target *t, const char *path)
 {
@@ -52,14 +107,9 @@ static void run_file(const struct target *t, const char *path)
     fclose(f);
     printf("%s\n", path);
     fflush(stdout);
-    alarm(300);                         // far beyond what any machine needs: a hang
-    uint8_t *exact = malloc(n ? n : 1); // so that a sanitizer sees a byte too many
-    if (!exact)
-        exit(99);
-    memcpy(exact, bytes, n);
-    t->run(exact, n);
-    free(exact);
-    alarm(0);
+    run_bytes(t, bytes, n);
+    if (t->format)
+        run_changes(t, (fuzz_bytes){bytes, n});
 }
 
 static int is_input(const struct dirent *e)
@@ -88,7 +138,13 @@ static int run_corpus(const struct target *t)
 int main(int argc, char **argv)
 {
     int failed = 0;
+    const bool file = argc == 3 && access(argv[2], R_OK) == 0;
     for (size_t i = 0; i < COUNT; i++) {
+        if (file) {
+            if (strcmp(argv[1], targets[i].name) == 0)
+                run_file(&targets[i], argv[2]);
+            continue;
+        }
         int named = argc == 1;
         for (int a = 1; a < argc; a++)
             named |= strcmp(argv[a], targets[i].name) == 0;

@@ -209,6 +209,8 @@ static inline const void *entry_of(const dsc_encoder *e, const tok_waiting *w)
 // entry.
 static void remember(dsc_encoder *e, const tok_waiting *w, size_t before)
 {
+    if (!e->out->id) // no word has had a token yet
+        return;
     const int32_t *id = e->out->id + before;
     size_t count = e->out->count - before, n = w->text.length;
     if (n <= TOK_SHORT_TEXT && count <= SHORT_IDS) {
