@@ -115,6 +115,10 @@ int cli_run_one(const cli_command *const *commands, const char *group, int argc,
 // dsc_options_parse; an unknown option is reported with the methods and commands that take it.
 int cli_parse(const dsc_option_set *sets, size_t count, int argc, char **argv, size_t *words,
               dsc_error *err);
+// DSC_EUSAGE when an output (--output, --timeline) is the file or folder of an argument or option,
+// or a file of a trace that is one; compared by device and inode. Part of cli_parse.
+int cli_check_outputs(const dsc_option_set *sets, size_t count, char **word, size_t words,
+                      dsc_error *err);
 // DSC_EUSAGE when an option is neither in the sets nor one of any method.
 int cli_check_options(const dsc_option_set *sets, size_t count, int argc, char **argv,
                       dsc_error *err);

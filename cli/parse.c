@@ -4,6 +4,8 @@
 #include "cli/cli.h"
 #include "sim/drafter.h"
 
+#include <string.h>
+
 static const char *known_program = "draftscope";
 static const cli_command *const *known_commands;
 
@@ -71,7 +73,8 @@ int cli_parse(const dsc_option_set *sets, size_t count, int argc, char **argv, s
     begin(&all, sets, count);
     add_methods(&all);
     add_commands(&all);
-    return dsc_options_parse(all.set, all.count, argc, argv, words, err);
+    int rc = dsc_options_parse(all.set, all.count, argc, argv, words, err);
+    return rc ? rc : cli_check_outputs(sets, count, argv, *words, err);
 }
 
 int cli_check_options(const dsc_option_set *sets, size_t count, int argc, char **argv,
