@@ -26,7 +26,8 @@ else
 fi
 
 find base theory traces sim plots cli live -name '*.o' ! -path 'theory/rows/*' \
-    ! -name 'libkernels_la-*' ! -path '*/cuda/*' 2>/dev/null >"$work/objects"
+    ! -name otm_race.o ! -name otm_sampler.o ! -name 'libkernels_la-*' ! -path '*/cuda/*' \
+    2>/dev/null >"$work/objects"
 while read -r object; do
     n=$(fused "$object")
     if [ "$n" = 0 ]; then

@@ -26,7 +26,7 @@ fi
 
 library=$libraries/libdraftscope.so
 [ -f "$library" ] || library="$libraries/libdraftscope.a $(PKG_CONFIG_PATH=$libraries/pkgconfig \
-    pkg-config --static --libs-only-l draftscope 2>/dev/null)"
+    pkg-config --static --libs draftscope 2>/dev/null | sed 's/-ldraftscope//')"
 # shellcheck disable=SC2086
 check "the calls compile" $cc -std=gnu11 -O1 -g -w -I. -I"$include" "$limits/limits.c" -o limits \
     $library -lm -lpthread -Wl,-rpath,"$libraries"

@@ -58,7 +58,8 @@ static void run_bytes(const struct target *t, const void *bytes, size_t size)
     uint8_t *exact = malloc(size ? size : 1);
     if (!exact)
         exit(99);
-    memcpy(exact, bytes, size);
+    if (size)
+        memcpy(exact, bytes, size);
     alarm(300);
     t->run(exact, size);
     alarm(0);
@@ -68,7 +69,9 @@ static void run_bytes(const struct target *t, const void *bytes, size_t size)
 static void save_input(const dsc_buffer *input)
 {
     FILE *f = fopen("replay.input", "wb");
-    if (!f || fwrite(input->data, 1, input->length, f) != input->length || fclose(f)) {
+    const bool written =
+        f && (!input->length || fwrite(input->data, 1, input->length, f) == input->length);
+    if (!written || fclose(f)) {
         perror("replay.input");
         exit(99);
     }

@@ -129,7 +129,7 @@ static int encode_bytes(tok_text text, bool add_special, dsc_tokens *out, dsc_er
     int rc = add_special ? dsc_tokens_append(out, &bos, 1, err) : DSC_OK;
     if (!rc)
         rc = dsc_resize(&out->id, &out->capacity, out->count + text.length, err);
-    if (rc)
+    if (rc || !text.length)
         return rc;
     widen(out->id + out->count, text.data, text.length);
     out->count += text.length;
