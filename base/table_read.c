@@ -37,7 +37,7 @@ static bool is_number(const char *s)
 static bool is_list(const char *s)
 {
     for (char *end; *s; s = end + 1) {
-        if (*s < '0' || *s > '9' || (dsc_strtod(s, &end), *end && *end != ';'))
+        if (*s < '0' || *s > '9' || !isfinite(dsc_strtod(s, &end)) || (*end && *end != ';'))
             return false;
         if (!*end)
             return true;
