@@ -162,6 +162,7 @@ kill_sweeps() { # how often
     check "sweep: the next run" sh run.sh sweep
     check "sweep: gives the same" cmp x.tsv whole.tsv
     check "sweep: leaves nothing else" test ! -e x.tsv.part
+    rm -f x.tsv
     echo "# sweep: $killed of $1 were killed, $complete were complete"
 }
 
