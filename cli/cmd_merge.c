@@ -6,7 +6,8 @@
 // clang-format off
 static const dsc_option options[] = {
     {.name = "output", .letter = 'o', .kind = DSC_OPTION_TEXT, .metavar = "FILE",
-     .help = "result table: JSON lines when the name ends in .jsonl, else TSV; - is standard output"},
+     .help = "result table: JSON lines when the name ends in .jsonl, else TSV; - is standard "
+             "output"},
     CLI_OPTION_PROGRESS,
     CLI_OPTION_FORCE,
 };

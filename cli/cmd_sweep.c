@@ -12,7 +12,8 @@ static const dsc_option options[] = {
     {.name = "method", .kind = DSC_OPTION_TEXT, .metavar = "NAME[,NAME...]",
      .help = "drafting methods (see: draftscope list methods)"},
     {.name = "output", .letter = 'o', .kind = DSC_OPTION_TEXT, .metavar = "FILE",
-     .help = "result table: JSON lines when the name ends in .jsonl, else TSV; - is standard output"},
+     .help = "result table: JSON lines when the name ends in .jsonl, else TSV; - is standard "
+             "output"},
     CLI_OPTION_COST,
     CLI_OPTION_SEED,
     CLI_OPTION_THREADS,

@@ -40,7 +40,8 @@ static const dsc_option options[] = {
     {CLI_OPTION_BATCH, .metavar = "LIST", .initial = "1", .max = DSC_MAX_BATCH,
      .help = "number of sequences that run together; the best configuration is found for each"},
     {.name = "output", .letter = 'o', .kind = DSC_OPTION_TEXT, .metavar = "FILE",
-     .help = "file for the table: JSON lines when the name ends in .jsonl, else TSV; - is standard output"},
+     .help = "file for the table: JSON lines when the name ends in .jsonl, else TSV; - is "
+             "standard output"},
     {.name = "json", .kind = DSC_OPTION_FLAG, .help = "print the table as JSON lines"},
     CLI_OPTION_FORCE,
     CLI_OPTION_SEED,

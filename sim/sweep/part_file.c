@@ -116,14 +116,24 @@ int dsc_part_file_flush(dsc_part_file *f, dsc_error *err)
     return DSC_OK;
 }
 
-static int copy_to_stdout(dsc_part_file *f, dsc_error *err)
+// Copies the table to the path "-".
+static int copy_out(dsc_part_file *f, dsc_error *err)
 {
     char block[1 << 14];
     size_t n;
+    dsc_outfile out;
+    int rc = dsc_outfile_open(&out, f->path, false, err);
+    if (rc)
+        return rc;
     rewind(f->stream);
     while ((n = fread(block, 1, sizeof block, f->stream)))
-        fwrite(block, 1, n, stdout);
-    return ferror(f->stream) ? write_error(f, err) : DSC_OK;
+        fwrite(block, 1, n, out.stream);
+    if (ferror(f->stream))
+        rc = write_error(f, err);
+    if (!rc)
+        rc = dsc_outfile_commit(&out, err);
+    dsc_outfile_abort(&out);
+    return rc;
 }
 
 int dsc_part_file_finish(dsc_part_file *f, dsc_error *err)
@@ -131,7 +141,7 @@ int dsc_part_file_finish(dsc_part_file *f, dsc_error *err)
     int rc = dsc_part_file_flush(f, err);
     if (rc)
         return rc;
-    return f->part ? dsc_publish(f->part, f->path, f->force, err) : copy_to_stdout(f, err);
+    return f->part ? dsc_publish(f->part, f->path, f->force, err) : copy_out(f, err);
 }
 
 void dsc_part_file_close(dsc_part_file *f)

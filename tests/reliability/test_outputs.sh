@@ -1,7 +1,7 @@
 #!/bin/sh
 # SPDX-License-Identifier: Apache-2.0
 # Outputs: an input is never overwritten, - is standard output everywhere, two commands with one output
-# give a whole file, files of the user beside it are left alone, a replaced file keeps its mode, and a
+# give a whole file, files of the user next to it are left alone, a replaced file keeps its mode, and a
 # failed report leaves nothing.
 # $seeds and the like are lists of words; the programs of the tests are words in quotes.
 # shellcheck disable=SC2012,SC2016,SC2086
