@@ -54,6 +54,9 @@ typedef struct context {
     const cli_call *call;
     const char **start; // [starts] values of --start
     size_t starts;
+    // The methods of the call, and `none`, which always competes.
+    const dsc_drafter_type *method[CLI_MAX_METHODS + 1];
+    size_t methods;
     dsc_space *space;      // [methods]
     dsc_tune_price *price; // for each batch size
     dsc_table table;
@@ -64,7 +67,7 @@ typedef struct context {
 
 static void context_fini(context *c)
 {
-    for (size_t m = 0; c->space && m < c->call->methods; m++)
+    for (size_t m = 0; c->space && m < c->methods; m++)
         dsc_space_fini(&c->space[m]);
     free(c->space);
     free(c->start);
@@ -83,14 +86,23 @@ static int read_spaces(context *c, dsc_error *err)
     for (size_t u = 0; u < uses->count && !rc; u++)
         if (uses->use[u].option == &call->command->option[START])
             c->start[c->starts++] = uses->use[u].text;
+    bool none = false;
+    for (; c->methods < call->methods; c->methods++) {
+        c->method[c->methods] = call->method[c->methods];
+        none |= c->method[c->methods] == &dsc_drafter_none;
+    }
+    if (!none)
+        c->method[c->methods++] = &dsc_drafter_none;
     if (!rc)
-        rc = dsc_new(&c->space, call->methods, err);
+        rc = dsc_new(&c->space, c->methods, err);
     for (size_t i = 0; i < c->starts && !rc; i++)
         rc = dsc_space_check_start(c->start[i], call->method, call->methods, err);
-    for (size_t m = 0; m < call->methods && !rc; m++)
-        rc = dsc_space_init(&c->space[m], call->method[m], &call->list_uses[m], c->start, c->starts,
+    const dsc_option_uses no_uses = {0};
+    for (size_t m = 0; m < c->methods && !rc; m++)
+        rc = dsc_space_init(&c->space[m], c->method[m],
+                            m < call->methods ? &call->list_uses[m] : &no_uses, c->start, c->starts,
                             err);
-    for (size_t m = 0; m < call->methods && !rc; m++)
+    for (size_t m = 0; m < c->methods && !rc; m++)
         rc = dsc_tune_check((dsc_search_kind)call->value[SEARCH].integer, &c->space[m], err);
     return rc;
 }
@@ -147,6 +159,10 @@ static int note_engine(context *c, const dsc_space *space, dsc_error *err)
 
 static int run_method(context *c, const dsc_space *space, dsc_error *err)
 {
+    if (space->drafter == &dsc_drafter_none) { // no draft, no rule to choose
+        c->s.run.rule = &dsc_verifier_greedy;
+        return dsc_tune_run(&c->found, c->s.trace, space, &c->s.run, err);
+    }
     c->s.run.rule =
         cli_simulation_rule(&c->s, c->call->more[CLI_WORKLOAD_RULE].text, space->drafter, err);
     int rc = c->s.run.rule ? note_references(c, space, err) : DSC_EUSAGE;
@@ -159,7 +175,7 @@ static int run_methods(context *c, dsc_error *err)
 {
     int rc = DSC_OK;
     cli_progress_init(&c->s.progress, c->call->progress, "token-configurations");
-    for (size_t m = 0; m < c->call->methods && !rc; m++)
+    for (size_t m = 0; m < c->methods && !rc; m++)
         rc = run_method(c, &c->space[m], err);
     cli_progress_end(&c->s.progress);
     return rc;
@@ -194,18 +210,18 @@ static int report(context *c, dsc_error *err)
                                   value[ENGINE_LINES].text};
     dsc_standing **standing;
     dsc_buffer lines = {0};
-    if (!found->trials)
+    if (found->trials < 1 + (c->methods > c->call->methods)) // nothing but the added `none`
         return dsc_fail(err, DSC_EUSAGE, "no configuration to try: %s", found->why_refused);
     int rc = dsc_new(&standing, prices, err);
     for (size_t p = 0; p < prices && !rc; p++)
         rc = dsc_tune_rank(found, p, c->s.run.threads, &standing[p], err);
     if (!rc)
-        rc = cli_tune_describe(&c->table, found, standing, &name, err);
+        rc = cli_tune_describe(&c->table, found, standing, &name, c->s.run.threads, err);
     if (!rc)
         rc = cli_tune_rows(&c->table, found, standing, value[TOP].integer, err);
     if (!rc && value[ENGINE_LINES].given)
         rc = cli_tune_engine_lines(&lines, found, standing, (cli_engine)value[ENGINE_LINES].integer,
-                                   &name, err);
+                                   &name, c->s.run.threads, err);
     if (!rc)
         rc = write_result(c, lines.data, err);
     for (size_t p = 0; standing && p < prices; p++)

@@ -6,7 +6,7 @@
 #include "base/memory.h"
 #include "cli/cli.h"
 #include "sim/drafter.h"
-#include "sim/tune/tune.h"
+#include "sim/tune/advice.h"
 #include "sim/verifier.h"
 
 // --- a configuration as settings of an inference engine (tune_engine.c) ------------------------
@@ -16,7 +16,7 @@ typedef enum cli_engine { CLI_VLLM, CLI_SGLANG, CLI_HF, CLI_LLAMACPP } cli_engin
 
 // The configuration to run up to a batch size.
 typedef struct cli_engine_choice {
-    const dsc_config *config;
+    const dsc_config *config; // NULL: speculation is off
     const dsc_verifier_type *rule;
     int64_t batch;
 } cli_engine_choice;
@@ -68,10 +68,12 @@ int cli_tune_comment(dsc_table *t, dsc_error *err, const char *key, const char *
 
 // Comments: how it was searched, and for each price the best and those not significantly worse.
 int cli_tune_describe(dsc_table *t, const dsc_tune *found, dsc_standing *const *standing,
-                      const cli_tune_naming *name, dsc_error *err);
-// Lines for the engine name->engine; a comment for each of them.
+                      const cli_tune_naming *name, int threads, dsc_error *err);
+// Lines for the engine name->engine by the verdict on the configurations that it has settings for;
+// a comment for each of them.
 int cli_tune_engine_lines(dsc_buffer *out, const dsc_tune *found, dsc_standing *const *standing,
-                          cli_engine engine, const cli_tune_naming *name, dsc_error *err);
+                          cli_engine engine, const cli_tune_naming *name, int threads,
+                          dsc_error *err);
 int cli_tune_comment_lines(dsc_table *t, const char *lines, dsc_error *err);
 
 // The columns, and the first `top` rows of each price (0: all).

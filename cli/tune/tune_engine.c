@@ -145,17 +145,27 @@ static int print(dsc_buffer *b, const form *f, const cli_engine_choice *x, dsc_e
 
 // --- several batch sizes -----------------------------------------------------------------------
 
-// The draft length of each range of batch sizes; adjacent ranges of the same length are merged.
+// The draft length of a choice; 0: speculation is off.
+static int64_t length_of(const cli_engine_choice *x)
+{
+    return x->config ? integer(x->config, "num-speculative-tokens") : 0;
+}
+
+// The draft length of each range of batch sizes; adjacent ranges of the same length are merged. A
+// length of 0 switches speculation off. Nothing is set above the greatest batch size that was
+// tuned.
 static int vllm_schedule(dsc_buffer *b, const cli_engine_choice *choice, size_t choices,
                          dsc_error *err)
 {
     int64_t most = 0, from = 1;
+    const dsc_verifier_type *rule = NULL;
     dsc_buffer ranges = {0};
     int rc = DSC_OK;
     for (size_t i = 0; i < choices && !rc; i++) {
-        int64_t k = integer(choice[i].config, "num-speculative-tokens");
+        const int64_t k = length_of(&choice[i]);
         most = k > most ? k : most;
-        if (i + 1 < choices && integer(choice[i + 1].config, "num-speculative-tokens") == k)
+        rule = k ? choice[i].rule : rule;
+        if (i + 1 < choices && length_of(&choice[i + 1]) == k)
             continue;
         rc = dsc_buffer_printf(&ranges, err, "%s[%" PRId64 ", %" PRId64 ", %" PRId64 "]",
                                ranges.length ? ", " : "", from, choice[i].batch, k);
@@ -166,7 +176,7 @@ static int vllm_schedule(dsc_buffer *b, const cli_engine_choice *choice, size_t 
             b, err,
             VLLM "\"draft_model\", \"model\": \"DRAFT\", \"num_speculative_tokens\": %" PRId64
                  "%s, \"num_speculative_tokens_per_batch_size\": [%s]}'\n",
-            most, choice[0].rule->greedy ? "" : PROBABILISTIC, ranges.data);
+            most, rule->greedy ? "" : PROBABILISTIC, ranges.data);
     dsc_buffer_fini(&ranges);
     return rc;
 }
@@ -182,8 +192,7 @@ static int sglang_tiers(dsc_buffer *b, const cli_engine_choice *choice, size_t c
                              err);
     for (size_t i = 0; i < choices && !rc; i++) {
         rc = dsc_buffer_printf(b, err, "%s\"%" PRId64 "\": {\"candidate_steps\": [%" PRId64 "]}",
-                               i ? ", " : "", from,
-                               integer(choice[i].config, "num-speculative-tokens"));
+                               i ? ", " : "", from, length_of(&choice[i]));
         from = choice[i].batch + 1;
     }
     return rc ? rc : dsc_buffer_puts(b, "}\n", err);
@@ -228,7 +237,7 @@ int cli_engine_methods(dsc_buffer *out, cli_engine engine, dsc_error *err)
 // A chain of no tokens is no speculation.
 static bool drafts(const dsc_config *c)
 {
-    return c->drafter != &dsc_drafter_none &&
+    return c && c->drafter != &dsc_drafter_none &&
            (c->drafter != &dsc_drafter_draft_model || integer(c, "num-speculative-tokens") > 0);
 }
 
@@ -238,8 +247,9 @@ int cli_engine_lines(dsc_buffer *out, cli_engine engine, const cli_engine_choice
     bool chains = choices > 1, any = false;
     int rc = DSC_OK;
     for (size_t i = 0; i < choices; i++) {
-        chains &= choice[i].config->drafter == &dsc_drafter_draft_model;
-        any |= drafts(choice[i].config);
+        const bool on = drafts(choice[i].config);
+        chains &= !on || choice[i].config->drafter == &dsc_drafter_draft_model;
+        any |= on;
     }
     if (engine == CLI_VLLM && chains && any)
         return vllm_schedule(out, choice, choices, err);

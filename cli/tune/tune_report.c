@@ -196,50 +196,137 @@ static int describe_best(dsc_table *t, const dsc_tune *tune, size_t price, const
     return rc ? rc : describe_alike(t, tune, s, tail, err);
 }
 
+// --- the verdict --------------------------------------------------------------------------------
+
+// "draft-model num-speculative-tokens=3: 1.4211 times as fast as without speculation (...)"
+static int verdict_words(dsc_buffer *b, const dsc_tune *tune, const dsc_standing *s,
+                         const dsc_advice *a, dsc_error *err)
+{
+    dsc_buffer name = {0};
+    int rc = name_trial(&name, &tune->trial[s[a->standing].trial], err);
+    if (!rc && a->kind == DSC_ADVICE_ON)
+        rc = dsc_buffer_printf(b, err,
+                               "run %s: %.4f times as fast as without speculation on held-out "
+                               "requests (95 %%: %.4f to %.4f)",
+                               name.data, a->speedup, a->low, a->high);
+    else if (!rc && a->kind == DSC_ADVICE_OFF && a->speedup > 0)
+        rc = dsc_buffer_printf(b, err,
+                               "leave speculation off: %s is %.4f times as fast as without on "
+                               "held-out requests (95 %%: %.4f to %.4f)",
+                               name.data, a->speedup, a->low, a->high);
+    else if (!rc && a->kind == DSC_ADVICE_OFF)
+        rc = dsc_buffer_printf(b, err, "leave speculation off: %s", a->why);
+    else if (!rc)
+        rc = dsc_buffer_printf(b, err, "no recommendation: %s; best observed: %s", a->why,
+                               name.data);
+    dsc_buffer_fini(&name);
+    return rc;
+}
+
+static int describe_verdict(dsc_table *t, const dsc_tune *tune, size_t price, const dsc_standing *s,
+                            int threads, dsc_error *err)
+{
+    char tail[32];
+    dsc_advice a;
+    dsc_buffer words = {0};
+    price_tail(tune, price, tail);
+    int rc = dsc_tune_advise(tune, price, s, NULL, NULL, threads, &a, err);
+    if (!rc)
+        rc = verdict_words(&words, tune, s, &a, err);
+    if (!rc)
+        rc = cli_tune_comment(t, err, "verdict", tail, "%s", words.data);
+    dsc_buffer_fini(&words);
+    return rc;
+}
+
+// What speaks against a prediction that looks certain, from facts of this search.
+static int describe_caveats(dsc_table *t, const dsc_tune *tune, dsc_error *err)
+{
+    const dsc_cost *cost = tune->options.price[0].cost;
+    int rc = DSC_OK;
+    if (tune->options.objective == DSC_OBJECTIVE_BLOCK_EFFICIENCY)
+        return DSC_OK;
+    if (cost && strcmp(cost->type->name, "roofline") == 0)
+        rc = dsc_table_comment(t, "caveat",
+                               "the roofline is the least time that the hardware permits, not a "
+                               "measurement; draftscope live profile measures",
+                               err);
+    return rc ? rc
+              : dsc_table_comment(t, "not_modeled",
+                                  "arrival of requests, queueing, other work of the server, memory",
+                                  err);
+}
+
 int cli_tune_describe(dsc_table *t, const dsc_tune *tune, dsc_standing *const *standing,
-                      const cli_tune_naming *name, dsc_error *err)
+                      const cli_tune_naming *name, int threads, dsc_error *err)
 {
     int rc = describe_all(t, tune, name, err);
     for (size_t p = 0; p < tune->options.prices && !rc; p++)
         rc = describe_best(t, tune, p, standing[p], err);
+    if (!rc)
+        rc = describe_caveats(t, tune, err);
+    for (size_t p = 0; p < tune->options.prices && !rc; p++)
+        rc = describe_verdict(t, tune, p, standing[p], threads, err);
     return rc;
 }
 
 // --- engine lines ------------------------------------------------------------------------------
 
-// The best configuration that the engine has settings for, and a remark when another is better.
-static int engine_choice(dsc_buffer *out, const dsc_tune *tune, const dsc_standing *s,
-                         cli_engine engine, const char *name, dsc_config *config,
-                         cli_engine_choice *choice, dsc_error *err)
+static bool engine_fits(const void *user, const dsc_trial *x)
 {
-    const char *why = NULL;
-    size_t i = 0;
-    for (; i < tune->trials; i++) {
-        const dsc_trial *x = &tune->trial[s[i].trial];
-        *config = dsc_space_at(x->space, x->point);
-        const char *lacks = cli_engine_lacks(engine, config);
-        if (!lacks)
-            break;
-        why = why ? why : lacks;
-    }
+    const dsc_config config = dsc_space_at(x->space, x->point);
+    return !cli_engine_lacks(*(const cli_engine *)user, &config);
+}
+
+// Remarks that the engine lacks the best configuration.
+static int remark_lack(dsc_buffer *out, const dsc_tune *tune, const dsc_standing *s,
+                       cli_engine engine, const char *name, const dsc_advice *a, dsc_error *err)
+{
+    const dsc_trial *x = &tune->trial[s[0].trial];
+    const dsc_config config = dsc_space_at(x->space, x->point);
+    const char *lacks = cli_engine_lacks(engine, &config);
+    if (!lacks)
+        return DSC_OK;
     dsc_buffer best = {0};
-    int rc = name_trial(&best, &tune->trial[s[0].trial], err);
-    if (!rc && i == tune->trials)
-        rc = dsc_buffer_printf(out, err, "# %s has no setting for any of these; the best, %s: %s\n",
-                               name, best.data, why);
-    else if (!rc && i)
+    int rc = name_trial(&best, x, err);
+    if (!rc)
         rc = dsc_buffer_printf(out, err,
                                "# %s has no setting for the best, %s: %s; this is number %zu\n",
-                               name, best.data, why, i + 1);
+                               name, best.data, lacks, a->standing + 1);
     dsc_buffer_fini(&best);
-    *choice = (cli_engine_choice){config, NULL, 0};
-    if (i < tune->trials)
-        choice->rule = tune->trial[s[i].trial].rule;
     return rc;
 }
 
+// The verdict for one batch size as a choice, and remarks. Returns through *kept whether there is a
+// choice at all.
+static int engine_choice(dsc_buffer *out, const dsc_tune *tune, size_t price, const dsc_standing *s,
+                         cli_engine engine, const char *name, int threads, dsc_config *config,
+                         cli_engine_choice *choice, size_t *kept, dsc_error *err)
+{
+    dsc_advice a;
+    dsc_buffer words = {0};
+    int rc = dsc_tune_advise(tune, price, s, engine_fits, &engine, threads, &a, err);
+    if (!rc)
+        rc = remark_lack(out, tune, s, engine, name, &a, err);
+    if (!rc)
+        rc = verdict_words(&words, tune, s, &a, err);
+    if (!rc)
+        rc = dsc_buffer_printf(out, err, "# batch size %" PRId64 ": %s\n",
+                               tune->options.price[price].batch, words.data);
+    dsc_buffer_fini(&words);
+    if (rc || a.kind == DSC_ADVICE_ABSTAIN)
+        return rc;
+    const dsc_trial *x = &tune->trial[s[a.standing].trial];
+    *config = dsc_space_at(x->space, x->point);
+    *choice = (cli_engine_choice){a.kind == DSC_ADVICE_ON ? config : NULL, x->rule,
+                                  tune->options.price[price].batch};
+    ++*kept;
+    return DSC_OK;
+}
+
 int cli_tune_engine_lines(dsc_buffer *out, const dsc_tune *tune, dsc_standing *const *standing,
-                          cli_engine engine, const cli_tune_naming *name, dsc_error *err)
+                          cli_engine engine, const cli_tune_naming *name, int threads,
+                          dsc_error *err)
 {
     dsc_config *config;
     cli_engine_choice *choice = NULL;
@@ -247,12 +334,9 @@ int cli_tune_engine_lines(dsc_buffer *out, const dsc_tune *tune, dsc_standing *c
     int rc = dsc_new(&config, n, err);
     if (!rc)
         rc = dsc_new(&choice, n, err);
-    for (size_t p = 0; p < n && !rc; p++) {
-        rc = engine_choice(out, tune, standing[p], engine, name->engine, &config[p], &choice[kept],
-                           err);
-        choice[kept].batch = tune->options.price[p].batch;
-        kept += choice[kept].rule != NULL;
-    }
+    for (size_t p = 0; p < n && !rc; p++)
+        rc = engine_choice(out, tune, p, standing[p], engine, name->engine, threads, &config[p],
+                           &choice[kept], &kept, err);
     if (!rc)
         rc = cli_engine_lines(out, engine, choice, kept, err);
     free(config);

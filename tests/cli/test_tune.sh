@@ -47,7 +47,7 @@ says 'none: selected and reported on the same 29 requests'
 grid="rag.dst --method llma,ngram --n 1:4 --num-speculative-tokens 4,8,16,32 --prompt-lookup-max 2:4 \
     --ngram.num-speculative-tokens 4,8,16 --cost $cost --top 0"
 tune $grid -o grid.tsv
-check "all of both grids" test "$(grep -vc '^#' grid.tsv)" = 26
+check "all of both grids, and none" test "$(grep -vc '^#' grid.tsv)" = 27
 says '16 of 16 configurations'
 says 'selection set: 15 requests; test set: 14 others'
 says 'are not significantly worse'
@@ -74,14 +74,14 @@ tune $one --json
 cp out grid.json
 tune $one --json --search golden
 check "golden section finds the same" test "$(value parameters out)" = "$(value parameters grid.json)"
-check "and asks for nine" test "$(rows out | wc -l)" = 9
+check "and asks for nine, and none" test "$(rows out | wc -l)" = 10
 tune rag.dst --method ngram --prompt-lookup-max 1:3 --prompt-lookup-min 1:3
 says '6 of 9 configurations'
 says '3 combinations, the first: --prompt-lookup-min 2 exceeds --prompt-lookup-max 1'
 
 # --- objectives, models, outputs -----------------------------------------------------------------
 tune rag.dst --method llma --num-speculative-tokens 1:64 --objective block_efficiency --top 1 --json
-check "without a price the longest is best" sh -c 'test "$(sed -n "s/.*tokens=\([0-9]*\)\".*/\1/p" out)" -gt 16'
+check "without a price the longest is best" sh -c 'test "$(sed -n "s/.*tokens=\([0-9]*\)\".*/\1/p" out | head -n 1)" -gt 16'
 tune rag.dst --method llma --num-speculative-tokens 8 --cost $cost --objective throughput --split 0 --json
 check "throughput is tokens per second" awk -v a="$(value test out)" 'BEGIN { exit !(a > 50 && a < 150) }'
 tune --target markov:50,3 --method draft-model,threshold --num-speculative-tokens 0:4 --assistant-confidence-threshold 0.2,0.4 \
@@ -92,7 +92,7 @@ tune rag.dst --method llma --num-speculative-tokens 4,8 -o a.jsonl
 check "JSON lines in a file" grep -q '^{"#": {.*"best": "llma num-speculative-tokens=8: ' a.jsonl
 exits 2 "a.jsonl exists" rag.dst --method llma --num-speculative-tokens 4,8 -o a.jsonl
 tune rag.dst --method llma --num-speculative-tokens 4 -o a.jsonl --force
-check "--force" test "$(rows a.jsonl | wc -l)" = 1
+check "--force" test "$(rows a.jsonl | wc -l)" = 2
 tune rag.dst --method llma
 says 'llma defaults'
 
@@ -109,21 +109,47 @@ tune $trees --method medusa
 check "medusa is its tree" test "$(value parameters out)" = tree=medusa
 
 # --- engine lines --------------------------------------------------------------------------------
-ngram="--method ngram --prompt-lookup-max 3 --num-speculative-tokens 16 --semantics transformers"
+ngram="--method ngram --prompt-lookup-max 3 --num-speculative-tokens 16 --semantics transformers --cost $cost"
 tune rag.dst $ngram --engine-lines vllm
 says '{"method": "ngram", "num_speculative_tokens": 16, "prompt_lookup_max": 3, "prompt_lookup_min": 1}'
 tune rag.dst $ngram --engine-lines hf
 says 'model.generate(**inputs, prompt_lookup_num_tokens=16, max_matching_ngram_size=3)'
 tune rag.dst $ngram --prompt-lookup-min 2 --engine-lines hf
-says '# hf has no setting for any of these; the best, ngram prompt-lookup-max=3 num-speculative-tokens=16 semantics=transformers prompt-lookup-min=2'
-tune rag.dst --method llma,ngram --llma.k 16 --ngram.k 1 --engine-lines vllm -o lines.tsv
+says '# hf has no setting for the best, ngram prompt-lookup-max=3 num-speculative-tokens=16 semantics=transformers prompt-lookup-min=2'
+says 'no recommendation: the engine has no setting for any configuration that was tried'
+tune rag.dst --method llma,ngram --llma.k 16 --ngram.k 1 --cost $cost --engine-lines vllm -o lines.tsv
 says '# vllm has no setting for the best, llma num-speculative-tokens=16: it has no such method; this is number 2'
-check "engine lines are in the table" grep -q '^# engine_line_3: vllm serve MODEL' lines.tsv
-chain="--target markov:50,3 --method draft-model --num-speculative-tokens 3 --requests 4 --max-tokens 16"
+check "engine lines are in the table" grep -q '^# engine_line_4: vllm serve MODEL' lines.tsv
+chain="--target markov:50,3 --method draft-model --num-speculative-tokens 3 --requests 40 --max-tokens 16 --cost linear:.02,.0001,.0005"
 tune $chain --engine-lines sglang
 says '--speculative-algorithm STANDALONE --speculative-draft-model-path DRAFT --speculative-num-steps 3'
 tune $chain --engine-lines llamacpp
 says '--spec-draft-n-max 3 --spec-draft-n-min 0 --spec-draft-p-min 0'
+
+# --- the verdict ---------------------------------------------------------------------------------
+two="--target iid:.5 --method chain --num-speculative-tokens 1:8 --cost linear:.02,.002,.003 --batch-size 1,32"
+tune $two --engine-lines vllm
+says 'verdict_batch_1   run draft-model num-speculative-tokens=1: 1.2'
+says 'verdict_batch_32  leave speculation off: '
+says '"num_speculative_tokens_per_batch_size": [[1, 1, 1], [2, 32, 0]]'
+check "method none competes, once" sh -c 'test "$(grep -c "  none  " out)" = 2'
+tune $two --method chain,none
+check "also when it is listed" sh -c 'test "$(grep -c "  none  " out)" = 2'
+for engine in vllm sglang hf llamacpp; do
+    tune --target iid:.3 --method chain --num-speculative-tokens 4:8 --cost linear:.02,.002,.003 --engine-lines $engine
+    says 'leave speculation off'
+    check "$engine: no line that slows down" sh -c '! grep -q "vllm serve\|launch_server\|generate(\|llama-server" out'
+    tune --target iid:.9 --method chain --num-speculative-tokens 4 --engine-lines $engine
+    says 'no recommendation: cost model unit prices draft tokens at nothing; best observed: '
+    check "$engine: no line without costs" sh -c '! grep -q "vllm serve\|launch_server\|generate(\|llama-server" out'
+    tune $chain --split 0 --engine-lines $engine
+    says 'no recommendation: the result is exploratory'
+    check "$engine: no line that was not held out" sh -c '! grep -q "vllm serve\|launch_server\|generate(\|llama-server" out'
+done
+tune --target iid:.9 --method chain --num-speculative-tokens 4 --objective block_efficiency
+says 'no recommendation: block efficiency does not contain the cost of drafting'
+tune --target iid:.9 --method oracle --num-speculative-tokens 4 --cost $cost
+says 'verdict           no recommendation: no method that drafts was tried'
 
 # --- what is wrong -------------------------------------------------------------------------------
 exits 2 "--method NAME expected" rag.dst

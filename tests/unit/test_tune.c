@@ -686,7 +686,8 @@ static void a_winner_for_each_batch_size(void **state)
     dsc_table table = {0};
     dsc_buffer lines = {0};
     const dsc_cost busy = {&dsc_cost_linear, 0.01, 0.05, 0.001, NULL, ""};
-    const dsc_tune_price two[] = {{1, &unit}, {64, &busy}};
+    const dsc_cost idle = {&dsc_cost_linear, 1, 1e-6, 1e-6, NULL, ""};
+    const dsc_tune_price two[] = {{1, &idle}, {64, &busy}};
     const char *const over[] = {"length=0:4"};
     const cli_tune_naming name = {"speedup", "grid", "vllm"};
     setting m = markov(REQUESTS, 1);
@@ -697,11 +698,14 @@ static void a_winner_for_each_batch_size(void **state)
     assert_ok(space_of(&space, &dsc_drafter_draft_model, over, 1, NULL, 0, &err), err);
     assert_ok(dsc_tune_init(&t, &o, &err), err);
     assert_ok(dsc_tune_run(&t, NULL, &space, &m.run, &err), err);
+    dsc_space none;
+    assert_ok(space_of(&none, &dsc_drafter_none, NULL, 0, NULL, 0, &err), err);
+    assert_ok(dsc_tune_run(&t, NULL, &none, &m.run, &err), err);
     for (size_t p = 0; p < 2; p++)
         assert_ok(dsc_tune_rank(&t, p, 1, &standing[p], &err), err);
-    assert_ok(cli_tune_describe(&table, &t, standing, &name, &err), err);
+    assert_ok(cli_tune_describe(&table, &t, standing, &name, 1, &err), err);
     assert_ok(cli_tune_rows(&table, &t, standing, 2, &err), err);
-    assert_ok(cli_tune_engine_lines(&lines, &t, standing, CLI_VLLM, &name, &err), err);
+    assert_ok(cli_tune_engine_lines(&lines, &t, standing, CLI_VLLM, &name, 1, &err), err);
     assert_non_null(strstr(said(&table, "best_batch_1"), "draft-model num-speculative-tokens=4: "));
     assert_non_null(strstr(said(&table, "best_batch_64"),
                            "draft-model num-speculative-tokens=0: 1.0000 on test"));
@@ -715,6 +719,7 @@ static void a_winner_for_each_batch_size(void **state)
     free(standing[0]);
     free(standing[1]);
     dsc_tune_fini(&t);
+    dsc_space_fini(&none);
     dsc_space_fini(&space);
     setting_fini(&m);
 }

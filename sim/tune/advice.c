@@ -1,0 +1,98 @@
+// SPDX-License-Identifier: Apache-2.0
+// The verdict: abstain where the evidence is missing, otherwise compare the winner of the selection
+// set with `none` on the test set.
+#include "sim/tune/advice.h"
+
+#include "sim/tune/bootstrap.h"
+
+#include <math.h>
+#include <string.h>
+
+// Returns why no verdict is possible, or NULL.
+static const char *why_abstain(const dsc_tune *t, size_t price)
+{
+    const dsc_cost *cost = t->options.price[price].cost;
+    if (t->options.objective == DSC_OBJECTIVE_BLOCK_EFFICIENCY)
+        return "block efficiency does not contain the cost of drafting";
+    if (!cost || strcmp(cost->type->name, "unit") == 0)
+        return "cost model unit prices draft tokens at nothing";
+    if (!(t->options.split > 0))
+        return "the result is exploratory, because the configurations were selected and reported "
+               "on "
+               "the same requests";
+    if (t->test < 2)
+        return "the test set has fewer than 2 requests, so there is no interval";
+    return NULL;
+}
+
+static dsc_ratio sums_of(const dsc_tune *t, const dsc_trial *x, size_t price)
+{
+    const size_t at = price * (size_t)t->options.requests;
+    return (dsc_ratio){x->top + at, x->bottom + at};
+}
+
+static const dsc_trial *find_none(const dsc_tune *t)
+{
+    for (size_t i = 0; i < t->trials; i++)
+        if (t->trial[i].space->drafter == &dsc_drafter_none)
+            return &t->trial[i];
+    return NULL;
+}
+
+// The oracle is a bound and no method.
+static bool may_be_run(const dsc_trial *x, dsc_advice_fits *fits, const void *user)
+{
+    return x->space->drafter != &dsc_drafter_oracle && (!fits || fits(user, x));
+}
+
+static int judge(const dsc_tune *t, size_t price, const dsc_trial *x, const dsc_trial *none,
+                 int threads, dsc_advice *out, dsc_error *err)
+{
+    const dsc_resampling how = {t->test_request, t->test, t->options.resamples, t->options.seed,
+                                threads};
+    const dsc_ratio mine = sums_of(t, x, price), without = sums_of(t, none, price);
+    dsc_ratio_interval ci;
+    int rc = dsc_bootstrap_ratios(&how, &mine, 1, &without, &ci, err);
+    if (rc)
+        return rc;
+    out->speedup = dsc_ratio_value(&mine, t->test_request, t->test, NULL) /
+                   dsc_ratio_value(&without, t->test_request, t->test, NULL);
+    out->low = ci.relative_low;
+    out->high = ci.relative_high;
+    out->kind = out->low > 1 ? DSC_ADVICE_ON : DSC_ADVICE_OFF;
+    out->why = out->kind == DSC_ADVICE_ON
+                   ? "the 95 % interval of the speedup on held-out requests lies above 1"
+                   : "the 95 % interval of the speedup on held-out requests does not lie above 1";
+    return DSC_OK;
+}
+
+int dsc_tune_advise(const dsc_tune *t, size_t price, const dsc_standing *standing,
+                    dsc_advice_fits *fits, const void *user, int threads, dsc_advice *out,
+                    dsc_error *err)
+{
+    const dsc_trial *none = find_none(t);
+    *out = (dsc_advice){DSC_ADVICE_ABSTAIN, 0, NAN, NAN, NAN, why_abstain(t, price)};
+    if (!none)
+        return dsc_fail(err, DSC_EUSAGE, "a verdict compares with method none, which was not run");
+    const dsc_trial *best = NULL; // of those that may be run
+    bool drafts = false;          // one of them drafts
+    for (size_t i = 0; i < t->trials; i++) {
+        const dsc_trial *x = &t->trial[standing[i].trial];
+        if (!may_be_run(x, fits, user))
+            continue;
+        out->standing = best ? out->standing : i;
+        best = best ? best : x;
+        drafts |= x->space->drafter != &dsc_drafter_none;
+    }
+    if (!drafts && !out->why)
+        out->why = fits ? "the engine has no setting for any configuration that was tried"
+                        : "no method that drafts was tried";
+    if (out->why)
+        return DSC_OK;
+    if (best->space->drafter == &dsc_drafter_none) {
+        out->kind = DSC_ADVICE_OFF;
+        out->why = "no configuration was faster than method none on the selection set";
+        return DSC_OK;
+    }
+    return judge(t, price, best, none, threads, out, err);
+}
