@@ -85,14 +85,18 @@ static void say_configuration(dsc_page *p, const dsc_table *t, size_t row, const
     dsc_say_end(p);
 }
 
-// "At batch size 8, use draft-model, greedy, num-speculative-tokens=4: 1.25× (95 % CI 0.90
-// to 1.50)."
+// A speedup is one only where drafting costs something.
+static bool has_costs(const dsc_result_view *r)
+{
+    const char *cost = dsc_table_get_comment(&r->table, "cost");
+    return is_speedup(r) && !(cost && !strcmp(cost, "unit"));
+}
+
+// "At batch size 8: draft-model, greedy, num-speculative-tokens=4: 1.25× (95 % CI 0.90 to 1.50)."
 static void say_best(dsc_page *p, const dsc_result_view *r, const best *b)
 {
     const dsc_table *t = &r->table;
-    bool slow = is_speedup(r) && (isnan(b->high) ? b->value : b->high) < 1;
-    dsc_say(p, "At batch size %g, %s ", b->batch,
-            slow ? "do not speculate; the best configuration slows decoding down:" : "use");
+    dsc_say(p, "At batch size %g: ", b->batch);
     if (is_tune(r)) {
         const char *rule = dsc_text_at(t, b->row, "rule");
         const char *parameters = dsc_text_at(t, b->row, "parameters");
@@ -101,12 +105,10 @@ static void say_best(dsc_page *p, const dsc_result_view *r, const best *b)
     } else {
         say_configuration(p, t, b->row, "batch");
     }
-    dsc_say(p, ": %.2f%s", b->value, is_speedup(r) ? "×" : "");
+    dsc_say(p, ": %.2f%s", b->value, has_costs(r) ? "×" : "");
     if (!isnan(b->low))
         dsc_say(p, " (95 %% CI %.2f to %.2f)", b->low, b->high);
     dsc_say(p, ".");
-    if (is_speedup(r) && !slow && b->low < 1)
-        dsc_say(p, " It may slow decoding down.");
 }
 
 void dsc_put_batches(dsc_page *p, const dsc_result_view *r)
@@ -160,75 +162,72 @@ static bool was_chosen_here(const dsc_result_view *r)
     return methods && !is_tune(r) && dsc_has_best(r) && dsc_table_find(&r->table, "request") < 0;
 }
 
-// The result to recommend from: the first tuned one, else the one with the best configuration, by
-// speedup if there are speedups; SIZE_MAX: none.
-static size_t find_best(const dsc_result_view *r, size_t n)
+// The verdicts that tune wrote into its comments, one per batch size. The report adds none.
+static void put_verdicts(dsc_page *p, const dsc_result_view *r, size_t number)
 {
-    size_t found = SIZE_MAX;
-    for (size_t i = 0; i < n; i++)
-        if (is_tune(&r[i]) && r[i].table.rows)
-            return i;
-    for (size_t i = 0; i < n; i++)
-        if (was_chosen_here(&r[i]) &&
-            (found == SIZE_MAX || is_speedup(&r[i]) > is_speedup(&r[found]) ||
-             (is_speedup(&r[i]) == is_speedup(&r[found]) &&
-              best_merit(&r[i]) > best_merit(&r[found]))))
-            found = i;
-    return found;
-}
-
-// Mentions a configuration of another table that is faster than the tuned ones on the same trace
-// and cost.
-static void say_faster(dsc_page *p, const dsc_result_view *tuned, const dsc_result_view *r,
-                       size_t n)
-{
-    size_t other = SIZE_MAX, row = 0;
-    double found = -INFINITY;
-    for (best b; next_best(tuned, &row, &b);)
-        found = fmax(found, b.value);
-    for (size_t i = 0; i < n && is_speedup(tuned); i++)
-        if (was_chosen_here(&r[i]) && is_speedup(&r[i]) && best_merit(&r[i]) > found &&
-            dsc_same_comment(&tuned->table, &r[i].table, "trace_hash") &&
-            dsc_same_comment(&tuned->table, &r[i].table, "cost")) {
-            other = i;
-            found = best_merit(&r[i]);
-        }
-    if (other == SIZE_MAX)
-        return;
-    dsc_say(p, " A faster configuration, selected on the requests it is reported on, is ");
-    say_configuration(p, &r[other].table, r[other].ranked[0], NULL);
-    dsc_say(p, ": %.2f× (result %zu).", found, other + 1);
-}
-
-static void put_recommendation(dsc_page *p, const dsc_result_view *all, size_t n, size_t at)
-{
-    const dsc_result_view *r = &all[at];
     const dsc_table *t = &r->table;
+    const char *split = dsc_table_get_comment(t, "split");
+    bool any = false;
     dsc_open(p, DSC_PARAGRAPH);
     dsc_say_block(p, DSC_STRONG, "Recommendation:");
-    dsc_say(p, " ");
-    if (is_tune(r)) {
-        const char *split = dsc_table_get_comment(t, "split");
-        size_t row = 0;
-        for (best b; next_best(r, &row, &b);) {
-            say_best(p, r, &b);
-            dsc_say(p, " ");
-        }
-        dsc_say(p, "(Result %zu%s%s.)", at + 1, split ? ": " : "", split ? split : "");
-        say_faster(p, r, all, n);
-    } else {
-        double v = best_merit(r);
-        bool slow = is_speedup(r) && v <= 1;
-        dsc_say(p, "%s ",
-                slow ? "Do not speculate; no configuration is faster than plain decoding. The best "
-                       "is"
-                     : "Use");
-        say_configuration(p, t, r->ranked[0], NULL);
-        dsc_say(p, ": %.2f%s, the best of %zu configuration%s (result %zu).", v,
-                is_speedup(r) ? "× the speed of plain decoding" : " output tokens per target call",
-                t->rows, t->rows == 1 ? "" : "s", at + 1);
+    for (size_t i = 0; i < t->comments; i++) {
+        const char *key = t->key[i];
+        if (strncmp(key, "verdict", 7) != 0)
+            continue;
+        any = true;
+        if (!strncmp(key, "verdict_batch_", 14))
+            dsc_say(p, " At batch size %s: %s.", key + 14, t->value[i]);
+        else
+            dsc_say(p, " %s.", t->value[i]);
+    }
+    if (!any)
+        dsc_say(p, " none, because the table has no verdict; draftscope tune writes one.");
+    dsc_say(p, " (Result %zu%s%s.)", number, split ? ": " : "", split ? split : "");
+    dsc_close(p, DSC_PARAGRAPH);
+}
+
+// The best row of a result without a test set: what was observed, not what to run.
+static void put_observed(dsc_page *p, const dsc_result_view *r, size_t number)
+{
+    size_t row = 0;
+    bool batches = false;
+    dsc_open(p, DSC_PARAGRAPH);
+    dsc_say_block(p, DSC_STRONG, "Best observed");
+    dsc_say(p, " (result %zu, %zu row%s):", number, r->table.rows, r->table.rows == 1 ? "" : "s");
+    for (best b; next_best(r, &row, &b); batches = true) {
+        dsc_say(p, " ");
+        say_best(p, r, &b);
+    }
+    if (!batches) {
+        dsc_say(p, " ");
+        say_configuration(p, &r->table, r->ranked[0], NULL);
+        dsc_say(p, ": %.2f%s.", best_merit(r),
+                has_costs(r) ? "× the speed of plain decoding" : " output tokens per target call");
     }
     dsc_close(p, DSC_PARAGRAPH);
+}
+
+// Results are never compared here: they may differ in trace, cost model and condition. Returns
+// whether there is any.
+static bool put_recommendation(dsc_page *p, const dsc_result_view *r, size_t n)
+{
+    bool tuned = false, observed = false;
+    for (size_t i = 0; i < n; i++)
+        if (is_tune(&r[i]) && r[i].table.rows) {
+            put_verdicts(p, &r[i], i + 1);
+            tuned = true;
+        }
+    for (size_t i = 0; i < n; i++)
+        if (was_chosen_here(&r[i])) {
+            if (!tuned && !observed)
+                dsc_say_block(p, DSC_PARAGRAPH,
+                              "No configuration is recommended, because no result was tuned: its "
+                              "rows were selected and reported on the same requests. draftscope "
+                              "tune gives a verdict on held-out requests.");
+            put_observed(p, &r[i], i + 1);
+            observed = true;
+        }
+    return tuned || observed;
 }
 
 // Summarizes the errors of a table of validate --live: "Block efficiency (result 3): mean |error|
@@ -271,21 +270,17 @@ static void put_validation(dsc_page *p, const dsc_result_view *r, size_t n)
 static size_t count_slow(const dsc_result_view *r)
 {
     size_t slow = 0, row = 0;
-    for (best b; is_speedup(r) && next_best(r, &row, &b);)
+    for (best b; has_costs(r) && next_best(r, &row, &b);)
         slow += b.value < 1;
     return slow;
 }
 
-static void put_caveats(dsc_page *p, const dsc_result_view *r, size_t n, size_t found)
+static void put_caveats(dsc_page *p, const dsc_result_view *r, size_t n)
 {
     verdicts v = count_verdicts(r, n);
-    const char *cost = found == SIZE_MAX ? NULL : dsc_table_get_comment(&r[found].table, "cost");
     dsc_open(p, DSC_PARAGRAPH);
     dsc_say_block(p, DSC_STRONG, "Caveats:");
     size_t before = p->w.to->length;
-    if (cost && !strcmp(cost, "unit"))
-        dsc_say(p, " Times are counted in target calls, so drafting and longer passes cost nothing "
-                   "(cost: unit).");
     for (size_t i = 0; i < n; i++) {
         size_t slow = r[i].kind == DSC_RESULT_TUNED ? count_slow(&r[i]) : 0;
         if (slow)
@@ -300,9 +295,6 @@ static void put_caveats(dsc_page *p, const dsc_result_view *r, size_t n, size_t 
     if (v.of[UNPREDICTED])
         dsc_say(p, " %zu prediction%s could not be made.", v.of[UNPREDICTED],
                 v.of[UNPREDICTED] == 1 ? "" : "s");
-    if (found != SIZE_MAX && !is_tune(&r[found]) && r[found].table.rows > 1)
-        dsc_say(p, " The best configuration was selected on the requests it is reported on; "
-                   "draftscope tune selects and reports on different requests.");
     if (p->w.to->length == before)
         dsc_say(p, " These tables indicate none.");
     dsc_close(p, DSC_PARAGRAPH);
@@ -310,13 +302,10 @@ static void put_caveats(dsc_page *p, const dsc_result_view *r, size_t n, size_t 
 
 void dsc_put_summary(dsc_page *p, const dsc_result_view *r, size_t n)
 {
-    size_t found = find_best(r, n);
-    verdicts v = count_verdicts(r, n);
-    if (found != SIZE_MAX)
-        put_recommendation(p, r, n, found);
-    if (found != SIZE_MAX || v.judged) {
+    const bool found = put_recommendation(p, r, n);
+    if (found || count_verdicts(r, n).judged) {
         put_validation(p, r, n);
-        put_caveats(p, r, n, found);
+        put_caveats(p, r, n);
     }
 }
 
