@@ -139,6 +139,7 @@ bool dsc_are_comparable(const dsc_result_view *a, const dsc_result_view *b)
 {
     return is_comparable(a) && is_comparable(b) &&
            dsc_same_comment(&a->table, &b->table, "trace_hash") &&
+           dsc_same_comment(&a->table, &b->table, "cost") &&
            dsc_same_comment(&a->table, &b->table, "target") &&
            dsc_same_comment(&a->table, &b->table, "draft");
 }

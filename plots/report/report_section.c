@@ -89,13 +89,14 @@ void dsc_put_best(dsc_page *p, const dsc_result_view *r)
     dsc_open(p, DSC_PARAGRAPH);
     dsc_open(p, DSC_STRONG);
     dsc_writer *w = dsc_say_begin(p);
-    dsc_put(w, "%s: ", requests ? "Best request" : "Best configuration");
+    dsc_put(w, "%s: ", requests ? "Best request" : "Best observed");
     dsc_put_configuration(w, t, best, NULL);
     dsc_say_end(p);
     dsc_close(p, DSC_STRONG);
     dsc_close(p, DSC_PARAGRAPH);
     dsc_open(p, DSC_MERITS);
-    put_merit(p, t, best, "speedup", "×", "speedup (no speculation = 1)");
+    if (!cost || strcmp(cost, "unit") != 0) // unit costs make no speedup
+        put_merit(p, t, best, "speedup", "×", "speedup (no speculation = 1)");
     put_merit(p, t, best, "block_efficiency", "", dsc_term_title("block_efficiency"));
     put_merit(p, t, best, DSC_COL_DRAFT_ACCEPTANCE_RATE, "",
               "draft acceptance rate (accepted / drafted tokens)");

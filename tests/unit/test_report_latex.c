@@ -71,7 +71,7 @@ static void test_files(void **state)
     assert_int_equal(count_files(""), 7);
     char *page = read_text("my re_port.tex"), *picture = read_text("my-re-port-figure-1.pdf");
     assert_non_null(strstr(page, "{my-re-port-figure-5.pdf}"));
-    assert_non_null(strstr(page, "\\textbf{Best configuration: n = 1, draft length 18}"));
+    assert_non_null(strstr(page, "\\textbf{Best observed: n = 1, draft length 18}"));
     assert_non_null(strstr(page, "\\section*{Limitations}"));
     assert_non_null(strstr(page, "\\toprule\nn & num\\_\\allowbreak{}speculative"));
     assert_int_equal(strncmp(picture, "%PDF", 4), 0);
