@@ -49,6 +49,21 @@ static void print_help(void)
          "on disk).");
 }
 
+// Without a command: the way from logs to a verdict.
+static void print_guide(void)
+{
+    puts("draftscope computes from recorded outputs what speculative decoding would save.\n\n"
+         "Import your logs, look at them, price one setting, find the best one:\n"
+         "  draftscope trace import --tokenizer tokenizer.json answers.jsonl -o answers.dst\n"
+         "  draftscope trace info answers.dst\n"
+         "  draftscope sim answers.dst --method ngram --cost linear:0.020,0.0002\n"
+         "  draftscope tune answers.dst --method ngram,suffix --num-speculative-tokens 2:16:2 \\\n"
+         "      --cost linear:0.020,0.0002\n\n"
+         "  draftscope --help           all commands\n"
+         "  draftscope COMMAND --help   options of a command\n"
+         "  man draftscope-tutorial     first steps with data that come with the program");
+}
+
 static int unknown_command(const char *word, dsc_error *err)
 {
     const char *names[COMMANDS + SYNONYMS];
@@ -96,8 +111,10 @@ static int help(int argc, char **argv, dsc_error *err)
 
 static int dispatch(int argc, char **argv, dsc_error *err)
 {
-    if (argc < 2)
-        return dsc_fail(err, DSC_EUSAGE, "a command is expected (see: draftscope --help)");
+    if (argc < 2) {
+        print_guide();
+        return DSC_OK;
+    }
     if (dsc_is_listed("help|--help|-h", argv[1], strlen(argv[1]))) {
         if (argc > 2 && argv[2][0] != '-')
             return help(argc - 1, argv + 1, err);

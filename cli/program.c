@@ -5,6 +5,9 @@
 #include "cli/guard.h"
 
 #include <errno.h>
+#include <poll.h>
+#include <signal.h>
+#include <unistd.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -85,6 +88,13 @@ int cli_finish_stdout(dsc_error *err)
     return DSC_OK;
 }
 
+// Whether the reader of standard output has closed its pipe, as head does.
+static bool reader_left(void)
+{
+    struct pollfd out = {.fd = STDOUT_FILENO, .events = POLLOUT};
+    return poll(&out, 1, 0) == 1 && (out.revents & POLLERR);
+}
+
 int cli_main(const char *program, const cli_command *const *commands,
              int (*dispatch)(int argc, char **argv, dsc_error *err), int argc, char **argv)
 {
@@ -96,10 +106,11 @@ int cli_main(const char *program, const cli_command *const *commands,
         rc = dispatch(argc, argv, &err);
     if (!rc)
         rc = cli_finish_stdout(&err);
-    if (rc)
+    const bool unread = rc == DSC_EIO && reader_left();
+    if (rc && !unread)
         fprintf(stderr, "draftscope: %s\n", err.message);
     dsc_buffer_fini(&command_line);
     if (rc && cli_signal())
         return 128 + cli_signal();
-    return dsc_exit_code(rc);
+    return unread ? 128 + SIGPIPE : dsc_exit_code(rc);
 }

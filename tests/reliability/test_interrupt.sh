@@ -109,6 +109,14 @@ check "and complete" cmp grid.tsv closed.tsv
 "$draftscope" trace import - -o x.dst --tokenizer bytes <&- 2>err
 check "standard input is closed: exit code 4" test $? = 4
 
+# --- a reader that stops -----------------------------------------------------------------------
+("$draftscope" trace export many.dst 2>err; echo $? >code) | head -n 1 >/dev/null
+check "the reader stopped: exit code 141, not $(cat code)" test "$(cat code)" = 141
+check "without a word: $(cat err)" test ! -s err
+"$draftscope" >out 2>err
+check "without a command: exit code 0" test $? = 0
+check "a guide" grep -q 'draftscope tune answers.dst' out
+
 # --- a trace that shrinks ----------------------------------------------------------------------
 shard=$(ls many.dst/shard-*)
 "$draftscope" sweep many.dst --method llma --n 1:8 --num-speculative-tokens 1:64 --engine loop \
