@@ -11,8 +11,9 @@
 
 // --- a configuration as settings of an inference engine (tune_engine.c) ------------------------
 
-#define CLI_ENGINES "vllm|sglang|hf|llamacpp"
-typedef enum cli_engine { CLI_VLLM, CLI_SGLANG, CLI_HF, CLI_LLAMACPP } cli_engine;
+#define CLI_ENGINES "vllm|sglang|hf|llamacpp|trtllm"
+typedef enum cli_engine { CLI_VLLM, CLI_SGLANG, CLI_HF, CLI_LLAMACPP, CLI_TRTLLM } cli_engine;
+enum { CLI_ENGINE_COUNT = CLI_TRTLLM + 1 };
 
 // The configuration to run up to a batch size.
 typedef struct cli_engine_choice {

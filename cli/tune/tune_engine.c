@@ -7,6 +7,9 @@
 //  - transformers: generate() and the draft model's generation_config.
 //  - llama.cpp: llama-server --spec-type, --spec-draft-* (docs/speculative.md), named --draft-max,
 //    --draft-min and --draft-p-min before May 2026.
+//  - TensorRT-LLM: speculative_config of the file of trtllm-serve --config, 1.4.0rc1. Its
+//    draft_len_schedule maps batch sizes to lengths, but whether a key is the first or the last
+//    batch size of its range differs between versions, so none is printed.
 #include "cli/tune/tune.h"
 
 #include <assert.h>
@@ -95,6 +98,11 @@ static const form forms[] = {
     {CLI_LLAMACPP, &dsc_drafter_threshold,
      .text = "# versions of llama.cpp differ in whether the token that is not sure is still "
              "drafted; here it is\n" LLAMA_DRAFT("<assistant-confidence-threshold>")},
+    {CLI_TRTLLM, &dsc_drafter_none, .text = NO_SPECULATION},
+    {CLI_TRTLLM, &dsc_drafter_draft_model,
+     .text = "printf 'speculative_config: {decoding_type: DraftTarget, max_draft_len: "
+             "<num-speculative-tokens>, speculative_model: DRAFT}\\n' >draft.yaml\n"
+             "trtllm-serve MODEL --config draft.yaml\n"},
 };
 enum { FORMS = sizeof forms / sizeof *forms };
 

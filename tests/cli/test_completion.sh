@@ -90,7 +90,7 @@ offers "docs turns prompt all" sim a.dst --method llma --references ""
 offers "turns" sim a.dst --method llma --references = t
 offers "llma,pearl" tune a.dst --method llma,p
 offers "speedup throughput block_efficiency" tune --objective ""
-offers "vllm sglang hf llamacpp" tune --engine-lines ""
+offers "vllm sglang hf llamacpp trtllm" tune --engine-lines ""
 offers "paper,code" sweep a.dst --method llma --semantics paper,c
 offers "auto loop expect" sim a.dst --engine ""
 offers "fit: linear: roofline: table: unit" sim a.dst --cost ""

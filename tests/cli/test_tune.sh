@@ -123,6 +123,8 @@ check "engine lines are in the table" grep -q '^# engine_line_4: vllm serve MODE
 chain="--target markov:50,3 --method draft-model --num-speculative-tokens 3 --requests 40 --max-tokens 16 --cost linear:.02,.0001,.0005"
 tune $chain --engine-lines sglang
 says '--speculative-algorithm STANDALONE --speculative-draft-model-path DRAFT --speculative-num-steps 3'
+tune $chain --engine-lines trtllm
+says "printf 'speculative_config: {decoding_type: DraftTarget, max_draft_len: 3, speculative_model: DRAFT}"
 tune $chain --engine-lines llamacpp
 says '--spec-draft-n-max 3 --spec-draft-n-min 0 --spec-draft-p-min 0'
 
@@ -135,16 +137,16 @@ says '"num_speculative_tokens_per_batch_size": [[1, 1, 1], [2, 32, 0]]'
 check "method none competes, once" sh -c 'test "$(grep -c "  none  " out)" = 2'
 tune $two --method chain,none
 check "also when it is listed" sh -c 'test "$(grep -c "  none  " out)" = 2'
-for engine in vllm sglang hf llamacpp; do
+for engine in vllm sglang hf llamacpp trtllm; do
     tune --target iid:.3 --method chain --num-speculative-tokens 4:8 --cost linear:.02,.002,.003 --engine-lines $engine
     says 'leave speculation off'
-    check "$engine: no line that slows down" sh -c '! grep -q "vllm serve\|launch_server\|generate(\|llama-server" out'
+    check "$engine: no line that slows down" sh -c '! grep -q "vllm serve\|launch_server\|generate(\|llama-server\|trtllm-serve" out'
     tune --target iid:.9 --method chain --num-speculative-tokens 4 --engine-lines $engine
     says 'no recommendation: cost model unit prices draft tokens at nothing; best observed: '
-    check "$engine: no line without costs" sh -c '! grep -q "vllm serve\|launch_server\|generate(\|llama-server" out'
+    check "$engine: no line without costs" sh -c '! grep -q "vllm serve\|launch_server\|generate(\|llama-server\|trtllm-serve" out'
     tune $chain --split 0 --engine-lines $engine
     says 'no recommendation: the result is exploratory'
-    check "$engine: no line that was not held out" sh -c '! grep -q "vllm serve\|launch_server\|generate(\|llama-server" out'
+    check "$engine: no line that was not held out" sh -c '! grep -q "vllm serve\|launch_server\|generate(\|llama-server\|trtllm-serve" out'
 done
 tune --target iid:.9 --method chain --num-speculative-tokens 4 --objective block_efficiency
 says 'no recommendation: block efficiency does not contain the cost of drafting'

@@ -10,6 +10,8 @@
 #include "sim/tune/bootstrap.h"
 #include "sim/tune/tune.h"
 
+#include <jansson.h>
+
 // --- searches ----------------------------------------------------------------------------------
 
 enum { MOST_POINTS = 512 };
@@ -724,13 +726,27 @@ static void a_winner_for_each_batch_size(void **state)
     setting_fini(&m);
 }
 
+// What vLLM gets between quotes is JSON.
+static void check_json(const char *lines)
+{
+    const char *begin = strstr(lines, "--speculative-config '");
+    if (!begin)
+        return;
+    begin += strlen("--speculative-config '");
+    json_t *j = json_loadb(begin, strcspn(begin, "'"), JSON_REJECT_DUPLICATES, NULL);
+    assert_true(json_is_object(j));
+    assert_true(json_is_string(json_object_get(j, "method")));
+    assert_true(json_integer_value(json_object_get(j, "num_speculative_tokens")) > 0);
+    json_decref(j);
+}
+
 static void every_form(void **state)
 {
     (void)state;
     dsc_error err;
     size_t printed = 0;
     for (const dsc_drafter_type *const *d = dsc_drafters(); *d; d++)
-        for (int engine = CLI_VLLM; engine <= CLI_LLAMACPP; engine++) {
+        for (int engine = CLI_VLLM; engine < CLI_ENGINE_COUNT; engine++) {
             dsc_buffer b = {0};
             dsc_config c = configured(*d, NULL, 0);
             const cli_engine_choice choice = {&c, &dsc_verifier_greedy, 1};
@@ -743,10 +759,11 @@ static void every_form(void **state)
             assert_ok(cli_engine_lines(&b, (cli_engine)engine, &choice, 1, &err), err);
             assert_true(b.length > 10 && b.data[b.length - 1] == '\n');
             assert_null(strstr(b.data, "(null)"));
+            check_json(b.data);
             printed++;
             dsc_buffer_fini(&b);
         }
-    assert_int_equal(printed, 14);
+    assert_int_equal(printed, 16);
     const char *const two[] = {"branches=2"}, *const least[] = {"prompt-lookup-min=2"},
                       *const up[] = {"increment=3"};
     dsc_config c = configured(&dsc_drafter_suffix, two, 1);
