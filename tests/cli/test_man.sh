@@ -299,7 +299,7 @@ same "draftscope-trace(5): comments of a result table" program page
 codes() { # PAGE
     entries "$1" "EXIT STATUS" | first_column | tr -d ' ' | tr ',' '\n'
 }
-printf '%s\n' 0 1 2 3 4 130 143 >program
+printf '%s\n' 0 1 2 3 4 130 143 141 >program
 codes draftscope.1 >page
 same "draftscope(1): exit codes" program page
 for path in "$man_dir"/draftscope-*.1; do
