@@ -91,8 +91,8 @@ typedef struct cli_command {
     const void *form;                       // for `execute`, or NULL
 } cli_command;
 
-extern const cli_command cli_trace, cli_sim, cli_sweep, cli_merge, cli_theory, cli_plot, cli_report,
-    cli_validate, cli_list, cli_tune, cli_live;
+extern const cli_command cli_advise, cli_trace, cli_sim, cli_sweep, cli_merge, cli_theory, cli_plot,
+    cli_report, cli_validate, cli_list, cli_tune, cli_live;
 
 // The body of main: runs `dispatch` on the arguments, prints an error on stderr, and returns the
 // exit code. `program`: how a user calls it, "draftscope live"; `commands`: NULL-terminated.

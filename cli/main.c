@@ -11,8 +11,8 @@ static const cli_command shared = {
     .options = CLI_WORKLOAD_OPTIONS,
 };
 static const cli_command *const known[] = {
-    &cli_trace,  &cli_sim,      &cli_sweep, &cli_merge, &cli_tune, &cli_theory, &cli_plot,
-    &cli_report, &cli_validate, &cli_live,  &cli_list,  &shared,   NULL};
+    &cli_advise, &cli_trace,  &cli_sim,      &cli_sweep, &cli_merge, &cli_tune, &cli_theory,
+    &cli_plot,   &cli_report, &cli_validate, &cli_live,  &cli_list,  &shared,   NULL};
 enum { COMMANDS = sizeof known / sizeof *known - 2 };
 
 // A word that stands for a command, or for a command and the first of its arguments.

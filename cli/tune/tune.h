@@ -61,6 +61,9 @@ typedef struct cli_tune_naming {
     const char *objective, *search, *engine;
 } cli_tune_naming;
 
+// "llma n=2 num-speculative-tokens=16": appends the method and its parameters.
+int cli_tune_name(dsc_buffer *b, const dsc_trial *x, dsc_error *err);
+
 // A comment line: KEYTAIL: TEXT.
 int cli_tune_comment(dsc_table *t, dsc_error *err, const char *key, const char *tail,
                      const char *format, ...) DSC_PRINTF(5, 6);
@@ -70,6 +73,8 @@ int cli_tune_comment(dsc_table *t, dsc_error *err, const char *key, const char *
 // Comments: how it was searched, and for each price the best and those not significantly worse.
 int cli_tune_describe(dsc_table *t, const dsc_tune *found, dsc_standing *const *standing,
                       const cli_tune_naming *name, int threads, dsc_error *err);
+// A dsc_advice_fits: whether the engine, a cli_engine, has settings for a trial.
+bool cli_tune_engine_fits(const void *engine, const dsc_trial *x);
 // Lines for the engine name->engine by the verdict on the configurations that it has settings for;
 // a comment for each of them.
 int cli_tune_engine_lines(dsc_buffer *out, const dsc_tune *found, dsc_standing *const *standing,

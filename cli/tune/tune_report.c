@@ -20,8 +20,7 @@ int cli_tune_comment(dsc_table *t, dsc_error *err, const char *key, const char *
     return dsc_table_comment(t, whole, text, err);
 }
 
-// "llma n=2 k=16"
-static int name_trial(dsc_buffer *b, const dsc_trial *x, dsc_error *err)
+int cli_tune_name(dsc_buffer *b, const dsc_trial *x, dsc_error *err)
 {
     dsc_config c = dsc_space_at(x->space, x->point);
     int rc = dsc_buffer_printf(b, err, "%s ", x->space->drafter->name);
@@ -138,7 +137,7 @@ static int describe_alike(dsc_table *t, const dsc_tune *tune, const dsc_standing
     const alike a = find_alike(tune, s);
     const dsc_trial *cheapest = &tune->trial[s[a.cheapest].trial], *best = &tune->trial[s[0].trial];
     dsc_buffer name = {0};
-    int rc = name_trial(&name, cheapest, err);
+    int rc = cli_tune_name(&name, cheapest, err);
     if (!rc && others)
         rc = cli_tune_comment(
             t, err, "not_significant", tail,
@@ -185,7 +184,7 @@ static int describe_best(dsc_table *t, const dsc_tune *tune, size_t price, const
     char tail[32];
     dsc_buffer best = {0};
     price_tail(tune, price, tail);
-    int rc = name_trial(&best, &tune->trial[s[0].trial], err);
+    int rc = cli_tune_name(&best, &tune->trial[s[0].trial], err);
     if (!rc)
         rc = cli_tune_comment(t, err, "best", tail, "%s: %.4f%s (95 %%: %.4f to %.4f)", best.data,
                               s[0].test, tune->options.split > 0 ? " on test" : "", s[0].low,
@@ -203,7 +202,7 @@ static int verdict_words(dsc_buffer *b, const dsc_tune *tune, const dsc_standing
                          const dsc_advice *a, dsc_error *err)
 {
     dsc_buffer name = {0};
-    int rc = name_trial(&name, &tune->trial[s[a->standing].trial], err);
+    int rc = cli_tune_name(&name, &tune->trial[s[a->standing].trial], err);
     if (!rc && a->kind == DSC_ADVICE_ON)
         rc = dsc_buffer_printf(b, err,
                                "run %s: %.4f times as fast as without speculation on held-out "
@@ -272,10 +271,10 @@ int cli_tune_describe(dsc_table *t, const dsc_tune *tune, dsc_standing *const *s
 
 // --- engine lines ------------------------------------------------------------------------------
 
-static bool engine_fits(const void *user, const dsc_trial *x)
+bool cli_tune_engine_fits(const void *engine, const dsc_trial *x)
 {
     const dsc_config config = dsc_space_at(x->space, x->point);
-    return !cli_engine_lacks(*(const cli_engine *)user, &config);
+    return !cli_engine_lacks(*(const cli_engine *)engine, &config);
 }
 
 // Remarks that the engine lacks the best configuration.
@@ -288,7 +287,7 @@ static int remark_lack(dsc_buffer *out, const dsc_tune *tune, const dsc_standing
     if (!lacks)
         return DSC_OK;
     dsc_buffer best = {0};
-    int rc = name_trial(&best, x, err);
+    int rc = cli_tune_name(&best, x, err);
     if (!rc)
         rc = dsc_buffer_printf(out, err,
                                "# %s has no setting for the best, %s: %s; this is number %zu\n",
@@ -305,7 +304,7 @@ static int engine_choice(dsc_buffer *out, const dsc_tune *tune, size_t price, co
 {
     dsc_advice a;
     dsc_buffer words = {0};
-    int rc = dsc_tune_advise(tune, price, s, engine_fits, &engine, threads, &a, err);
+    int rc = dsc_tune_advise(tune, price, s, cli_tune_engine_fits, &engine, threads, &a, err);
     if (!rc)
         rc = remark_lack(out, tune, s, engine, name, &a, err);
     if (!rc)

@@ -1,0 +1,24 @@
+// SPDX-License-Identifier: Apache-2.0
+// The parts of draftscope advise: logs as a trace, kept between runs; methods that data can answer.
+#ifndef DSC_CLI_ADVISE_H
+#define DSC_CLI_ADVISE_H
+
+#include "cli/cli.h"
+
+// How to read the logs.
+typedef struct cli_advise_logs {
+    const char *const *path; // [paths] files of one format, or one trace
+    size_t paths;
+    const char *format, *tokenizer, *questions; // as in trace import; NULL: not given
+    int32_t vocab_size;                         // for token ids without a tokenizer, else 0
+    const char *cache;                          // the trace to make of files: NAME.dst
+    bool force;                                 // replace a cache of other files
+    int threads;
+    int64_t progress;
+} cli_advise_logs;
+
+// Opens the logs. A cache that was made of the same files, by content, is used again; one of other
+// files is DSC_EUSAGE without `force`.
+int cli_advise_open(dsc_trace **out, const cli_advise_logs *logs, dsc_error *err);
+
+#endif

@@ -1,0 +1,64 @@
+#!/bin/sh
+# SPDX-License-Identifier: Apache-2.0
+# draftscope advise: from logs to a verdict; the verdict is that of tune, the imported trace is used
+# again, what data cannot answer is listed, and no line of an engine slows a server down.
+. "${top_srcdir:-.}/tests/cli/common.sh"
+sample=$top/traces/sample
+says() { # WORDS: in the last output
+    check "'$1'" grep -qF -e "$1" out
+}
+advise() {
+    good advise "$@"
+}
+rag="$sample/rag.jsonl"
+tokenizer=$sample/tokenizer.json
+
+advise "$rag" --tokenizer "$tokenizer" --cost linear:.02,.0005 --batch-size 1,64 --engine vllm
+says 'advice.dst: 29 requests, 5385 output tokens; cost linear:.02,.0005'
+says 'The verdict is chosen on 15 requests and judged on 14 others.'
+says 'method draft-model with rule greedy needs column draft_argmax of the trace'
+says 'vllm serve MODEL --speculative-config'
+says '# no speculation: leave the speculative options out'
+check "trace, table and report" test -d advice.dst -a -s advice.tsv -a -s advice.html
+check "the report has the verdict" grep -q 'Recommendation:</strong> At batch size 1: run ' advice.html
+says '# batch size 1: run '
+
+# --- the verdict is that of tune ---------------------------------------------------------------
+good tune advice.dst --method ngram,suffix,llma --ngram.semantics vllm \
+    --ngram.num-speculative-tokens 2,3,4,5,6,8,10,12,16 --prompt-lookup-max 2:4 \
+    --suffix.num-speculative-tokens 4,8,16,32 --n 1:3 --llma.num-speculative-tokens 4,8,16,32 \
+    --cost linear:.02,.0005 --batch-size 1,64 -o tune.tsv
+for batch in 1 64; do
+    sed -n "s/^# verdict_batch_$batch: //p" tune.tsv >of_tune
+    sed -n "s/^# verdict_batch_$batch: //p" advice.tsv >of_advise
+    check "batch size $batch: the verdict of tune" cmp of_tune of_advise
+done
+
+# --- the trace is used again -------------------------------------------------------------------
+# shellcheck disable=SC2012
+before=$(ls -di advice.dst)
+advise "$rag" --tokenizer "$tokenizer" --cost linear:.02,.0005 --force
+# shellcheck disable=SC2012
+check "the same logs are not imported again" test "$(ls -di advice.dst)" = "$before"
+bad 2 'advice.tsv exists already' advise "$rag" --tokenizer "$tokenizer" --cost linear:.02,.0005
+rm advice.tsv advice.html
+bad 2 'advice.dst was made of other files' advise "$sample/edits.jsonl" --tokenizer "$tokenizer"
+bad 2 'advice.dst was made of other files' advise "$rag" --tokenizer bytes --cost linear:.02,.0005
+advise "$sample/edits.jsonl" --tokenizer "$tokenizer" --cost linear:.02,.0005 --force
+says 'advice.dst: 8 requests'
+
+# --- traces, draft models, no costs ------------------------------------------------------------
+good trace synth --target markov:50 --draft markov:50 --requests 60 --max-tokens 40 -o pair.dst
+advise pair.dst --cost linear:.02,.0001,.0005 --batch-size 1 -o pair --engine trtllm
+says 'run draft-model num-speculative-tokens='
+says 'trtllm-serve MODEL --config draft.yaml'
+check "the trace itself is used" test ! -e pair.dst/pair.dst
+advise pair.dst --cost linear:.02,.0001 --batch-size 1 -o free
+says 'the cost model has no time of a pass of the draft model'
+advise pair.dst -o unit
+says 'no verdict; best observed: '
+says 'Without costs there is no verdict: give --cost'
+bad 4 'nothing.jsonl' advise nothing.jsonl --tokenizer bytes --cost linear:.02,.0005 -o nothing
+bad 2 'log files or a trace expected' advise --cost linear:.02,.0005
+check "a refused command leaves nothing" sh -c '! ls -d nothing* 2>/dev/null'
+summary
