@@ -58,12 +58,12 @@ sim/sweep base sim sim/model sim/cost sim/run
 sim/tune base sim sim/cost sim/run
 sim/reduce base theory theory/rows traces/trace
 cli base traces/trace sim sim/model sim/cost sim/expect sim/run
-cli/advise base traces/tokenizer traces/trace traces/import cli
+cli/advise base traces/import cli
 cli/theory base theory traces/files traces/trace sim/draft cli
 cli/trace base traces/trace traces/import sim/model sim/reduce cli
 cli/tune base sim sim/tune cli
 cli/validate base theory traces/trace traces/import sim sim/model sim/cost sim/run sim/tune cli
-roof base traces/import plots/draw plots/figure plots/report sim sim/model sim/cost sim/run sim/sweep cli cli/theory cli/trace cli/tune cli/validate
+roof base traces/import plots/draw plots/figure plots/report sim sim/model sim/cost sim/run sim/sweep cli cli/advise cli/theory cli/trace cli/tune cli/validate
 live/device base theory/rows traces/files
 live/device/cuda base theory/rows live/device
 live/model base theory/rows traces/files traces/tokenizer sim/cost live/device

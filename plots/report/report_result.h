@@ -56,8 +56,8 @@ size_t dsc_corner_rows(const dsc_result_view *r, size_t row[4]);
 bool dsc_same_comment(const dsc_table *a, const dsc_table *b, const char *key);
 
 // Whether two results, which may be the same, can be drawn together: they are of the same trace or
-// models and have the same cost model. Results without configurations, with one row per request, or with several batch sizes
-// cannot be compared.
+// models and have the same cost model. Results without configurations, with one row per request, or
+// with several batch sizes cannot be compared.
 bool dsc_are_comparable(const dsc_result_view *a, const dsc_result_view *b);
 // Joins the results from `first` on that are comparable with it into one result without a path;
 // with fewer than two, *r is empty.
