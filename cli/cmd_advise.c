@@ -226,7 +226,7 @@ static int tune(context *c, dsc_error *err)
 static int print_verdict(const context *c, size_t p, const char *head, dsc_advice_fits *fits,
                          const void *user, dsc_error *err)
 {
-    static const char *const verb[] = {[DSC_ADVICE_ABSTAIN] = "no verdict; best observed: ",
+    static const char *const verb[] = {[DSC_ADVICE_ABSTAIN] = "no verdict: ",
                                        [DSC_ADVICE_OFF] = "leave speculation off; the best was ",
                                        [DSC_ADVICE_ON] = "run "};
     dsc_advice a;
@@ -240,7 +240,8 @@ static int print_verdict(const context *c, size_t p, const char *head, dsc_advic
         snprintf(interval, sizeof interval, "%.2f to %.2f", a.low, a.high);
     }
     if (!rc)
-        printf("%8s  %-7s  %-16s  %s%s\n", head, speedup, interval, verb[a.kind], name.data);
+        printf("%8s  %-7s  %-16s  %s%s\n", head, speedup, interval, verb[a.kind],
+               a.kind == DSC_ADVICE_ABSTAIN ? a.why : name.data);
     dsc_buffer_fini(&name);
     return rc;
 }

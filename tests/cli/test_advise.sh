@@ -56,7 +56,7 @@ check "the trace itself is used" test ! -e pair.dst/pair.dst
 advise pair.dst --cost linear:.02,.0001 --batch-size 1 -o free
 says 'the cost model has no time of a pass of the draft model'
 advise pair.dst -o unit
-says 'no verdict; best observed: '
+says 'no verdict: cost model unit prices draft tokens at nothing'
 says 'Without costs there is no verdict: give --cost'
 bad 4 'nothing.jsonl' advise nothing.jsonl --tokenizer bytes --cost linear:.02,.0005 -o nothing
 bad 2 'log files or a trace expected' advise --cost linear:.02,.0005
