@@ -1,6 +1,7 @@
 #!/bin/sh
 # SPDX-License-Identifier: Apache-2.0
-# Runs the main job on the bundled sample: recorded answers -> traces -> sweeps -> figures -> report.
+# Runs the main job on the bundled sample: recorded answers -> traces -> sweeps -> figures -> report,
+# and a verdict.
 # Usage: demo.sh PROGRAM SOURCE_ROOT OUTPUT_FOLDER
 set -eu
 draftscope=$1 sample=$2/traces/sample out=$3
@@ -43,6 +44,11 @@ for name in rag cache edits; do
                 f[at["block_efficiency"]], best
         }' "$out/$name.tsv"
 done
+echo
+echo "These are the best of 256 settings on the requests that they are reported on. A verdict is judged on"
+echo "other requests. draftscope advise gives it, for every method that these data can answer:"
+echo
+"$draftscope" advise "$out/rag.dst" --cost linear:0.020,0.0002 --engine vllm -o "$out/advice"
 echo
 echo "Figures and tables: $out"
 echo "The report:         $out/report.html"
