@@ -726,6 +726,77 @@ static void a_winner_for_each_batch_size(void **state)
     setting_fini(&m);
 }
 
+// Runs chains of 1 to 4 tokens, with or without `none`, and judges them.
+static int advise(const dsc_cost *cost, double split, dsc_objective objective, bool with_none,
+                  dsc_advice *a, dsc_standing *judged, dsc_error *err)
+{
+    enum { REQUESTS = 40 };
+    dsc_space space, none;
+    dsc_tune t;
+    dsc_standing *standing;
+    const char *const over[] = {"length=1:4"};
+    const dsc_tune_price one = {1, cost};
+    setting m = markov(REQUESTS, 1);
+    m.run.workload = &m.load;
+    dsc_tune_options o = options(REQUESTS, split, 1);
+    o.objective = objective;
+    o.price = &one;
+    o.prices = 1;
+    assert_ok(space_of(&space, &dsc_drafter_draft_model, over, 1, NULL, 0, err), *err);
+    assert_ok(space_of(&none, &dsc_drafter_none, NULL, 0, NULL, 0, err), *err);
+    assert_ok(dsc_tune_init(&t, &o, err), *err);
+    assert_ok(dsc_tune_run(&t, NULL, &space, &m.run, err), *err);
+    if (with_none)
+        assert_ok(dsc_tune_run(&t, NULL, &none, &m.run, err), *err);
+    assert_ok(dsc_tune_rank(&t, 0, 1, &standing, err), *err);
+    int rc = dsc_tune_advise(&t, 0, standing, NULL, NULL, 1, a, err);
+    if (!rc)
+        *judged = standing[a->standing];
+    free(standing);
+    dsc_tune_fini(&t);
+    dsc_space_fini(&none);
+    dsc_space_fini(&space);
+    setting_fini(&m);
+    return rc;
+}
+
+// Over costs from drafts that are almost free to drafts that cost more than the target: a
+// recommendation exactly when the lower end of the interval is above 1, and never without costs, a
+// test set or a comparison.
+static void verdicts(void **state)
+{
+    (void)state;
+    dsc_error err;
+    dsc_advice a;
+    dsc_standing s;
+    bool on = false, off = false;
+    for (double draft_s = 1e-4; draft_s < 2; draft_s *= 1.6) {
+        const dsc_cost cost = {&dsc_cost_linear, 1, 1e-6, draft_s, NULL, ""};
+        for (int objective = DSC_OBJECTIVE_SPEEDUP; objective <= DSC_OBJECTIVE_THROUGHPUT;
+             objective++) {
+            assert_ok(advise(&cost, 0.5, (dsc_objective)objective, true, &a, &s, &err), err);
+            if (a.kind == DSC_ADVICE_ON)
+                assert_true(a.low > 1 && a.speedup >= a.low && a.speedup <= a.high);
+            else
+                assert_true(a.kind == DSC_ADVICE_OFF && !(a.low > 1));
+            if (objective == DSC_OBJECTIVE_SPEEDUP && a.speedup > 0)
+                assert_close(a.speedup, s.test, 1e-12); // without speculation it is 1
+            on |= a.kind == DSC_ADVICE_ON;
+            off |= a.kind == DSC_ADVICE_OFF;
+        }
+        assert_ok(advise(&cost, 0, DSC_OBJECTIVE_SPEEDUP, true, &a, &s, &err), err);
+        assert_true(a.kind == DSC_ADVICE_ABSTAIN && isnan(a.speedup) &&
+                    strstr(a.why, "exploratory"));
+        assert_ok(advise(&cost, 0.5, DSC_OBJECTIVE_BLOCK_EFFICIENCY, true, &a, &s, &err), err);
+        assert_true(a.kind == DSC_ADVICE_ABSTAIN && strstr(a.why, "block efficiency"));
+        assert_int_equal(advise(&cost, 0.5, DSC_OBJECTIVE_SPEEDUP, false, &a, &s, &err),
+                         DSC_EUSAGE);
+    }
+    assert_true(on && off);
+    assert_ok(advise(&unit, 0.5, DSC_OBJECTIVE_SPEEDUP, true, &a, &s, &err), err);
+    assert_true(a.kind == DSC_ADVICE_ABSTAIN && strstr(a.why, "unit"));
+}
+
 // What vLLM gets between quotes is JSON.
 static void check_json(const char *lines)
 {
@@ -794,6 +865,7 @@ int main(void)
         cmocka_unit_test(refusals),
         cmocka_unit_test(batches),
         cmocka_unit_test(a_winner_for_each_batch_size),
+        cmocka_unit_test(verdicts),
         cmocka_unit_test(every_form),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
