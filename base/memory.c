@@ -29,6 +29,8 @@ static void set_pointer(void *place, void *p)
 int dsc_alloc(void *out, size_t n, size_t size, dsc_error *err)
 {
     size_t bytes;
+    if (!out)
+        return dsc_fail(err, DSC_EUSAGE, "dsc_alloc: out must not be NULL");
     int rc = product(&bytes, n, size, err);
     void *p = rc ? NULL : calloc(bytes ? bytes : 1, 1);
     set_pointer(out, p);
@@ -39,6 +41,8 @@ int dsc_alloc(void *out, size_t n, size_t size, dsc_error *err)
 
 int dsc_grow(void *array, size_t *capacity, size_t need, size_t size, dsc_error *err)
 {
+    if (!array || !capacity)
+        return dsc_fail(err, DSC_EUSAGE, "dsc_grow: array and capacity must not be NULL");
     if (need <= *capacity)
         return DSC_OK;
     size_t n = *capacity < 8 ? 16 : *capacity, bytes;
@@ -58,7 +62,11 @@ int dsc_grow(void *array, size_t *capacity, size_t need, size_t size, dsc_error 
 
 int dsc_strndup(char **out, const char *bytes, size_t length, dsc_error *err)
 {
+    if (!out)
+        return dsc_fail(err, DSC_EUSAGE, "dsc_strndup: out must not be NULL");
     *out = NULL;
+    if (length && !bytes)
+        return dsc_fail(err, DSC_EUSAGE, "dsc_strndup: bytes must not be NULL");
     if (length == SIZE_MAX)
         return dsc_fail(err, DSC_ENOMEM, "string too long");
     int rc = dsc_new(out, length + 1, err);
@@ -70,6 +78,8 @@ int dsc_strndup(char **out, const char *bytes, size_t length, dsc_error *err)
 int dsc_buffer_append(dsc_buffer *b, const void *bytes, size_t length, dsc_error *err)
 {
     size_t need;
+    if (!b || (length && !bytes))
+        return dsc_fail(err, DSC_EUSAGE, "dsc_buffer_append: b and bytes must not be NULL");
     if (__builtin_add_overflow(b->length, length, &need) || need == SIZE_MAX)
         return dsc_fail(err, DSC_ENOMEM, "text too long");
     int rc = dsc_resize(&b->data, &b->capacity, need + 1, err);
@@ -84,12 +94,16 @@ int dsc_buffer_append(dsc_buffer *b, const void *bytes, size_t length, dsc_error
 
 int dsc_buffer_puts(dsc_buffer *b, const char *text, dsc_error *err)
 {
+    if (!text)
+        return dsc_fail(err, DSC_EUSAGE, "dsc_buffer_puts: text must not be NULL");
     return dsc_buffer_append(b, text, strlen(text), err);
 }
 
 int dsc_buffer_printf(dsc_buffer *b, dsc_error *err, const char *format, ...)
 {
     va_list args, again;
+    if (!b)
+        return dsc_fail(err, DSC_EUSAGE, "dsc_buffer_printf: b must not be NULL");
     va_start(args, format);
     va_copy(again, args);
     int n = vsnprintf(NULL, 0, format, args), rc;
@@ -106,6 +120,8 @@ int dsc_buffer_printf(dsc_buffer *b, dsc_error *err, const char *format, ...)
 
 void dsc_buffer_fini(dsc_buffer *b)
 {
+    if (!b)
+        return;
     free(b->data);
     *b = (dsc_buffer){0};
 }
@@ -119,6 +135,8 @@ enum { HEADER = 64, FIRST_BLOCK = 1 << 16 };
 int dsc_arena_alloc(dsc_arena *a, void *out, size_t n, size_t size, dsc_error *err)
 {
     size_t bytes;
+    if (!a || !out)
+        return dsc_fail(err, DSC_EUSAGE, "dsc_arena_alloc: a and out must not be NULL");
     set_pointer(out, NULL);
     int rc = product(&bytes, n, size, err);
     if (rc)
@@ -153,6 +171,8 @@ int dsc_arena_grow(dsc_arena *a, void *array, size_t *capacity, size_t need, siz
                    dsc_error *err)
 {
     void *grown;
+    if (!a || !array || !capacity)
+        return dsc_fail(err, DSC_EUSAGE, "dsc_arena_grow: a, array and capacity must not be NULL");
     if (need <= *capacity)
         return DSC_OK;
     if (need < 2 * *capacity) // no overflow: that many fit in memory already
@@ -169,6 +189,8 @@ int dsc_arena_grow(dsc_arena *a, void *array, size_t *capacity, size_t need, siz
 
 void dsc_arena_reset(dsc_arena *a)
 {
+    if (!a)
+        return;
     a->current = a->first;
     if (a->first)
         a->first->used = 0;
@@ -176,6 +198,8 @@ void dsc_arena_reset(dsc_arena *a)
 
 void dsc_arena_fini(dsc_arena *a)
 {
+    if (!a)
+        return;
     for (struct dsc_arena_block *b = a->first, *next; b; b = next) {
         next = b->next;
         free(b);

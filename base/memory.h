@@ -14,7 +14,8 @@ extern "C" {
 
 // `out` and `array` below are addresses of pointers to objects of any type. The typed forms
 // dsc_new, dsc_resize, dsc_arena_new and dsc_arena_resize take the element size from that type;
-// use them wherever the type is known.
+// use them wherever the type is known. DSC_EUSAGE: an argument is NULL, where nothing else is
+// stated; functions without a status then do nothing.
 
 // Allocates n elements of `size` bytes, zeroed. *out owns them (free with free()). n = 0 gives a
 // valid pointer. DSC_ENOMEM: n * size overflows or memory is short; *out is NULL.
@@ -28,7 +29,8 @@ DSC_API int dsc_grow(void *array, size_t *capacity, size_t need, size_t size, ds
 #define dsc_resize(array, capacity, need, err)                                                     \
     dsc_grow((array), (capacity), (need), sizeof **(array), (err))
 
-// Copies `length` bytes and adds a NUL. *out owned by the caller.
+// Copies `length` bytes and adds a NUL. *out owned by the caller. `bytes` may be NULL when `length`
+// is 0, here and below.
 DSC_API int dsc_strndup(char **out, const char *bytes, size_t length, dsc_error *err);
 
 // A growable byte string, always NUL-terminated once something was appended. Zero-initialize.

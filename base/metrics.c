@@ -6,6 +6,7 @@
 #include "base/metrics.h"
 
 #include <math.h>
+#include <stdbool.h>
 
 static double ratio(double a, double b)
 {
@@ -71,8 +72,19 @@ static void count_positions(dsc_metrics *m, const dsc_metric_counts *c, int64_t 
     }
 }
 
+static bool is_list(const dsc_cell *x)
+{
+    return x->i == 0 || (x->i > 0 && (x->list || x->reals));
+}
+
 int dsc_metrics_init(dsc_metrics *m, const dsc_metric_counts *c, dsc_arena *arena, dsc_error *err)
 {
+    if (!m || !c || !arena)
+        return dsc_fail(err, DSC_EUSAGE, "dsc_metrics_init: m, c and arena must not be NULL");
+    if (!is_list(&c->accepted) || !is_list(&c->lengths) || !is_list(&c->whole))
+        return dsc_fail(err, DSC_EUSAGE,
+                        "dsc_metrics_init: c has a list of negative length or "
+                        "without elements");
     // Where the lengths are known, a position after the last accepted one may have been rejected.
     const int64_t most = c->accepted.i ? c->accepted.i - 1 + (c->lengths.i > c->accepted.i) : 0;
     void *mem;
@@ -81,7 +93,7 @@ int dsc_metrics_init(dsc_metrics *m, const dsc_metric_counts *c, dsc_arena *aren
                        .mean_acceptance_length = 1 + ratio(c->num_accepted_tokens, c->num_drafts),
                        .draft_acceptance_rate = ratio(c->num_accepted_tokens, c->num_draft_tokens),
                        .alpha_iid = alpha_iid(c)};
-    int rc = dsc_arena_alloc(arena, &mem, 3 * (size_t)most, sizeof(double), err);
+    int rc = dsc_arena_alloc(arena, &mem, (size_t)most, 3 * sizeof(double), err);
     if (rc)
         return rc;
     m->acceptance_rate_pos = mem;
@@ -97,6 +109,8 @@ int dsc_metrics_init(dsc_metrics *m, const dsc_metric_counts *c, dsc_arena *aren
 
 void dsc_metrics_cells(const dsc_metrics *m, dsc_cell cell[DSC_METRICS])
 {
+    if (!m || !cell)
+        return;
     const double *const list[] = {m->acceptance_rate_pos, m->conditional_acceptance_rate};
     const double number[] = {m->block_efficiency, m->mean_acceptance_length,
                              m->draft_acceptance_rate};

@@ -47,7 +47,7 @@ typedef struct dsc_metrics {
     double *reached; // [positions] the denominators of conditional_acceptance_rate
 } dsc_metrics;
 
-// DSC_ENOMEM.
+// DSC_EUSAGE: a pointer is NULL, or a list has a negative length or no elements. DSC_ENOMEM.
 DSC_API int dsc_metrics_init(dsc_metrics *m, const dsc_metric_counts *c, dsc_arena *arena,
                              dsc_error *err);
 
@@ -76,7 +76,8 @@ enum { DSC_METRICS = 6 };
      "nan where draft lengths are unknown"}
 // clang-format on
 
-// The cells of a row, in the order of the columns. The lists remain the arena's.
+// The cells of a row, in the order of the columns. The lists remain the arena's. Does nothing when
+// a pointer is NULL.
 DSC_API void dsc_metrics_cells(const dsc_metrics *m, dsc_cell cell[DSC_METRICS]);
 
 #ifdef __cplusplus

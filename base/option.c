@@ -63,6 +63,9 @@ int dsc_unknown_name(const char *what, const char *word, const char *const *cand
                      size_t count, const char *see, dsc_error *err)
 {
     char near[NAME] = "";
+    if (!what || !word || !see || (count && !candidates))
+        return dsc_fail(err, DSC_EUSAGE,
+                        "dsc_unknown_name: what, word, candidates and see must not be NULL");
     size_t least = strlen(word) / 2 + 1;
     for (size_t i = 0; i < count; i++)
         nearest_listed(word, candidates[i], near, &least);
@@ -97,7 +100,7 @@ static int parse_choice(const dsc_option *o, const char *text, size_t length, in
                         dsc_error *err)
 {
     int64_t index = 0;
-    for (const char *c = o->choices; *c; index++) {
+    for (const char *c = o->choices; c && *c; index++) {
         size_t n = strcspn(c, "|");
         if (n == length && strncmp(c, text, n) == 0) {
             *out = index;
@@ -106,7 +109,8 @@ static int parse_choice(const dsc_option *o, const char *text, size_t length, in
         c += n + (c[n] == '|');
     }
     return dsc_fail(err, DSC_EUSAGE, "--%s: '%.*s' is not one of %s", o->name,
-                    (int)(length > 60 ? 60 : length), text, o->choices);
+                    (int)(length > 60 ? 60 : length), text,
+                    o->choices ? o->choices : "its choices");
 }
 
 static int parse_one(const dsc_option *o, const char *text, size_t length, int64_t *out,
@@ -118,6 +122,9 @@ static int parse_one(const dsc_option *o, const char *text, size_t length, int64
 
 int dsc_option_single(const dsc_option *o, const char *text, int64_t *out, dsc_error *err)
 {
+    if (!o || !o->name || !text || !out)
+        return dsc_fail(err, DSC_EUSAGE,
+                        "dsc_option_single: o, its name, text and out must not be NULL");
     return parse_one(o, text, strlen(text), out, err);
 }
 
@@ -201,6 +208,9 @@ int dsc_option_list(const dsc_option *o, const char *text, int64_t **out, size_t
 {
     size_t capacity = 0;
     int rc = DSC_OK;
+    if (!o || !o->name || !text || !out || !count)
+        return dsc_fail(err, DSC_EUSAGE,
+                        "dsc_option_list: o, its name, text, out and count must not be NULL");
     *out = NULL;
     *count = 0;
     for (const char *item = text; !rc;) {
@@ -222,21 +232,27 @@ int dsc_option_list(const dsc_option *o, const char *text, int64_t **out, size_t
 
 void dsc_option_text(const dsc_option *o, int64_t value, char *out, size_t size)
 {
-    if (o->kind != DSC_OPTION_CHOICE) {
-        snprintf(out, size, "%" PRId64, value);
+    const bool choice = o && o->kind == DSC_OPTION_CHOICE;
+    const char *c = choice && value >= 0 && o->choices ? o->choices : "";
+    if (!out)
         return;
+    for (int64_t i = 0; i < value && *c; i++) {
+        c += strcspn(c, "|");
+        c += *c == '|';
     }
-    const char *c = o->choices;
-    for (int64_t i = 0; i < value; i++)
-        c += strcspn(c, "|") + 1;
-    snprintf(out, size, "%.*s", (int)strcspn(c, "|"), c);
+    if (o && !choice)
+        snprintf(out, size, "%" PRId64, value);
+    else
+        snprintf(out, size, "%.*s", (int)strcspn(c, "|"), c);
 }
 
 void dsc_option_help(const dsc_option *table, size_t count, FILE *f)
 {
     enum { COLUMN = 30 };
-    for (size_t i = 0; i < count; i++) {
+    for (size_t i = 0; table && f && i < count; i++) {
         const dsc_option *o = &table[i];
+        if (!o->name)
+            continue;
         char head[128], letter[8] = "";
         const char *value = o->kind == DSC_OPTION_CHOICE ? o->choices : o->metavar;
         if (o->letter)
@@ -247,7 +263,7 @@ void dsc_option_help(const dsc_option *table, size_t count, FILE *f)
             fprintf(f, "%s\n%*s", head, COLUMN, "");
         else
             fprintf(f, "%-*s", COLUMN, head);
-        fputs(o->help, f);
+        fputs(o->help ? o->help : "", f);
         if (o->initial && *o->initial)
             fprintf(f, " (default %s)", o->initial);
         fputc('\n', f);
@@ -256,7 +272,7 @@ void dsc_option_help(const dsc_option *table, size_t count, FILE *f)
 
 bool dsc_is_listed(const char *list, const char *text, size_t length)
 {
-    for (const char *word = list; word && *word;) {
+    for (const char *word = list; word && *word && text;) {
         size_t n = strcspn(word, "|");
         if (n == length && strncmp(word, text, n) == 0)
             return true;
@@ -267,12 +283,12 @@ bool dsc_is_listed(const char *list, const char *text, size_t length)
 
 bool dsc_option_is(const dsc_option *o, const char *name, size_t length)
 {
-    return dsc_is_listed(o->name, name, length) || dsc_is_listed(o->synonyms, name, length);
+    return o && (dsc_is_listed(o->name, name, length) || dsc_is_listed(o->synonyms, name, length));
 }
 
 const dsc_option *dsc_option_find(const dsc_option *table, size_t count, const char *name)
 {
-    for (size_t i = 0; i < count; i++)
+    for (size_t i = 0; table && name && i < count; i++)
         if (dsc_option_is(&table[i], name, strlen(name)))
             return &table[i];
     return NULL;
@@ -394,9 +410,25 @@ static int unknown_option(const dsc_option_set *sets, size_t count, const char *
     return dsc_fail(err, DSC_EUSAGE, "unknown option %s", name);
 }
 
+static int check_sets(const dsc_option_set *sets, size_t count, int argc, char **argv,
+                      dsc_error *err)
+{
+    bool whole = (sets || !count) && (argv || argc <= 0);
+    for (size_t s = 0; s < count && whole; s++)
+        whole = sets[s].table || !sets[s].count;
+    for (int a = 0; a < argc && whole; a++)
+        whole = argv[a];
+    return whole ? DSC_OK
+                 : dsc_fail(err, DSC_EUSAGE,
+                            "dsc_options_check: sets, their tables and argv must not be NULL");
+}
+
 int dsc_options_check(const dsc_option_set *sets, size_t count, int argc, char **argv,
                       dsc_error *err)
 {
+    int rc = check_sets(sets, count, argc, argv, err);
+    if (rc)
+        return rc;
     for (int a = 0; a < argc && strcmp(argv[a], "--"); a++) {
         if (!is_option(argv[a]))
             continue;
@@ -441,6 +473,9 @@ static int set_defaults(const dsc_option_set *sets, size_t count, dsc_error *err
 {
     for (size_t s = 0; s < count; s++)
         for (size_t i = 0; i < sets[s].count && !sets[s].elsewhere; i++) {
+            if (!sets[s].value)
+                return dsc_fail(err, DSC_EUSAGE,
+                                "dsc_options_parse: the values of a set must not be NULL");
             sets[s].value[i] = (dsc_option_value){0};
             place p = {&sets[s].table[i], &sets[s], &sets[s].value[i]};
             int rc = p.option->initial ? set_value(&p, p.option->initial, err) : DSC_OK;
@@ -452,6 +487,8 @@ static int set_defaults(const dsc_option_set *sets, size_t count, dsc_error *err
 
 int dsc_option_uses_add(dsc_option_uses *uses, const dsc_option_use *use, dsc_error *err)
 {
+    if (!uses || !use)
+        return dsc_fail(err, DSC_EUSAGE, "dsc_option_uses_add: uses and use must not be NULL");
     void *all = uses->use;
     int rc = dsc_grow(&all, &uses->capacity, uses->count + 1, sizeof *use, err);
     uses->use = all;
@@ -479,6 +516,8 @@ static int give_value(const dsc_option_set *sets, size_t count, const spelling *
 int dsc_options_parse(dsc_option_set *sets, size_t count, int argc, char **argv,
                       size_t *positionals, dsc_error *err)
 {
+    if (!positionals)
+        return dsc_fail(err, DSC_EUSAGE, "dsc_options_parse: positionals must not be NULL");
     int rc = dsc_options_check(sets, count, argc, argv, err);
     bool options = true;
     *positionals = 0;

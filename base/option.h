@@ -1,6 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 // Option tables: one description of an option serves parsing, ranges, help, man page checks and
 // the parameters of methods.
+//
+// Where nothing else is stated, pointers are not NULL and options have a name. Otherwise a function
+// that has a status returns DSC_EUSAGE, a search finds nothing, and the others do nothing.
 #ifndef DSC_BASE_OPTION_H
 #define DSC_BASE_OPTION_H
 
@@ -113,10 +116,11 @@ DSC_API const dsc_option *dsc_option_find(const dsc_option *table, size_t count,
 // One value of a REAL option. DSC_EUSAGE with name and limits.
 DSC_API int dsc_option_real(const dsc_option *o, const char *text, double *out, dsc_error *err);
 
-// The text of choice `index` in `out` ("code"), or the integer's decimal text.
+// The text of choice `value` ("code"), or the integer's decimal text, into out[size]. An empty
+// text: there is no such choice, or `o` is NULL.
 DSC_API void dsc_option_text(const dsc_option *o, int64_t value, char *out, size_t size);
 
-// The help lines of a table.
+// The help lines of a table. Options without a name are left out.
 DSC_API void dsc_option_help(const dsc_option *table, size_t count, FILE *f);
 
 // DSC_EUSAGE: "unknown WHAT 'word' (did you mean NEAREST?)", or, when none is near, "(SEE)". A

@@ -41,6 +41,8 @@ int dsc_option_real(const dsc_option *o, const char *text, double *out, dsc_erro
 {
     double *list;
     size_t n;
+    if (!out)
+        return dsc_fail(err, DSC_EUSAGE, "dsc_option_real: out must not be NULL");
     int rc = dsc_option_reals(o, text, &list, &n, err);
     if (rc)
         return rc;
@@ -115,6 +117,9 @@ int dsc_option_reals(const dsc_option *o, const char *text, double **out, size_t
 {
     size_t capacity = 0;
     int rc = DSC_OK;
+    if (!o || !o->name || !text || !out || !count)
+        return dsc_fail(err, DSC_EUSAGE,
+                        "dsc_option_reals: o, its name, text, out and count must not be NULL");
     *out = NULL;
     *count = 0;
     for (const char *item = text; !rc;) {

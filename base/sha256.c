@@ -86,6 +86,8 @@ const dsc_sha256_lanes *const dsc_sha256_lane_kernels[] = {
 
 void dsc_sha256_init(dsc_sha256 *s)
 {
+    if (!s)
+        return;
     static const uint32_t initial[8] = {0x6a09e667, 0xbb67ae85, 0x3c6ef372, 0xa54ff53a,
                                         0x510e527f, 0x9b05688c, 0x1f83d9ab, 0x5be0cd19};
     memcpy(s->state, initial, sizeof initial);
@@ -99,6 +101,8 @@ void dsc_sha256_init(dsc_sha256 *s)
 void dsc_sha256_update(dsc_sha256 *s, const void *bytes, size_t length)
 {
     const uint8_t *p = bytes;
+    if (!s || !s->compress || !p)
+        return;
     size_t have = s->length % 64;
     s->length += length;
     if (have) {
@@ -119,6 +123,10 @@ void dsc_sha256_update(dsc_sha256 *s, const void *bytes, size_t length)
 
 void dsc_sha256_final(dsc_sha256 *s, char hex[DSC_SHA256_HEX])
 {
+    if (hex)
+        *hex = '\0';
+    if (!hex || !s || !s->compress)
+        return;
     uint64_t bits = s->length * 8;
     uint8_t tail[72] = {0x80};
     size_t pad = 64 - (s->length + 8) % 64; // 1..64 bytes: 0x80 and zeros, up to the length field
@@ -242,6 +250,11 @@ int dsc_sha256_files(const char *const *paths, size_t count, char (*hex)[DSC_SHA
                      dsc_error *err)
 {
     int rc = DSC_OK;
+    if (count && (!paths || !hex))
+        rc = dsc_fail(err, DSC_EUSAGE, "dsc_sha256_files: paths and hex must not be NULL");
+    for (size_t i = 0; i < count && !rc; i++)
+        if (!paths[i])
+            rc = dsc_fail(err, DSC_EUSAGE, "dsc_sha256_files: path %zu is NULL", i);
     for (size_t i = 0, n; i < count && !rc; i += n) {
         n = count - i < LANES ? count - i : LANES;
         rc = hash_files(paths + i, n, hex + i, err);

@@ -25,8 +25,15 @@ static void make_printable(char *s)
             s[at] = s[at + 1] = '?';
 }
 
+// What has failed never passes for a success or for a status that no caller understands.
+static int failure(int status)
+{
+    return status < DSC_OK && status >= DSC_EINTERRUPT ? status : DSC_EUSAGE;
+}
+
 int dsc_vfail(dsc_error *err, int status, const char *format, va_list args)
 {
+    status = failure(status);
     if (err) {
         err->status = status;
         vsnprintf(err->message, sizeof err->message, format, args);
@@ -39,7 +46,7 @@ int dsc_fail(dsc_error *err, int status, const char *format, ...)
 {
     va_list args;
     va_start(args, format);
-    dsc_vfail(err, status, format, args);
+    status = dsc_vfail(err, status, format, args);
     va_end(args);
     return status;
 }
@@ -50,7 +57,7 @@ int dsc_fail_errno(dsc_error *err, int status, int errno_value, const char *form
     if (errno_value == EINTR) // a handler without SA_RESTART ends what the program waits for
         status = DSC_EINTERRUPT;
     va_start(args, format);
-    dsc_vfail(err, status, format, args);
+    status = dsc_vfail(err, status, format, args);
     va_end(args);
     if (err) {
         size_t n = strlen(err->message);

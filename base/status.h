@@ -37,7 +37,8 @@ typedef struct dsc_error {
     char message[1024]; // one line, no newline, control characters and invalid UTF-8 shown as '?'
 } dsc_error;
 
-// Records `status` and the formatted sentence in *err (err may be NULL) and returns `status`.
+// Records `status`, a negative DSC_E*, and the formatted sentence in *err (err may be NULL) and
+// returns `status`. Any other value is recorded and returned as DSC_EUSAGE.
 DSC_API int dsc_fail(dsc_error *err, int status, const char *format, ...) DSC_PRINTF(3, 4);
 DSC_API int dsc_vfail(dsc_error *err, int status, const char *format, va_list args);
 

@@ -7,9 +7,12 @@
 #include "theory/block.h"
 
 #include <math.h>
+#include <stdbool.h>
 
 double dsc_iid_accepted(double rate, int length)
 {
+    if (!(rate >= 0 && rate <= 1) || length < 0)
+        return (double)NAN;
     if (length == 0 || rate == 0)
         return 0;
     if (rate == 1)
@@ -21,8 +24,10 @@ double dsc_iid_accepted(double rate, int length)
 double dsc_iid_rate(double accepted, int length)
 {
     double lo = 0, hi = 1;
-    if (accepted <= 0 || accepted >= length)
-        return accepted <= 0 ? 0 : 1;
+    if (!(accepted >= 0 && accepted <= length) || length < 1)
+        return (double)NAN;
+    if (accepted == 0 || accepted == length)
+        return accepted == 0 ? 0 : 1;
     for (double mid = 0.5; lo < mid && mid < hi; mid = lo + (hi - lo) / 2)
         if (dsc_iid_accepted(mid, length) < accepted)
             lo = mid;
@@ -33,6 +38,8 @@ double dsc_iid_rate(double accepted, int length)
 
 static int check_dist(const dsc_acceptance *dist, int most, dsc_error *err)
 {
+    if (!dist)
+        return dsc_fail(err, DSC_EUSAGE, "dist must not be NULL");
     if (most < 0 || most > DSC_BLOCK_LONGEST)
         return dsc_fail(err, DSC_EUSAGE, "draft length %d is not from 0 to %d", most,
                         DSC_BLOCK_LONGEST);
@@ -66,6 +73,8 @@ static double next_accepted(const dsc_acceptance *dist, int length, double befor
 int dsc_block_accepted(const dsc_acceptance *dist, int most, double *accepted, dsc_error *err)
 {
     int rc = check_dist(dist, most, err);
+    if (!rc && !accepted)
+        rc = dsc_fail(err, DSC_EUSAGE, "dsc_block_accepted: accepted must not be NULL");
     if (rc)
         return rc;
     double reach = 1;
@@ -75,8 +84,15 @@ int dsc_block_accepted(const dsc_acceptance *dist, int most, double *accepted, d
     return DSC_OK;
 }
 
+static bool is_cost(dsc_block_cost cost)
+{
+    return cost.draft >= 0 && cost.slope >= 0 && isfinite(cost.draft + cost.slope);
+}
+
 double dsc_block_speedup(double accepted, int length, dsc_block_cost cost)
 {
+    if (!(accepted >= 0 && isfinite(accepted)) || length < 0 || !is_cost(cost))
+        return (double)NAN;
     return (accepted + 1) / (1 + length * (cost.draft + cost.slope));
 }
 
@@ -86,9 +102,11 @@ int dsc_block_best_length(const dsc_acceptance *dist, int least, int most, dsc_b
     int rc = check_dist(dist, most, err);
     if (!rc && !(least >= 0 && least <= most))
         rc = dsc_fail(err, DSC_EUSAGE, "no draft length from %d to %d", least, most);
-    if (!rc && !(cost.draft >= 0 && cost.slope >= 0 && isfinite(cost.draft + cost.slope)))
+    if (!rc && !is_cost(cost))
         rc = dsc_fail(err, DSC_EUSAGE, "costs %g and %g must be finite and not negative",
                       cost.draft, cost.slope);
+    if (!rc && !best)
+        rc = dsc_fail(err, DSC_EUSAGE, "dsc_block_best_length: best must not be NULL");
     if (rc)
         return rc;
     double accepted = 0, reach = 1;
@@ -111,6 +129,11 @@ int dsc_conditional_add(dsc_conditional_count *count, int most, int accepted, in
                         "%d accepted of %d drafted, %lld times: 0 <= accepted <= drafted <= %d and "
                         "a count >= 0 are needed",
                         accepted, drafted, (long long)times, most);
+    if (!count)
+        return dsc_fail(err, DSC_EUSAGE, "dsc_conditional_add: count must not be NULL");
+    if (drafted > 0 && count[0].at_risk > INT64_MAX - times) // no position has more
+        return dsc_fail(err, DSC_EUSAGE, "%lld more steps than %lld overflow the counts",
+                        (long long)times, (long long)count[0].at_risk);
     for (int j = 0; j < drafted && j <= accepted; j++) {
         count[j].at_risk += times;
         count[j].accepted += j < accepted ? times : 0;
@@ -120,5 +143,7 @@ int dsc_conditional_add(dsc_conditional_count *count, int most, int accepted, in
 
 double dsc_conditional_rate(const dsc_conditional_count *count)
 {
-    return count->at_risk ? (double)count->accepted / (double)count->at_risk : NAN;
+    if (!count || count->at_risk <= 0 || count->accepted < 0 || count->accepted > count->at_risk)
+        return (double)NAN;
+    return (double)count->accepted / (double)count->at_risk;
 }

@@ -4,6 +4,9 @@
 // Theorem 3.8) and under conditional acceptance rates by position.
 //
 // "Accepted" never counts the token that the target adds itself; block efficiency does.
+//
+// Outside its domain a function returns NaN, or DSC_EUSAGE where it has a status; so it does when a
+// pointer is NULL.
 #ifndef DSC_THEORY_BLOCK_H
 #define DSC_THEORY_BLOCK_H
 
@@ -50,7 +53,8 @@ DSC_API double dsc_iid_rate(double accepted, int length);
 DSC_API int dsc_block_accepted(const dsc_acceptance *dist, int most, double *accepted,
                                dsc_error *err);
 
-// Speedup over one token per target call: (accepted + 1)/(1 + length (draft + slope)).
+// Speedup over one token per target call: (accepted + 1)/(1 + length (draft + slope)). accepted >=
+// 0 and length >= 0; all are finite.
 DSC_API double dsc_block_speedup(double accepted, int length, dsc_block_cost cost);
 
 typedef struct dsc_block_best {
@@ -72,11 +76,11 @@ typedef struct dsc_conditional_count {
 } dsc_conditional_count;
 
 // Adds `times` equal steps to count[most]; position j + 1 is count[j]. DSC_EUSAGE unless 0 <=
-// accepted <= drafted <= most and times >= 0.
+// accepted <= drafted <= most and times >= 0, and when the counts would overflow.
 DSC_API int dsc_conditional_add(dsc_conditional_count *count, int most, int accepted, int drafted,
                                 int64_t times, dsc_error *err);
 
-// accepted/at_risk; NaN if at_risk is 0.
+// accepted/at_risk; NaN unless 0 <= accepted <= at_risk and at_risk > 0.
 DSC_API double dsc_conditional_rate(const dsc_conditional_count *count);
 
 #ifdef __cplusplus

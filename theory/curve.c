@@ -4,6 +4,7 @@
 #include "theory/curve.h"
 
 #include "base/order.h"
+#include "theory/domain.h"
 
 #include <float.h>
 #include <math.h>
@@ -46,11 +47,15 @@ static size_t merge(dsc_curve *c, const token *t, size_t n)
 int dsc_curve_init(dsc_curve *c, const double *draft, const double *target, size_t vocab,
                    dsc_error *err)
 {
-    token *t;
+    if (!c)
+        return dsc_fail(err, DSC_EUSAGE, "dsc_curve_init: c must not be NULL");
+    token *t = NULL;
     double **column[] = {&c->ratio, &c->draft_below, &c->target_below, &c->draft_above,
                          &c->target_above};
     *c = (dsc_curve){0};
-    int rc = dsc_new(&t, vocab, err);
+    int rc = dsc_check_pair("dsc_curve_init", draft, target, vocab, err);
+    if (!rc)
+        rc = dsc_new(&t, vocab, err);
     for (size_t i = 0; i < 5 && !rc; i++)
         rc = dsc_alloc(column[i], vocab + 1, sizeof(double), err);
     if (!rc) {
@@ -74,6 +79,8 @@ int dsc_curve_init(dsc_curve *c, const double *draft, const double *target, size
 
 void dsc_curve_fini(dsc_curve *c)
 {
+    if (!c)
+        return;
     free(c->ratio);
     free(c->draft_below);
     free(c->target_below);
@@ -84,7 +91,7 @@ void dsc_curve_fini(dsc_curve *c)
 
 size_t dsc_curve_count(const dsc_curve *c, double ratio)
 {
-    size_t lo = 0, hi = c->atoms;
+    size_t lo = 0, hi = c ? c->atoms : 0;
     while (lo < hi) {
         size_t mid = lo + (hi - lo) / 2;
         if (c->ratio[mid] <= ratio)
@@ -97,6 +104,8 @@ size_t dsc_curve_count(const dsc_curve *c, double ratio)
 
 double dsc_curve_w(const dsc_curve *c, double at)
 {
+    if (!dsc_is_curve(c) || !(at >= 0))
+        return (double)NAN;
     size_t i = dsc_curve_count(
         c, fmin(at, DBL_MAX)); // W(inf): the mass that no multiple of the draft covers
     double w = c->target_above[i] - (c->draft_above[i] > 0 ? at * c->draft_above[i] : 0);

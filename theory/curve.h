@@ -27,17 +27,19 @@ typedef struct dsc_curve {
 } dsc_curve;                            // zero-initialize; dsc_curve_fini frees
 
 // Builds the curve of two distributions of `vocab` >= 1 tokens. Elements are finite and >= 0 and
-// each distribution sums to 1 (dsc_probs_check ensures that; the masses are used as they are).
-// Tokens of probability 0 in both are left out. DSC_ENOMEM.
+// each distribution sums to 1 within DSC_PROBS_TOLERANCE (dsc_probs_check ensures that; the masses
+// are used as they are). Tokens of probability 0 in both are left out. DSC_EUSAGE: a row is NULL or
+// no distribution, or `c` is NULL. DSC_ENOMEM.
 DSC_API int dsc_curve_init(dsc_curve *c, const double *draft, const double *target, size_t vocab,
                            dsc_error *err);
 DSC_API void dsc_curve_fini(dsc_curve *c);
 
 // Number of atoms n whose ratio is <= `ratio`; draft_below[n] and target_below[n] are their masses.
-// O(log atoms).
+// 0 when `c` is NULL. O(log atoms).
 DSC_API size_t dsc_curve_count(const dsc_curve *c, double ratio);
 
-// W(c), c >= 0, in [0, 1]. O(log atoms).
+// W(c), c >= 0, in [0, 1]. NaN for another c, and for a curve that is NULL or was not initialized.
+// O(log atoms).
 DSC_API double dsc_curve_w(const dsc_curve *c, double at);
 
 #ifdef __cplusplus

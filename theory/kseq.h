@@ -1,6 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 // k-Seq, SpecTr Alg. 2: k i.i.d. drafts in order, each accepted with probability
 // min(1, target/(rho draft)); the first accepted one is the output.
+//
+// Outside their domains (curves that were initialized, k >= 1, rho >= 1, probabilities in [0, 1])
+// the functions return NaN, or NaN in rho, beta and accept, and fill arrays with NaN.
+// dsc_kseq_survivors writes nothing when the dsc_kseq, which has the length of its array, is NULL.
 #ifndef DSC_THEORY_KSEQ_H
 #define DSC_THEORY_KSEQ_H
 

@@ -8,6 +8,8 @@
 // unimodal, so all are tried.
 #include "theory/otm.h"
 
+#include "theory/domain.h"
+
 #include <math.h>
 
 // draft(A)^k - target(A) for A = the first i atoms. A whole distribution sums to 1, so the suffix
@@ -21,6 +23,8 @@ static double excess(const dsc_curve *c, size_t i, int k)
 
 dsc_otm dsc_otm_value(const dsc_curve *c, int k)
 {
+    if (!dsc_is_curve(c) || k < 1)
+        return (dsc_otm){k, (double)NAN, 0, (double)NAN, (double)NAN};
     double most = 0;
     size_t cut = 0;
     for (size_t i = 1; i <= c->atoms; i++) {
@@ -35,5 +39,5 @@ dsc_otm dsc_otm_value(const dsc_curve *c, int k)
 
 double dsc_otm_limit(const dsc_curve *c)
 {
-    return fmin(1 - dsc_curve_w(c, INFINITY), 1);
+    return dsc_is_curve(c) ? fmin(1 - dsc_curve_w(c, INFINITY), 1) : (double)NAN;
 }

@@ -6,6 +6,8 @@
 // sum outside T of min(draft/(1 - draft(T)), target).
 #include "theory/otm.h"
 
+#include "theory/domain.h"
+
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
@@ -27,7 +29,9 @@ int dsc_otm_greedy(const double *draft, const double *target, size_t vocab, int 
                    double *accept, dsc_error *err)
 {
     double *remaining; // [vocab] the draft without T
-    int rc = dsc_new(&remaining, vocab, err);
+    int rc = dsc_check_drafts("dsc_otm_greedy", draft, target, vocab, kmax, accept, err);
+    if (!rc)
+        rc = dsc_new(&remaining, vocab, err);
     if (rc)
         return rc;
     memcpy(remaining, draft, vocab * sizeof *remaining);

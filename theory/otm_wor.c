@@ -24,6 +24,7 @@
 #include "theory/otm.h"
 
 #include "base/order.h"
+#include "theory/domain.h"
 
 #include <math.h>
 #include <stdlib.h>
@@ -242,7 +243,9 @@ int dsc_otm_wor(const double *draft, const double *target, size_t vocab, int kma
 {
     token *t;
     size_t n = 0;
-    int rc = dsc_new(&t, vocab, err);
+    int rc = dsc_check_drafts("dsc_otm_wor", draft, target, vocab, kmax, accept, err);
+    if (!rc)
+        rc = dsc_new(&t, vocab, err);
     if (rc)
         return rc;
     for (size_t x = 0; x < vocab; x++)

@@ -5,6 +5,7 @@
 #include "theory/probs.h"
 
 #include "base/rng.h"
+#include "theory/domain.h"
 #include "theory/rows/fast_exp.h"
 #include "theory/rows/row_sum.h"
 #include "theory/rows/softmax.h"
@@ -14,6 +15,8 @@
 
 int dsc_probs_check(const char *what, double *row, size_t vocab, bool normalize, dsc_error *err)
 {
+    if (!what || !row)
+        return dsc_fail(err, DSC_EUSAGE, "dsc_probs_check: what and row must not be NULL");
     if (!vocab)
         return dsc_fail(err, DSC_EINPUT, "%s: there is no element", what);
     double sum = 0;
@@ -216,6 +219,8 @@ static int filter(double *logits, size_t vocab, size_t top_k, double top_p, dsc_
 int dsc_probs_softmax(const char *what, double *logits, size_t vocab, double temperature,
                       int64_t top_k, double top_p, dsc_error *err)
 {
+    if (!what || !logits)
+        return dsc_fail(err, DSC_EUSAGE, "dsc_probs_softmax: what and logits must not be NULL");
     if (!(temperature >= 0) || isinf(temperature))
         return dsc_fail(err, DSC_EUSAGE, "the temperature is %g; it must be finite and >= 0",
                         temperature);
@@ -243,8 +248,18 @@ int dsc_probs_softmax(const char *what, double *logits, size_t vocab, double tem
 
 // --- families ------------------------------------------------------------------------------------
 
+static void fill_nan(double *draft, double *target, size_t vocab)
+{
+    dsc_fill_nan(draft, vocab);
+    dsc_fill_nan(target, vocab);
+}
+
 void dsc_probs_bernoulli(double draft_p, double target_p, double draft[2], double target[2])
 {
+    if (!draft || !target || !(draft_p >= 0 && draft_p <= 1) || !(target_p >= 0 && target_p <= 1)) {
+        fill_nan(draft, target, 2);
+        return;
+    }
     draft[0] = 1 - draft_p;
     draft[1] = draft_p;
     target[0] = 1 - target_p;
@@ -253,6 +268,10 @@ void dsc_probs_bernoulli(double draft_p, double target_p, double draft[2], doubl
 
 void dsc_probs_uniform(size_t vocab, size_t r, double *draft, double *target)
 {
+    if (!draft || !target || r == 0 || vocab % r) {
+        fill_nan(draft, target, vocab);
+        return;
+    }
     for (size_t x = 0; x < vocab; x++) {
         draft[x] = 1 / (double)vocab;
         target[x] = x < vocab / r ? (double)r / (double)vocab : 0;
@@ -272,6 +291,11 @@ static double normal(uint64_t seed, uint64_t rank)
 void dsc_probs_zipf(size_t vocab, double exponent, double noise, uint64_t seed, double *draft,
                     double *target)
 {
+    const double widest = fabs(exponent) * log((double)vocab + 1) + 10 * noise; // logit
+    if (!draft || !target || !(noise >= 0) || !isfinite(widest)) {
+        fill_nan(draft, target, vocab);
+        return;
+    }
     double most_draft = -INFINITY, most_target = -INFINITY;
     for (size_t x = 0; x < vocab; x++) {
         draft[x] = -exponent * log((double)x + 1);

@@ -1,5 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Next-token distributions: validation, conversion from logits, and synthetic families.
+//
+// DSC_EUSAGE: a pointer is NULL.
 #ifndef DSC_THEORY_PROBS_H
 #define DSC_THEORY_PROBS_H
 
@@ -31,14 +33,16 @@ DSC_API int dsc_probs_check(const char *what, double *row, size_t vocab, bool no
 DSC_API int dsc_probs_softmax(const char *what, double *logits, size_t vocab, double temperature,
                               int64_t top_k, double top_p, dsc_error *err);
 
-// Families of pairs, into draft[] and target[] of `vocab` tokens. SpecTr App. B: Ber(p) has tokens
-// 1 (mass p) and 0, vocab = 2. U(d) to U(d/r): vocab = d, and the target is uniform over the first
-// d/r tokens (r divides d).
+// Families of pairs, into draft[] and target[] of `vocab` tokens: NaN when a parameter is outside
+// its range or the other array is NULL. SpecTr App. B: Ber(p) has tokens 1 (mass p) and 0,
+// vocab = 2. U(d) to U(d/r): vocab = d, and the target is uniform over the first d/r tokens (r
+// divides d).
 DSC_API void dsc_probs_bernoulli(double draft_p, double target_p, double draft[2],
                                  double target[2]);
 DSC_API void dsc_probs_uniform(size_t vocab, size_t r, double *draft, double *target);
 // Zipf: draft(rank) ~ rank^-exponent, target(rank) ~ draft(rank) exp(noise z), with z standard
-// normal from Philox (seed, rank). Such pairs resemble two models with one tokenizer. noise >= 0.
+// normal from Philox (seed, rank). Such pairs resemble two models with one tokenizer. noise >= 0;
+// |exponent| ln(vocab) + 10 noise is finite.
 DSC_API void dsc_probs_zipf(size_t vocab, double exponent, double noise, uint64_t seed,
                             double *draft, double *target);
 

@@ -1,6 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 // Rejection sampling with one draft token per position: Leviathan et al. 2023 Alg. 1, SpecTr Alg. 1
 // (maximal coupling).
+//
+// Outside their domains (curves that were initialized, probabilities in [0, 1], distributions) the
+// functions return NaN and fill arrays with NaN. They write nothing where the array is NULL.
 #ifndef DSC_THEORY_SINGLE_H
 #define DSC_THEORY_SINGLE_H
 

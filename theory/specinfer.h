@@ -3,6 +3,10 @@
 // target; draft i is accepted with probability min(1, r_i/draft), else r_{i+1} = (r_i - draft)+
 // normalized. On the curve r_i = (target - c_i draft)+ / W(c_i), with c_1 = 0 and c_{i+1} = c_i +
 // W(c_i). The acceptance after k rounds is 1 - W(c_{k+1}).
+//
+// Outside their domains (objects that were initialized, k in [1, 1000], probabilities in [0, 1])
+// the functions return NaN and fill arrays with NaN, and dsc_specinfer_init returns DSC_EUSAGE.
+// They write nothing where a pointer is NULL.
 #ifndef DSC_THEORY_SPECINFER_H
 #define DSC_THEORY_SPECINFER_H
 
@@ -18,6 +22,7 @@ typedef struct dsc_specinfer {
     double *c, *w; // [k + 1] c[i] = c_{i+1} and W(c_{i+1}): c[0] = 0, w[0] = 1, accept = 1 - w[k]
 } dsc_specinfer;   // zero-initialize; dsc_specinfer_fini frees
 
+// DSC_EUSAGE, DSC_ENOMEM.
 DSC_API int dsc_specinfer_init(dsc_specinfer *s, const dsc_curve *c, int k, dsc_error *err);
 DSC_API void dsc_specinfer_fini(dsc_specinfer *s);
 
