@@ -26,6 +26,8 @@ static size_t first_from(const uint32_t *x, size_t count, uint32_t least)
 
 double dsc_dist_probability(const dsc_dist *d, int32_t token)
 {
+    if (!d || token < 0 || token >= d->vocab_size)
+        return (double)NAN;
     if (d->dense)
         return d->dense[token];
     if (d->logits)
@@ -41,16 +43,8 @@ double dsc_dist_probability(const dsc_dist *d, int32_t token)
     return weight * d->base;
 }
 
-void dsc_dist_fill(const dsc_dist *d, double *probs)
+static void fill_levels(const dsc_dist *d, double *probs)
 {
-    if (d->dense) {
-        memcpy(probs, d->dense, (size_t)d->vocab_size * sizeof *probs);
-        return;
-    }
-    if (d->logits) {
-        dsc_softmax_fill(d->logits, probs);
-        return;
-    }
     double weight[DSC_DIST_LEVELS + 1] = {1};
     for (int j = 0; j < d->levels; j++)
         weight[j + 1] = weight[j] * d->level[j].other;
@@ -59,6 +53,18 @@ void dsc_dist_fill(const dsc_dist *d, double *probs)
     for (int j = d->levels - 1; j >= 0; j--) // longer contexts write over shorter ones
         for (size_t i = 0; i < d->level[j].count; i++)
             probs[d->level[j].token[i]] = weight[j] * d->level[j].probability[i];
+}
+
+void dsc_dist_fill(const dsc_dist *d, double *probs)
+{
+    if (!d || !probs)
+        return;
+    if (d->dense)
+        memcpy(probs, d->dense, (size_t)d->vocab_size * sizeof *probs);
+    else if (d->logits)
+        dsc_softmax_fill(d->logits, probs);
+    else
+        fill_levels(d, probs);
 }
 
 // floor(u n) for u in [0, 1], kept below n where rounding reached it.
@@ -70,6 +76,8 @@ static uint32_t scale(double u, uint32_t n)
 
 int32_t dsc_dist_sample(const dsc_dist *d, double u)
 {
+    if (!d || d->vocab_size < 1 || !(u >= 0 && u < 1))
+        return -1;
     if (d->dense)
         return (int32_t)dsc_row_find(d->dense, (size_t)d->vocab_size, u * (1 - d->unlisted));
     if (d->logits)
@@ -193,6 +201,8 @@ static size_t top_of_logits(const dsc_softmax *s, size_t k, double *row, int32_t
 size_t dsc_dist_top(const dsc_dist *d, size_t k, double *row, int32_t *token)
 {
     first_ones f = {.k = k, .index = token};
+    if (!d || !row || !token)
+        return 0;
     if (!d->dense && d->logits)
         return top_of_logits(d->logits, k, row, token);
     dsc_dist_fill(d, row);

@@ -93,9 +93,8 @@ static void interpolation_is_exact_on_planes(void **state)
     const dsc_pass beyond[] = {{64.5, 10, 1, false},
                                {0.5, 10, 1, false},
                                {2, 4097, 1, false},
-                               {2, 10, 4, false},
-                               {NAN, 1, 1, false}};
-    const char *const says[] = {"tokens 64.5", "tokens 0.5", "context 4097", "batch 4", "tokens"};
+                               {2, 10, 4, false}};
+    const char *const says[] = {"tokens 64.5", "tokens 0.5", "context 4097", "batch 4"};
     for (size_t i = 0; i < sizeof beyond / sizeof *beyond; i++) {
         double s;
         dsc_error err = {0};
