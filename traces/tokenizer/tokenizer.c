@@ -4,6 +4,7 @@
 #include "traces/tokenizer/tokenizer_internal.h"
 
 #include "base/file.h"
+#include "base/json_file.h"
 
 #include <stdio.h>
 #include <stdlib.h>
@@ -35,11 +36,11 @@ static int load_json(dsc_tokenizer *t, const char *path, dsc_error *err)
     dsc_sha256_init(&sum);
     dsc_sha256_update(&sum, text, length);
     dsc_sha256_final(&sum, t->sha256);
-    json_error_t e;
-    json_t *root = json_loadb(text, length, JSON_REJECT_DUPLICATES | JSON_ALLOW_NUL, &e);
+    json_t *root;
+    rc = dsc_json_parse(&root, text, length, JSON_ALLOW_NUL, path, err);
     free(text);
-    if (!root)
-        return dsc_tok_bad(&r, "line %d, column %d: %s", e.line, e.column, e.text);
+    if (rc)
+        return rc;
     if (!json_is_object(root))
         rc = dsc_tok_bad(&r, "the file must be a JSON object");
     if (!rc)

@@ -4,6 +4,7 @@
 #include "traces/trace/trace.h"
 
 #include "base/file.h"
+#include "base/json_file.h"
 #include "traces/trace/trace_manifest.h"
 
 #include <inttypes.h>
@@ -269,19 +270,12 @@ static void read_hashes(reader *r, const json_t *root, dsc_trace *t)
 
 static int read_manifest(dsc_trace *t, const char *path, dsc_error *err)
 {
-    char *text = NULL;
-    size_t length;
-    json_error_t e;
+    json_t *root;
     int rc = dsc_check_regular(path, err);
     if (!rc)
-        rc = dsc_read_file(&text, &length, path, DSC_MANIFEST_MAX, err);
+        rc = dsc_json_file(&root, path, DSC_MANIFEST_MAX, err);
     if (rc)
         return rc;
-    json_t *root = json_loadb(text, length, JSON_REJECT_DUPLICATES, &e);
-    free(text);
-    if (!root)
-        return dsc_fail(err, DSC_EINPUT, "%s: line %d, column %d: %s", path, e.line, e.column,
-                        e.text);
     reader r = {.path = path, .err = err};
     if (!json_is_object(root))
         r.rc = dsc_fail(err, DSC_EINPUT, "%s: not a JSON object", path);
