@@ -7,6 +7,7 @@
 
 #include <errno.h>
 #include <stdlib.h>
+#include <string.h>
 
 int dsc_json_load(json_t **out, const char *text, size_t length, size_t flags, json_error_t *e,
                   dsc_error *err)
@@ -32,11 +33,10 @@ int dsc_json_parse(json_t **out, const char *text, size_t length, size_t flags, 
 int dsc_json_file(json_t **out, const char *path, size_t limit, dsc_error *err)
 {
     char *text;
-    size_t length;
     *out = NULL;
-    int rc = dsc_read_file(&text, &length, path, limit, err);
+    int rc = dsc_read_text(&text, path, limit, err);
     if (!rc)
-        rc = dsc_json_parse(out, text, length, 0, path, err);
+        rc = dsc_json_parse(out, text, strlen(text), 0, path, err);
     free(text);
     return rc;
 }

@@ -18,7 +18,7 @@ int dsc_json_load(json_t **out, const char *text, size_t length, size_t flags, j
 int dsc_json_parse(json_t **out, const char *text, size_t length, size_t flags, const char *name,
                    dsc_error *err);
 
-// The same for a file of at most `limit` bytes; its errors include those of dsc_read_file.
+// The same for a file of at most `limit` bytes; its errors include those of dsc_read_text.
 int dsc_json_file(json_t **out, const char *path, size_t limit, dsc_error *err);
 
 #endif

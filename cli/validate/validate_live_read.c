@@ -353,9 +353,9 @@ static int add_line(validate_results *r, size_t number, const char *text, dsc_er
 int validate_results_read(validate_results *r, const char *path, dsc_error *err)
 {
     char *text, *rest;
-    size_t length, number = 0;
+    size_t number = 0;
     *r = (validate_results){.path = path};
-    int rc = dsc_read_file(&text, &length, path, MAX_BYTES, err);
+    int rc = dsc_read_text(&text, path, MAX_BYTES, err);
     if (rc)
         return rc;
     rest = text;

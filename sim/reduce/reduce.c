@@ -300,6 +300,8 @@ static int each_shard(reduction *r, dsc_trace_writer *w, dsc_error *err)
         if (rc)
             return rc;
         rc = w ? reduce_shard(r, shard, w, err) : survey_shard(r, shard, err);
+        if (!rc)
+            rc = dsc_shard_check(shard, err);
         dsc_shard_close(shard);
     }
     return rc;

@@ -27,10 +27,10 @@ static void find_eos(dsc_tokenizer *t)
 static int load_json(dsc_tokenizer *t, const char *path, dsc_error *err)
 {
     char *text = NULL;
-    size_t length;
-    int rc = dsc_read_file(&text, &length, path, FILE_LIMIT, err);
+    int rc = dsc_read_text(&text, path, FILE_LIMIT, err);
     if (rc)
         return rc;
+    const size_t length = strlen(text);
     tok_reader r = {.path = path, .err = err, .t = t};
     dsc_sha256 sum;
     dsc_sha256_init(&sum);

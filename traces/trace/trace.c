@@ -308,7 +308,10 @@ int dsc_trace_open(dsc_trace **out, const char *path, dsc_error *err)
 {
     dsc_trace *t;
     char *manifest = NULL;
-    *out = NULL;
+    if (out)
+        *out = NULL;
+    if (!out || !path)
+        return dsc_fail(err, DSC_EUSAGE, "dsc_trace_open: 'out' and 'path' must not be NULL");
     int rc = dsc_new(&t, 1, err);
     if (rc)
         return rc;
@@ -342,20 +345,22 @@ void dsc_trace_close(dsc_trace *t)
 
 const dsc_trace_info *dsc_trace_get_info(const dsc_trace *t)
 {
-    return &t->info;
+    return t ? &t->info : NULL;
 }
 
 const char *dsc_trace_path(const dsc_trace *t)
 {
-    return t->path;
+    return t ? t->path : NULL;
 }
 
 int64_t dsc_trace_shards(const dsc_trace *t)
 {
-    return (int64_t)t->shards;
+    return t ? (int64_t)t->shards : 0;
 }
 
 int64_t dsc_trace_first_request(const dsc_trace *t, int64_t s)
 {
+    if (!t || s < 0)
+        return 0;
     return s < dsc_trace_shards(t) ? t->shard[s].first_request : t->info.requests;
 }
