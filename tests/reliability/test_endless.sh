@@ -55,13 +55,14 @@ ln -sf /dev/zero shard.dst/shard-00000.safetensors
 endless "shard.dst/shard-00000.safetensors: truncated" sim shard.dst --method llma
 
 # --- live ----------------------------------------------------------------------------------------
+echo '{"prompt": [1, 2, 3]}' >prompts.jsonl
 live() { # file in the place of that name in the model's folder
     rm -rf model
     cp -r "$top/tests/oracle/fixtures/llama" model
     chmod -R u+w model
     ln -sf /dev/zero "model/$1"
     endless "model/$1: not a regular file" live run --target model --method ngram --device cpu \
-        --prompts "$sample/rag.jsonl"
+        --prompts prompts.jsonl --max-tokens 8
 }
 if [ -x "${draftscope%/*}/draftscope-live" ]; then
     live config.json
