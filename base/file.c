@@ -13,7 +13,20 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-int dsc_read_file(char **out, size_t *length, const char *path, size_t limit, dsc_error *err)
+static int append_chunk(dsc_buffer *b, const char *chunk, size_t n, const char *path, size_t limit,
+                        bool text, dsc_error *err)
+{
+    if (n > limit - b->length)
+        return dsc_fail(err, DSC_EINPUT, "%s: longer than the limit of %zu bytes", path, limit);
+    const char *nul = text ? memchr(chunk, 0, n) : NULL;
+    if (nul)
+        return dsc_fail(err, DSC_EINPUT, "%s: not a text file: byte %zu is NUL", path,
+                        b->length + (size_t)(nul - chunk));
+    return dsc_buffer_append(b, chunk, n, err);
+}
+
+static int read_whole(char **out, size_t *length, const char *path, size_t limit, bool text,
+                      dsc_error *err)
 {
     *out = NULL;
     FILE *f = fopen(path, "rb");
@@ -26,12 +39,8 @@ int dsc_read_file(char **out, size_t *length, const char *path, size_t limit, ds
         rc = dsc_fail(err, DSC_EINPUT, "%s: longer than the limit of %zu bytes", path, limit);
     char chunk[1 << 16];
     size_t n;
-    while (!rc && (n = fread(chunk, 1, sizeof chunk, f)) > 0) {
-        if (n > limit - b.length)
-            rc = dsc_fail(err, DSC_EINPUT, "%s: longer than the limit of %zu bytes", path, limit);
-        else
-            rc = dsc_buffer_append(&b, chunk, n, err);
-    }
+    while (!rc && (n = fread(chunk, 1, sizeof chunk, f)) > 0)
+        rc = append_chunk(&b, chunk, n, path, limit, text, err);
     if (!rc && ferror(f))
         rc = dsc_fail_errno(err, DSC_EINPUT, errno, "%s", path);
     fclose(f);
@@ -44,15 +53,15 @@ int dsc_read_file(char **out, size_t *length, const char *path, size_t limit, ds
     return DSC_OK;
 }
 
+int dsc_read_file(char **out, size_t *length, const char *path, size_t limit, dsc_error *err)
+{
+    return read_whole(out, length, path, limit, false, err);
+}
+
 int dsc_read_text(char **out, const char *path, size_t limit, dsc_error *err)
 {
-    size_t length, text;
-    int rc = dsc_read_file(out, &length, path, limit, err);
-    if (rc || (text = strlen(*out)) == length)
-        return rc;
-    free(*out);
-    *out = NULL;
-    return dsc_fail(err, DSC_EINPUT, "%s: not a text file: byte %zu is NUL", path, text);
+    size_t length;
+    return read_whole(out, &length, path, limit, true, err);
 }
 
 int dsc_check_regular(const char *path, dsc_error *err)
@@ -61,6 +70,19 @@ int dsc_check_regular(const char *path, dsc_error *err)
     if (stat(path, &st))
         return dsc_fail_errno(err, DSC_EINPUT, errno, "%s", path);
     return S_ISREG(st.st_mode) ? DSC_OK : dsc_fail(err, DSC_EINPUT, "%s: not a regular file", path);
+}
+
+int dsc_check_unchanged(const char *path, const struct stat *before, dsc_error *err)
+{
+    struct stat now;
+    if (!stat(path, &now) && now.st_dev == before->st_dev && now.st_ino == before->st_ino &&
+        now.st_size == before->st_size && now.st_mtim.tv_sec == before->st_mtim.tv_sec &&
+        now.st_mtim.tv_nsec == before->st_mtim.tv_nsec)
+        return DSC_OK;
+    return dsc_fail(err, DSC_EINPUT,
+                    "%s: changed while it was read. Run the command again after the program that "
+                    "writes the file has ended",
+                    path);
 }
 
 int dsc_map_file(void **map, size_t *bytes, const char *path, size_t least, const char *kind,

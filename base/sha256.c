@@ -3,6 +3,7 @@
 // (base/sha256_lanes.c). Test value: SHA-256("abc") = ba7816bf...15ad.
 #include "base/sha256.h"
 
+#include "base/file.h"
 #include "base/memory.h"
 #include "base/sha256_kernel.h"
 
@@ -230,8 +231,8 @@ static int hash_files(const char *const *paths, size_t count, char (*hex)[DSC_SH
     for (size_t i = 0; i < count && !rc; i++) {
         s[i].chunk = (uint8_t *)chunks + i * CHUNK;
         dsc_sha256_init(&s[i].hash);
-        s[i].file = fopen(paths[i], "rb");
-        if (!s[i].file)
+        rc = dsc_check_regular(paths[i], err);
+        if (!rc && !(s[i].file = fopen(paths[i], "rb")))
             rc = dsc_fail_errno(err, DSC_EINPUT, errno, "%s", paths[i]);
     }
     if (!rc)

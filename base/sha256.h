@@ -28,7 +28,8 @@ DSC_API void dsc_sha256_init(dsc_sha256 *s);
 DSC_API void dsc_sha256_update(dsc_sha256 *s, const void *bytes, size_t length);
 DSC_API void dsc_sha256_final(dsc_sha256 *s, char hex[DSC_SHA256_HEX]);
 
-// Hashes a whole file. DSC_EINPUT: it cannot be read. DSC_EUSAGE here and below: a pointer is NULL.
+// Hashes a whole regular file. DSC_EINPUT: it is not one, or cannot be read. DSC_EUSAGE here and
+// below: a pointer is NULL.
 DSC_API int dsc_sha256_file(const char *path, char hex[DSC_SHA256_HEX], dsc_error *err);
 // Hashes `count` files into hex[count]. Eight files of similar size at once take much less time
 // than one after the other. DSC_EINPUT names the file that cannot be read.

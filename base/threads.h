@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// The number of a thread in a parallel loop, also where OpenMP is missing.
+// The threads of a parallel loop: the number of the calling one, and how many there may be. Without
+// OpenMP there is one.
 #ifndef DSC_BASE_THREADS_H
 #define DSC_BASE_THREADS_H
 
@@ -9,6 +10,11 @@
 static inline int omp_get_thread_num(void)
 {
     return 0;
+}
+
+static inline int omp_get_max_threads(void)
+{
+    return 1;
 }
 #endif
 

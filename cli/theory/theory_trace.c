@@ -188,7 +188,8 @@ static int read_trace(cli_rows *r, int64_t i, cli_pair *p, dsc_error *err)
                             dsc_trace_path(s->trace), p->label);
     int64_t vocab = dsc_trace_get_info(s->trace)->vocab_size;
     p->whole = is_whole(&row[DSC_SIDE_DRAFT], vocab) && is_whole(&row[DSC_SIDE_TARGET], vocab);
-    return read_sides(r, row, vocab, p, err);
+    rc = read_sides(r, row, vocab, p, err);
+    return rc ? rc : dsc_shard_check(s->shard, err);
 }
 
 // --- opening -----------------------------------------------------------------------------------

@@ -51,6 +51,8 @@ static int collect(const dsc_trace *t, lengths *l, dsc_error *err)
             for (int64_t r = 0; r < q.references; r++)
                 l->turns += q.reference_kind[r] == DSC_REFERENCE_TURN;
         }
+        if (!rc)
+            rc = dsc_shard_check(shard, err);
         dsc_shard_close(shard);
     }
     return rc;

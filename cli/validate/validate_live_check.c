@@ -189,6 +189,8 @@ static int read_texts(validate_results *r, const origin *o, texts *list, size_t 
             rc = add_texts(r, o, &q, all++, written, list, count, err);
             written += q.output.count > 0;
         }
+        if (!rc)
+            rc = dsc_shard_check(shard, err);
         dsc_shard_close(shard);
     }
     for (size_t n = 0; n < r->count && !rc; n++) {

@@ -3,6 +3,7 @@
 // field.
 #include "base/columns.h"
 #include "base/file.h"
+#include "base/json_file.h"
 #include "cli/validate/validate_live.h"
 #include "sim/run/result.h"
 
@@ -304,17 +305,18 @@ static int read_counts(validate_line *l, dsc_error *err)
 
 static int read_line(validate_line *l, const char *text, dsc_error *err)
 {
-    json_error_t e;
+    static const char not_a_line[] = "not a line of live run --json";
     int64_t schema = 0, interrupted = 0;
-    l->root = json_loads(text, JSON_REJECT_DUPLICATES, &e);
+    int rc = dsc_json_parse(&l->root, text, strlen(text), 0, not_a_line, err);
+    if (rc)
+        return rc;
     if (!json_is_object(l->root))
-        return dsc_fail(err, DSC_EINPUT, "not a line of live run --json: %s",
-                        l->root ? "no object" : e.text);
+        return dsc_fail(err, DSC_EINPUT, "%s: no object", not_a_line);
     if (json_object_get(l->root, "output") && json_object_get(l->root, "prompt"))
         return dsc_fail(
             err, DSC_EINPUT,
             "this is a generated text (live run --output); results are printed by live run --json");
-    int rc = get_integer(&schema, l->root, "schema", err);
+    rc = get_integer(&schema, l->root, "schema", err);
     if (!rc && schema != SCHEMA)
         rc = dsc_fail(err, DSC_EINPUT,
                       "schema %" PRId64 " is not supported; this version reads schema %d", schema,
@@ -351,9 +353,9 @@ static int add_line(validate_results *r, size_t number, const char *text, dsc_er
 int validate_results_read(validate_results *r, const char *path, dsc_error *err)
 {
     char *text, *rest;
-    size_t length, number = 0;
+    size_t number = 0;
     *r = (validate_results){.path = path};
-    int rc = dsc_read_file(&text, &length, path, MAX_BYTES, err);
+    int rc = dsc_read_text(&text, path, MAX_BYTES, err);
     if (rc)
         return rc;
     rest = text;

@@ -4,27 +4,20 @@
 #include "live/model/keys.h"
 
 #include "base/file.h"
+#include "base/json_file.h"
 
 #include <inttypes.h>
 #include <stdarg.h>
-#include <stdlib.h>
 
 int live_keys_load(live_keys *out, const char *path, size_t limit, dsc_error *err)
 {
-    char *text;
-    size_t length;
-    json_error_t e;
     *err = (dsc_error){0};
     *out = (live_keys){.path = path, .where = "", .err = err};
     int rc = dsc_check_regular(path, err);
     if (!rc)
-        rc = dsc_read_file(&text, &length, path, limit, err);
+        rc = dsc_json_file(&out->object, path, limit, err);
     if (rc)
         return rc;
-    out->object = json_loadb(text, length, JSON_REJECT_DUPLICATES, &e);
-    free(text);
-    if (!out->object)
-        return dsc_fail(err, DSC_EINPUT, "%s:%d: %s", path, e.line, e.text);
     return json_is_object(out->object) ? DSC_OK : live_key_fail(out, "not a JSON object");
 }
 

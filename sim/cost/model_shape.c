@@ -3,12 +3,11 @@
 // attention operations that the roofline needs.
 #include "sim/cost/model_shape.h"
 
-#include "base/file.h"
+#include "base/json_file.h"
 #include "base/option.h"
 
 #include <inttypes.h>
 #include <jansson.h>
-#include <stdlib.h>
 #include <string.h>
 
 // Values are from the config.json of the models on Hugging Face. Vicuna's and CodeLlama's shapes
@@ -195,17 +194,10 @@ static int read_config(dsc_model_shape *s, const char *path, json_t *j, dsc_erro
 
 static int load(dsc_model_shape *s, const char *path, dsc_error *err)
 {
-    char *text;
-    size_t length;
-    json_error_t e;
-    int rc = dsc_read_file(&text, &length, path, LONGEST_FILE, err);
-    if (rc)
-        return rc;
-    json_t *j = json_loadb(text, length, JSON_REJECT_DUPLICATES, &e);
-    free(text);
-    if (!j)
-        return dsc_fail(err, DSC_EINPUT, "%s:%d: %s", path, e.line, e.text);
-    rc = read_config(s, path, j, err);
+    json_t *j;
+    int rc = dsc_json_file(&j, path, LONGEST_FILE, err);
+    if (!rc)
+        rc = read_config(s, path, j, err);
     json_decref(j);
     return rc;
 }

@@ -498,6 +498,8 @@ static int run_all(job *j, const dsc_trace *trace, dsc_error *err)
             rc = run_shard(j, shard, j->first > base ? j->first - base : 0,
                            (j->end < n ? j->end : n) - base, &done,
                            dsc_trace_get_info(trace)->output_tokens, err);
+        if (!rc)
+            rc = dsc_shard_check(shard, err);
         dsc_shard_close(shard);
     }
     return rc;

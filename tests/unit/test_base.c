@@ -4,6 +4,7 @@
 #include "tests/close.h"
 
 #include "base/file.h"
+#include "base/json_file.h"
 #include "base/outfile.h"
 #include "base/memory.h"
 #include "base/option.h"
@@ -678,6 +679,42 @@ static void outputs_appear_whole_or_not_at_all(void **state)
     assert_int_equal(access(path, F_OK), 0); // the old file is still there
 }
 
+static int allocations; // that succeed before one fails
+
+static void *scarce_malloc(size_t n)
+{
+    return allocations-- == 0 ? (errno = ENOMEM, NULL) : malloc(n);
+}
+
+// A defect is reported by file, line and column. Memory that ends at any allocation is not reported
+// as one.
+static void json_errors(void **state)
+{
+    (void)state;
+    static const char sound[] = "{\"a\": [1, 2.5, \"a text longer than any buffer\"], \"b\": {}}";
+    dsc_error e;
+    json_t *out;
+    FILE *f = fopen(in_folder("bad"), "wb");
+    assert_non_null(f);
+    fputs("{\"a\": 1,\n  \"a\": 2}", f);
+    assert_int_equal(fclose(f), 0);
+    assert_int_equal(dsc_json_file(&out, in_folder("bad"), 100, &e), DSC_EINPUT);
+    assert_null(out);
+    assert_non_null(strstr(e.message, "/bad: line 2, column 5: duplicate object key"));
+    assert_int_equal(dsc_json_file(&out, in_folder("bad"), 10, &e), DSC_EINPUT);
+    assert_non_null(strstr(e.message, "/bad: longer than the limit of 10 bytes"));
+    int rc = DSC_ENOMEM, n = 0;
+    json_set_alloc_funcs(scarce_malloc, free);
+    for (; rc == DSC_ENOMEM; n++) {
+        allocations = n;
+        rc = dsc_json_parse(&out, sound, strlen(sound), 0, "sound", &e);
+    }
+    json_decref(out);
+    json_set_alloc_funcs(malloc, free);
+    assert_ok(rc, e);
+    assert_true(n > 8);
+}
+
 static int make_folder(void **state)
 {
     (void)state;
@@ -716,6 +753,7 @@ int main(void)
         cmocka_unit_test(bad_tables_are_refused),
         cmocka_unit_test(tables_keep_what_looks_like_comments),
         cmocka_unit_test(messages_are_printable),
+        cmocka_unit_test(json_errors),
         cmocka_unit_test(outputs_appear_whole_or_not_at_all),
     };
     return cmocka_run_group_tests_name("base", tests, make_folder, remove_folder);

@@ -204,7 +204,7 @@ static void test_refused(void **state)
         {"{\"model_type\": \"t5\"}", "\"t5\" is not one of llama, mistral, qwen2, qwen3, gpt2"},
         {"{" SIZES "}", "'model_type' (missing)"},
         {"[1]", "not a JSON object"},
-        {"{", "config.json:1"},
+        {"{", "config.json: line 1, column 1"},
         {"{\"model_type\": 3}", "'model_type' must be a string"},
         {"{\"model_type\": \"llama\"}", "'hidden_size' is missing"},
         {"{\"model_type\": \"llama\", \"hidden_size\": 6.5}", "'hidden_size' must be a whole"},

@@ -264,7 +264,8 @@ static void abort_leaves_nothing(void **state)
     dsc_trace_writer_abort(NULL);
 }
 
-static void full_disk_at_a_shard(void **state)
+// A file that is in the way stands for every failure to write; test_disk.sh has the full disk.
+static void shard_not_written(void **state)
 {
     (void)state;
     dsc_error err = {0};
@@ -272,31 +273,31 @@ static void full_disk_at_a_shard(void **state)
     dsc_trace_writer *w;
     expect_ok(dsc_trace_writer_open(&w, in_scratch("a.dst"), &info, false, 1, &err), &err);
     expect_ok(dsc_trace_writer_add(w, &samples[0], &err), &err);
-    assert_int_equal(symlink("/dev/full", in_scratch("a.dst.tmp/shard-00001.safetensors.tmp")), 0);
+    put_file(in_scratch("a.dst.tmp/shard-00001.safetensors"), "x", 1);
     expect_ok(dsc_trace_writer_add(w, &samples[1], &err), &err); // written in the background
     for (int i = 2; i < 4; i++) {                                // and nothing goes on after it
         int rc = dsc_trace_writer_add(w, &samples[i], &err);
-        expect_failure(rc, DSC_EIO, &err, "a.dst.tmp/shard-00001.safetensors: No space left");
+        expect_failure(rc, DSC_EUSAGE, &err, "a.dst.tmp/shard-00001.safetensors exists already");
     }
     err = (dsc_error){0};
-    expect_failure(dsc_trace_writer_commit(w, NULL, &err), DSC_EIO, &err,
-                   "No space left on device (the first 1 requests are kept in");
-    assert_false(exists("a.dst") || exists("a.dst.tmp/shard-00001.safetensors.tmp"));
+    expect_failure(dsc_trace_writer_commit(w, NULL, &err), DSC_EUSAGE, &err,
+                   "(--force to replace it) (the first 1 requests are kept in");
+    assert_false(exists("a.dst"));
     assert_int_equal(requests_of("a.dst.tmp"), 1); // what was finished
     w = begin(false);                              // the next run starts clean
     dsc_trace_writer_abort(w);
     assert_false(exists("a.dst") || exists("a.dst.tmp"));
 }
 
-static void full_disk_at_the_manifest(void **state)
+static void manifest_not_written(void **state)
 {
     (void)state;
     dsc_error err = {0};
     write_samples("a.dst", true, true, 0);
     dsc_trace_writer *w = begin(true);
-    assert_int_equal(symlink("/dev/full", in_scratch("a.dst.tmp/manifest.json.tmp")), 0);
-    expect_failure(dsc_trace_writer_commit(w, NULL, &err), DSC_EIO, &err,
-                   "a.dst.tmp/manifest.json: No space left");
+    put_file(in_scratch("a.dst.tmp/manifest.json"), "x", 1);
+    expect_failure(dsc_trace_writer_commit(w, NULL, &err), DSC_EUSAGE, &err,
+                   "a.dst.tmp/manifest.json exists already");
     assert_true(nothing_beside("a.dst"));
     assert_int_equal(requests_of("a.dst"), SAMPLES); // the trace to be replaced is still there
 }
@@ -475,8 +476,8 @@ int main(void)
         TEST(stale_old),
         TEST(two_writers),
         TEST(abort_leaves_nothing),
-        TEST(full_disk_at_a_shard),
-        TEST(full_disk_at_the_manifest),
+        TEST(shard_not_written),
+        TEST(manifest_not_written),
         TEST(unwritable_places),
         TEST(bad_info),
         TEST(bad_provenance_at_commit),

@@ -172,6 +172,8 @@ static int write_columns(npy_export *e, const dsc_trace *t, dsc_error *err)
         rc = dsc_shard_open(&s, t, i, err);
         if (!rc)
             rc = append_shard(e, s, err);
+        if (!rc)
+            rc = dsc_shard_check(s, err);
         dsc_shard_close(s);
     }
     for (int c = 0; c < DSC_COLUMNS && !rc; c++)

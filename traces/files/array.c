@@ -7,6 +7,7 @@
 #include "base/memory.h"
 #include "traces/files/array_internal.h"
 
+#include <errno.h>
 #include <inttypes.h>
 #include <math.h>
 #include <stdio.h>
@@ -98,14 +99,17 @@ static int open_spec(dsc_array *a, const char *spec, dsc_error *err)
     int rc = dsc_strndup(&a->path, spec, length, err);
     if (rc)
         return rc;
-    if (colon || ends_in(a->path, ".safetensors"))
-        return read_safetensors(a, colon ? spec + length + 1 : NULL, err);
-    bool npy = ends_in(spec, ".npy");
-    if (!npy && !ends_in(spec, ".csv") && !ends_in(spec, ".tsv") && !ends_in(spec, ".txt"))
+    bool npy = ends_in(spec, ".npy"), tensors = colon || ends_in(spec, ".safetensors");
+    if (!npy && !tensors && !ends_in(spec, ".csv") && !ends_in(spec, ".tsv") &&
+        !ends_in(spec, ".txt"))
         return dsc_fail(err, DSC_EINPUT,
                         "%s: unrecognized format; rows of numbers are read from files named *.npy, "
                         "*.safetensors, *.csv, *.tsv or *.txt",
                         spec);
+    if (stat(a->path, &a->opened))
+        return dsc_fail_errno(err, DSC_EINPUT, errno, "%s", a->path);
+    if (tensors)
+        return read_safetensors(a, colon ? spec + length + 1 : NULL, err);
     void *map = NULL;
     rc = dsc_map_file(&map, &a->bytes, a->path, 1, npy ? "a .npy file" : "a table", err);
     a->map = map;
@@ -186,13 +190,8 @@ static double from_double(uint64_t u)
     return x;
 }
 
-int dsc_array_row(const dsc_array *a, int64_t i, double *out, dsc_error *err)
+static void read_binary(const dsc_array *a, int64_t i, double *out)
 {
-    if (i < 0 || i >= a->rows)
-        return dsc_fail(err, DSC_EUSAGE, "%s: row %" PRId64 " does not exist; there are %" PRId64,
-                        a->path, i, a->rows);
-    if (!a->data)
-        return dsc_array_csv_row(a, i, out, err);
     int64_t n = a->columns;
     const unsigned char *row = a->data + (size_t)(i * n) * dsc_dtype_bytes(a->dtype);
     switch (a->dtype) {
@@ -212,5 +211,17 @@ int dsc_array_row(const dsc_array *a, int64_t i, double *out, dsc_error *err)
         for (int64_t j = 0; j < n; j++)
             out[j] = from_double(load(row + 8 * j, 8, a->big_endian));
     }
-    return DSC_OK;
+}
+
+int dsc_array_row(const dsc_array *a, int64_t i, double *out, dsc_error *err)
+{
+    if (i < 0 || i >= a->rows)
+        return dsc_fail(err, DSC_EUSAGE, "%s: row %" PRId64 " does not exist; there are %" PRId64,
+                        a->path, i, a->rows);
+    int rc = DSC_OK;
+    if (a->data)
+        read_binary(a, i, out);
+    else
+        rc = dsc_array_csv_row(a, i, out, err);
+    return rc ? rc : dsc_check_unchanged(a->path, &a->opened, err);
 }

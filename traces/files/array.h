@@ -33,7 +33,8 @@ int64_t dsc_array_rows(const dsc_array *a);    // >= 1
 int64_t dsc_array_columns(const dsc_array *a); // >= 1
 
 // Writes row i, 0 <= i < rows, to out[columns]. DSC_EUSAGE: no such row. DSC_EINPUT: a field of a
-// CSV file is not a number; the message names line and column.
+// CSV file is not a number, and the message names line and column; or the file has changed since it
+// was opened.
 int dsc_array_row(const dsc_array *a, int64_t i, double *out, dsc_error *err);
 
 #endif

@@ -8,12 +8,14 @@
 
 #include <stdbool.h>
 #include <stddef.h>
+#include <sys/stat.h>
 
 struct dsc_array {
     char *path; // path of the file, for messages
     int64_t rows, columns;
     unsigned char *map; // the file [bytes]; NULL for safetensors
     size_t bytes;
+    struct stat opened;    // the file before it was mapped
     dsc_safetensors *file; // or NULL
     // binary: elements in row-major order
     const unsigned char *data; // NULL: text

@@ -7,6 +7,7 @@
 
 #include "base/json_text.h"
 #include "base/option.h"
+#include "base/threads.h"
 #include "traces/files/input.h"
 #include "traces/import/import_answers.h"
 #include "traces/import/import_lines.h"
@@ -19,19 +20,6 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
-#ifdef _OPENMP
-#include <omp.h>
-#else
-static int omp_get_thread_num(void)
-{
-    return 0;
-}
-
-static int omp_get_max_threads(void)
-{
-    return 1;
-}
-#endif
 
 enum {
     RING = 16,            // chunks in progress; more would not fit in the caches

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Parses a line as JSON, with a fast parser for common lines and Jansson for the others, whose
 // messages give line and column.
+#include "base/json_file.h"
 #include "base/json_quick.h"
 #include "traces/import/import_record.h"
 #include "traces/import/import_source.h"
@@ -41,19 +42,16 @@ int dsc_import_parse(json_t **out, const dsc_line *line, const char *name, dsc_e
     json_error_t e;
     // JSON_DECODE_ANY: the driver reports a line that is not an object. JSON_ALLOW_NUL: a string
     // may contain NUL.
-    *out = json_loadb(line->bytes, line->length,
-                      JSON_REJECT_DUPLICATES | JSON_DECODE_ANY | JSON_ALLOW_NUL, &e);
-    if (*out)
-        return DSC_OK;
-    if (json_error_code(&e) == json_error_out_of_memory)
-        return dsc_fail(err, DSC_ENOMEM, "out of memory");
+    rc = dsc_json_load(out, line->bytes, line->length, JSON_DECODE_ANY | JSON_ALLOW_NUL, &e, err);
+    if (rc != DSC_EINPUT)
+        return rc;
     // Jansson calls the line a file.
     char *file = strstr(e.text, "end of file");
     if (file)
         memcpy(file + strlen("end of "), "line", 4);
     int64_t column = e.column + (e.line == 1 ? line->column : 0);
-    return dsc_fail(err, DSC_EINPUT, "%s:%lld:%lld: %s", name,
-                    (long long)(line->number + e.line - 1), (long long)column, e.text);
+    return dsc_fail(err, rc, "%s:%lld:%lld: %s", name, (long long)(line->number + e.line - 1),
+                    (long long)column, e.text);
 }
 
 int dsc_import_scan(const char *path, void (*visit)(void *state, const json_t *line), void *state,

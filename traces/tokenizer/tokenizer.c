@@ -4,6 +4,7 @@
 #include "traces/tokenizer/tokenizer_internal.h"
 
 #include "base/file.h"
+#include "base/json_file.h"
 
 #include <stdio.h>
 #include <stdlib.h>
@@ -26,20 +27,20 @@ static void find_eos(dsc_tokenizer *t)
 static int load_json(dsc_tokenizer *t, const char *path, dsc_error *err)
 {
     char *text = NULL;
-    size_t length;
-    int rc = dsc_read_file(&text, &length, path, FILE_LIMIT, err);
+    int rc = dsc_read_text(&text, path, FILE_LIMIT, err);
     if (rc)
         return rc;
+    const size_t length = strlen(text);
     tok_reader r = {.path = path, .err = err, .t = t};
     dsc_sha256 sum;
     dsc_sha256_init(&sum);
     dsc_sha256_update(&sum, text, length);
     dsc_sha256_final(&sum, t->sha256);
-    json_error_t e;
-    json_t *root = json_loadb(text, length, JSON_REJECT_DUPLICATES | JSON_ALLOW_NUL, &e);
+    json_t *root;
+    rc = dsc_json_parse(&root, text, length, JSON_ALLOW_NUL, path, err);
     free(text);
-    if (!root)
-        return dsc_tok_bad(&r, "line %d, column %d: %s", e.line, e.column, e.text);
+    if (rc)
+        return rc;
     if (!json_is_object(root))
         rc = dsc_tok_bad(&r, "the file must be a JSON object");
     if (!rc)

@@ -4,6 +4,7 @@
 #include "traces/trace/trace.h"
 
 #include "base/file.h"
+#include "base/json_file.h"
 #include "traces/trace/trace_manifest.h"
 
 #include <inttypes.h>
@@ -269,19 +270,12 @@ static void read_hashes(reader *r, const json_t *root, dsc_trace *t)
 
 static int read_manifest(dsc_trace *t, const char *path, dsc_error *err)
 {
-    char *text = NULL;
-    size_t length;
-    json_error_t e;
+    json_t *root;
     int rc = dsc_check_regular(path, err);
     if (!rc)
-        rc = dsc_read_file(&text, &length, path, DSC_MANIFEST_MAX, err);
+        rc = dsc_json_file(&root, path, DSC_MANIFEST_MAX, err);
     if (rc)
         return rc;
-    json_t *root = json_loadb(text, length, JSON_REJECT_DUPLICATES, &e);
-    free(text);
-    if (!root)
-        return dsc_fail(err, DSC_EINPUT, "%s: line %d, column %d: %s", path, e.line, e.column,
-                        e.text);
     reader r = {.path = path, .err = err};
     if (!json_is_object(root))
         r.rc = dsc_fail(err, DSC_EINPUT, "%s: not a JSON object", path);
@@ -314,7 +308,10 @@ int dsc_trace_open(dsc_trace **out, const char *path, dsc_error *err)
 {
     dsc_trace *t;
     char *manifest = NULL;
-    *out = NULL;
+    if (out)
+        *out = NULL;
+    if (!out || !path)
+        return dsc_fail(err, DSC_EUSAGE, "dsc_trace_open: 'out' and 'path' must not be NULL");
     int rc = dsc_new(&t, 1, err);
     if (rc)
         return rc;
@@ -348,20 +345,22 @@ void dsc_trace_close(dsc_trace *t)
 
 const dsc_trace_info *dsc_trace_get_info(const dsc_trace *t)
 {
-    return &t->info;
+    return t ? &t->info : NULL;
 }
 
 const char *dsc_trace_path(const dsc_trace *t)
 {
-    return t->path;
+    return t ? t->path : NULL;
 }
 
 int64_t dsc_trace_shards(const dsc_trace *t)
 {
-    return (int64_t)t->shards;
+    return t ? (int64_t)t->shards : 0;
 }
 
 int64_t dsc_trace_first_request(const dsc_trace *t, int64_t s)
 {
+    if (!t || s < 0)
+        return 0;
     return s < dsc_trace_shards(t) ? t->shard[s].first_request : t->info.requests;
 }

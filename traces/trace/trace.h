@@ -3,6 +3,10 @@
 //
 // A trace is a folder NAME.dst with manifest.json and immutable safetensors shards; see
 // draftscope-trace(5). A reader maps one shard at a time, so a trace may be larger than memory.
+//
+// No argument may be NULL unless its function permits it; a dsc_error always may. Where one is,
+// functions with a status return DSC_EUSAGE, counts are 0, pointers NULL, numbers NaN, and other
+// functions do nothing. Functions that open something set *out to NULL when they fail.
 #ifndef DSC_TRACES_TRACE_H
 #define DSC_TRACES_TRACE_H
 
@@ -169,14 +173,15 @@ typedef struct dsc_row {
     float tail;           // ln of the total probability not listed; -inf: none
 } dsc_row;
 
-// The distribution at an output position; false when none is recorded. Its views live as long as
-// those of q.
+// The distribution at an output position; false when none is recorded, or there is no such position
+// or side. Its views live as long as those of q.
 DSC_API bool dsc_request_row(const dsc_request *q, dsc_model_side side, int64_t position,
                              dsc_row *out);
-// ln p of element i, 0 <= i < count.
+// ln p of element i, 0 <= i < count; NaN for any other.
 DSC_API float dsc_row_logp(const dsc_row *r, int64_t i);
 // Writes the probabilities as recorded (not divided by their sum) to dist[vocab_size], with 0 for
-// tokens that are not listed, and returns the total probability of these.
+// tokens that are not listed, and returns the total probability of these. NaN: the row has a token
+// outside the vocabulary, and dist is incomplete.
 DSC_API double dsc_row_dist(const dsc_row *r, int32_t vocab_size, double *dist);
 
 // The name of recorded distributions in the manifest's list: "draft_rows", "target_rows_dense" and
@@ -221,11 +226,11 @@ typedef struct dsc_shard dsc_shard;
 
 // Reads and checks the manifest of folder `path`. DSC_EINPUT names the file and the field.
 DSC_API int dsc_trace_open(dsc_trace **out, const char *path, dsc_error *err);
-DSC_API void dsc_trace_close(dsc_trace *t);
+DSC_API void dsc_trace_close(dsc_trace *t); // NULL is allowed
 DSC_API const dsc_trace_info *dsc_trace_get_info(const dsc_trace *t);
 DSC_API const char *dsc_trace_path(const dsc_trace *t);
 DSC_API int64_t dsc_trace_shards(const dsc_trace *t);
-// Index of the first request of shard s; the number of requests for s = shards.
+// Index of the first request of shard s: 0 for s < 0, the number of requests for s >= shards.
 DSC_API int64_t dsc_trace_first_request(const dsc_trace *t, int64_t s);
 
 // Maps shard s and checks every column against the manifest and against the other columns: offsets
@@ -233,15 +238,19 @@ DSC_API int64_t dsc_trace_first_request(const dsc_trace *t, int64_t s);
 // lengths, ranks, times and statistics in their ranges. UTF-8 and the sums of distributions are
 // checked by dsc_trace_verify. DSC_EINPUT names file, tensor and element. t must outlive *out.
 DSC_API int dsc_shard_open(dsc_shard **out, const dsc_trace *t, int64_t s, dsc_error *err);
-DSC_API void dsc_shard_close(dsc_shard *s);
+DSC_API void dsc_shard_close(dsc_shard *s); // NULL is allowed
+// DSC_EINPUT when the shard's file has changed since it was opened: by its size, its time of
+// modification, or another file under its name. Call it where the work on the shard ends.
+DSC_API int dsc_shard_check(const dsc_shard *s, dsc_error *err);
 DSC_API int64_t dsc_shard_requests(const dsc_shard *s);
-// Request i of the shard, 0 <= i < requests. Its views point into the mapping.
+// Request i of the shard, 0 <= i < requests; all zero for any other. Its views point into the
+// mapping.
 DSC_API void dsc_shard_request(const dsc_shard *s, int64_t i, dsc_request *out);
-// Calls `visit` for every request of the trace in order; q is valid during the call. A nonzero
-// result ends the walk and is returned.
-DSC_API int dsc_trace_each(const dsc_trace *t,
-                           int (*visit)(void *context, const dsc_request *q, dsc_error *err),
-                           void *context, dsc_error *err);
+// Calls `visit` for every request of the trace in order, and dsc_shard_check for every shard; q is
+// valid during the call. A nonzero result ends the walk and is returned.
+typedef int (*dsc_request_visitor)(void *context, const dsc_request *q, dsc_error *err);
+DSC_API int dsc_trace_each(const dsc_trace *t, dsc_request_visitor visit, void *context,
+                           dsc_error *err);
 // Bytes of the shard's tensors that belong to field dsc_trace_recorded(info, i).
 DSC_API int64_t dsc_shard_recorded_bytes(const dsc_shard *s, int i);
 // The number of tensors in the shard that this version does not support or that the manifest does

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Checks the contents of a request before it is written, and again when a trace is verified, so
 // that every trace that was written verifies.
+#include "base/json_file.h"
 #include "base/json_quick.h"
 #include "base/utf8.h"
 #include "traces/trace/trace_check.h"
@@ -27,15 +28,14 @@ static int check_metadata(dsc_text_view metadata, int64_t request, dsc_error *er
     int rc = check_text(metadata, request, "the metadata", err);
     if (rc || !metadata.length)
         return rc;
-    json_error_t e;
     json_t *value = NULL;
     if (!memchr(metadata.bytes, '\\', (size_t)metadata.length)) // the quick parser accepts \u0000
         value = dsc_json_quick(metadata.bytes, (size_t)metadata.length, SIZE_MAX);
     if (!value)
-        value = json_loadb(metadata.bytes, (size_t)metadata.length, JSON_REJECT_DUPLICATES, &e);
-    if (!value)
-        return dsc_fail(err, DSC_EINPUT, "request %" PRId64 ": the metadata is not valid JSON: %s",
-                        request, e.text);
+        rc = dsc_json_parse(&value, metadata.bytes, (size_t)metadata.length, 0,
+                            "the metadata is not valid JSON", err);
+    if (rc)
+        return rc == DSC_EINPUT ? dsc_error_prefix(err, rc, "request %" PRId64, request) : rc;
     if (!json_is_object(value))
         rc = dsc_fail(err, DSC_EINPUT, "request %" PRId64 ": the metadata must be a JSON object",
                       request);

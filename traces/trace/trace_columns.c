@@ -233,7 +233,7 @@ const char *dsc_rows_name(dsc_model_side side, dsc_rows_kind kind)
 
 const char *dsc_trace_recorded(const dsc_trace_info *info, int i)
 {
-    dsc_field f = dsc_field_at(info, i);
+    dsc_field f = info ? dsc_field_at(info, i) : DSC_FIELDS;
     return f < DSC_FIELDS ? dsc_field_name(f, dsc_field_kind(info, f)) : NULL;
 }
 

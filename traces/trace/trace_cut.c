@@ -171,6 +171,8 @@ static int copy_shard(cutter *c, size_t index, dsc_error *err)
         dsc_shard_request(shard, i, &q);
         rc = copy_request(c, &q, err);
     }
+    if (!rc)
+        rc = dsc_shard_check(shard, err);
     dsc_shard_close(shard);
     return rc;
 }

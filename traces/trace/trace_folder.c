@@ -15,7 +15,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-// The length of the final name in a temporary one: NAME.RANDOM.tmp, or NAME.tmp of
+// The length of the final name that a temporary name begins with: NAME.RANDOM.tmp, or NAME.tmp of
 // contrib/write_trace.py. 0: the name is not temporary.
 static size_t final_length(const char *name)
 {

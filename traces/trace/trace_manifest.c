@@ -86,6 +86,10 @@ static json_t *parameters(const dsc_trace_info *info, bool *failed)
 int dsc_trace_parameters(char **out, const dsc_trace_info *info, dsc_error *err)
 {
     bool failed = false;
+    if (out)
+        *out = NULL;
+    if (!out || !info)
+        return dsc_fail(err, DSC_EUSAGE, "dsc_trace_parameters: 'out' and 'info' must not be NULL");
     json_t *o = parameters(info, &failed);
     *out = failed ? NULL : json_dumps(o, JSON_COMPACT);
     json_decref(o);

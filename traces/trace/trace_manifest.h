@@ -6,6 +6,7 @@
 #include "traces/trace/trace_columns.h"
 
 #include <jansson.h>
+#include <sys/stat.h>
 
 enum { DSC_MANIFEST_MAX = 64 * 1024 * 1024 }; // bytes
 
@@ -27,6 +28,7 @@ struct dsc_shard {
     const dsc_trace *trace;
     const dsc_shard_entry *entry;
     char *path;
+    struct stat opened; // the file before it was mapped
     dsc_safetensors *file;
     const void *column[DSC_COLUMNS]; // NULL: not recorded
     int64_t count[DSC_COLUMNS];      // elements of the column's shape

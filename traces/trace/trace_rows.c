@@ -29,6 +29,8 @@ static dsc_row row_at(const dsc_rows *rows, int64_t position)
 
 bool dsc_request_row(const dsc_request *q, dsc_model_side side, int64_t position, dsc_row *out)
 {
+    if (!q || !out || (unsigned)side >= DSC_SIDES)
+        return false;
     const dsc_rows *rows = &q->rows[side];
     if (rows->kind == DSC_ROWS_NONE || position < 0 || position >= q->output.count)
         return false;
@@ -38,18 +40,24 @@ bool dsc_request_row(const dsc_request *q, dsc_model_side side, int64_t position
 
 float dsc_row_logp(const dsc_row *r, int64_t i)
 {
-    if (r->logp)
-        return r->logp[i];
-    return dsc_of_bf16(r->bf16[i]);
+    if (!r || i < 0 || i >= r->count || (!r->logp && !r->bf16))
+        return NAN;
+    return r->logp ? r->logp[i] : dsc_of_bf16(r->bf16[i]);
 }
 
 double dsc_row_dist(const dsc_row *r, int32_t vocab_size, double *dist)
 {
+    if (!r || !dist)
+        return NAN;
     if (r->token)
         for (int32_t x = 0; x < vocab_size; x++)
             dist[x] = 0;
-    for (int64_t i = 0; i < r->count; i++)
-        dist[r->token ? r->token[i] : i] = exp((double)dsc_row_logp(r, i));
+    for (int64_t i = 0; i < r->count; i++) {
+        int64_t x = r->token ? r->token[i] : i;
+        if (x < 0 || x >= vocab_size)
+            return NAN;
+        dist[x] = exp((double)dsc_row_logp(r, i));
+    }
     return exp((double)r->tail);
 }
 

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Reads one shard: maps the safetensors file, checks it column by column, and gives views of its
 // requests.
+#include "base/file.h"
 #include "traces/trace/trace_manifest.h"
 #include "traces/trace/trace_values.h"
 
@@ -9,7 +10,6 @@
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/stat.h>
 
 static int64_t last_offset(const dsc_shard *s, int column)
 {
@@ -41,7 +41,8 @@ static int64_t empty_row(const dsc_shard *s, int c)
 {
     int64_t width = s->trace->info.vocab_size, n = s->count[c] * width;
     bool bf16 = s->dtype[c] == DSC_BF16;
-    const dsc_row all = {.logp = bf16 ? NULL : s->column[c], .bf16 = bf16 ? s->column[c] : NULL};
+    const dsc_row all = {
+        .logp = bf16 ? NULL : s->column[c], .bf16 = bf16 ? s->column[c] : NULL, .count = n};
     for (int64_t i = 0; i < n; i += width) {
         int64_t j = 0;
         while (j < width && dsc_row_logp(&all, i + j) == -INFINITY)
@@ -164,22 +165,24 @@ static int check_totals(const dsc_shard *s, dsc_error *err)
 }
 
 // Checked before the file is read, because "truncated" is the clearest message.
-static int check_size(const dsc_shard *s, dsc_error *err)
+static int check_size(dsc_shard *s, dsc_error *err)
 {
-    struct stat st;
-    if (stat(s->path, &st))
+    if (stat(s->path, &s->opened))
         return dsc_fail_errno(err, DSC_EINPUT, errno, "%s", s->path);
-    if (st.st_size != s->entry->bytes)
+    if (s->opened.st_size != s->entry->bytes)
         return dsc_fail(err, DSC_EINPUT, "%s: %s: %lld bytes, but the manifest has %" PRId64,
-                        s->path, st.st_size < s->entry->bytes ? "truncated" : "too long",
-                        (long long)st.st_size, s->entry->bytes);
+                        s->path, s->opened.st_size < s->entry->bytes ? "truncated" : "too long",
+                        (long long)s->opened.st_size, s->entry->bytes);
     return DSC_OK;
 }
 
 int dsc_shard_open(dsc_shard **out, const dsc_trace *t, int64_t index, dsc_error *err)
 {
     dsc_shard *s;
-    *out = NULL;
+    if (out)
+        *out = NULL;
+    if (!out || !t)
+        return dsc_fail(err, DSC_EUSAGE, "dsc_shard_open: 'out' and 't' must not be NULL");
     if (index < 0 || index >= (int64_t)t->shards)
         return dsc_fail(err, DSC_EUSAGE, "%s: shard %" PRId64 " does not exist; the trace has %zu",
                         t->path, index, t->shards);
@@ -204,6 +207,13 @@ int dsc_shard_open(dsc_shard **out, const dsc_trace *t, int64_t index, dsc_error
     return rc;
 }
 
+int dsc_shard_check(const dsc_shard *s, dsc_error *err)
+{
+    if (!s)
+        return dsc_fail(err, DSC_EUSAGE, "dsc_shard_check: 's' must not be NULL");
+    return dsc_check_unchanged(s->path, &s->opened, err);
+}
+
 void dsc_shard_close(dsc_shard *s)
 {
     if (!s)
@@ -215,11 +225,13 @@ void dsc_shard_close(dsc_shard *s)
 
 int64_t dsc_shard_requests(const dsc_shard *s)
 {
-    return s->entry->requests;
+    return s ? s->entry->requests : 0;
 }
 
 int64_t dsc_shard_recorded_bytes(const dsc_shard *s, int i)
 {
+    if (!s)
+        return 0;
     const dsc_trace_info *info = &s->trace->info;
     dsc_field field = dsc_field_at(info, i);
     int64_t bytes = 0;
@@ -232,7 +244,7 @@ int64_t dsc_shard_recorded_bytes(const dsc_shard *s, int i)
 
 int64_t dsc_shard_unknown(const dsc_shard *s)
 {
-    return s->unknown;
+    return s ? s->unknown : 0;
 }
 
 // Element i of a column divided by its offsets, as bytes.
@@ -286,7 +298,7 @@ static void view_columns(const dsc_shard *s, int64_t i, dsc_request *q)
     }
 }
 
-void dsc_shard_request(const dsc_shard *s, int64_t i, dsc_request *out)
+static void view_request(const dsc_shard *s, int64_t i, dsc_request *out)
 {
     const int64_t *request = s->column[COL_REQUEST_REFERENCE]; // first reference of each request
     const int64_t *output = s->column[COL_OUTPUT_OFFSET];
@@ -312,10 +324,19 @@ void dsc_shard_request(const dsc_shard *s, int64_t i, dsc_request *out)
     view_columns(s, i, out);
 }
 
-int dsc_trace_each(const dsc_trace *t, int (*visit)(void *, const dsc_request *, dsc_error *),
-                   void *context, dsc_error *err)
+void dsc_shard_request(const dsc_shard *s, int64_t i, dsc_request *out)
+{
+    if (out && i >= 0 && i < dsc_shard_requests(s))
+        view_request(s, i, out);
+    else if (out)
+        *out = (dsc_request){0};
+}
+
+int dsc_trace_each(const dsc_trace *t, dsc_request_visitor visit, void *context, dsc_error *err)
 {
     int rc = DSC_OK;
+    if (!t || !visit)
+        return dsc_fail(err, DSC_EUSAGE, "dsc_trace_each: 't' and 'visit' must not be NULL");
     for (int64_t s = 0; s < dsc_trace_shards(t) && !rc; s++) {
         dsc_shard *shard;
         dsc_request q;
@@ -324,6 +345,8 @@ int dsc_trace_each(const dsc_trace *t, int (*visit)(void *, const dsc_request *,
             dsc_shard_request(shard, i, &q);
             rc = visit(context, &q, err);
         }
+        if (!rc)
+            rc = dsc_shard_check(shard, err);
         dsc_shard_close(shard);
     }
     return rc;

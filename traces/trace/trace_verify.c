@@ -51,6 +51,8 @@ static int verify_shard(verifier *v, const dsc_trace *t, size_t index, dsc_error
         if (rc)
             dsc_error_prefix(err, rc, "%s", s->path);
     }
+    if (!rc)
+        rc = dsc_shard_check(s, err);
     dsc_shard_close(s);
     return rc;
 }
@@ -69,9 +71,11 @@ static int check_maximum(const dsc_trace *t, const char *field, int64_t stored, 
 
 int dsc_trace_verify(const dsc_trace *t, dsc_error *err)
 {
-    const dsc_trace_info *info = &t->info;
     verifier v = {0};
     int rc = DSC_OK;
+    if (!t)
+        return dsc_fail(err, DSC_EUSAGE, "dsc_trace_verify: 't' must not be NULL");
+    const dsc_trace_info *info = &t->info;
     for (size_t i = 0; i < t->shards && !rc; i++)
         rc = verify_shard(&v, t, i, err);
     if (!rc)

@@ -56,20 +56,24 @@ static int check_provenance(const char *text, dsc_error *err)
     return rc;
 }
 
+static int check_info(const dsc_trace_info *info, dsc_error *err)
+{
+    size_t hash = strnlen(info->tokenizer_sha256, DSC_SHA256_HEX);
+    if (info->tokenizer_name && info->vocab_size >= 1 && info->eos_token >= -1 &&
+        info->eos_token < info->vocab_size && (!hash || hash == DSC_SHA256_HEX - 1) &&
+        strspn(info->tokenizer_sha256, "0123456789abcdef") == hash)
+        return dsc_recorded_check(info, err);
+    return dsc_fail(err, DSC_EUSAGE,
+                    "the description of the tokenizer is invalid: it needs a name, a vocabulary "
+                    "size >= 1 (is %" PRId32 "), an EOS token in the vocabulary or -1 (is %" PRId32
+                    "), and a SHA-256 of 64 hex digits or \"\"",
+                    info->vocab_size, info->eos_token);
+}
+
 static int copy_info(dsc_trace_info *to, const dsc_trace_info *from, dsc_error *err)
 {
-    size_t hash = strnlen(from->tokenizer_sha256, DSC_SHA256_HEX);
-    if (!from->tokenizer_name || from->vocab_size < 1 || from->eos_token < -1 ||
-        from->eos_token >= from->vocab_size || (hash && hash != DSC_SHA256_HEX - 1) ||
-        strspn(from->tokenizer_sha256, "0123456789abcdef") != hash)
-        return dsc_fail(
-            err, DSC_EUSAGE,
-            "the description of the tokenizer is invalid: it needs a name, a vocabulary "
-            "size >= 1 (is %" PRId32 "), an EOS token in the vocabulary or -1 (is %" PRId32
-            "), and a SHA-256 of 64 hex digits or \"\"",
-            from->vocab_size, from->eos_token);
     const char *provenance = from->provenance ? from->provenance : "{}";
-    int rc = dsc_recorded_check(from, err);
+    int rc = check_info(from, err);
     if (!rc)
         rc = check_provenance(provenance, err);
     if (rc)
@@ -77,7 +81,7 @@ static int copy_info(dsc_trace_info *to, const dsc_trace_info *from, dsc_error *
     dsc_recorded_copy(to, from);
     to->vocab_size = from->vocab_size;
     to->eos_token = from->eos_token;
-    memcpy(to->tokenizer_sha256, from->tokenizer_sha256, hash);
+    strcpy(to->tokenizer_sha256, from->tokenizer_sha256);
     if (!rc)
         rc = copy_text(&to->tokenizer_name, from->tokenizer_name, err);
     if (!rc)
@@ -135,7 +139,11 @@ int dsc_trace_writer_open(dsc_trace_writer **out, const char *path, const dsc_tr
                           bool force, int64_t shard_tokens, dsc_error *err)
 {
     dsc_trace_writer *w;
-    *out = NULL;
+    if (out)
+        *out = NULL;
+    if (!out || !path || !info)
+        return dsc_fail(err, DSC_EUSAGE,
+                        "dsc_trace_writer_open: 'out', 'path' and 'info' must not be NULL");
     int rc = new_writer(&w, shard_tokens, err);
     if (rc)
         return rc;
@@ -185,7 +193,7 @@ static int continue_trace(dsc_trace_writer *w, const dsc_trace *t, dsc_error *er
 // Checks that *info agrees with the trace, drafters in the same order.
 static int check_description(const dsc_trace *t, const dsc_trace_info *info, dsc_error *err)
 {
-    int rc = dsc_recorded_check(info, err);
+    int rc = check_info(info, err);
     if (!rc)
         rc = dsc_trace_agree(&t->info, t->path, info, "the data to append", err);
     for (int d = 0; !rc && d < info->drafters; d++)
@@ -201,7 +209,11 @@ int dsc_trace_writer_append(dsc_trace_writer **out, const char *path, const dsc_
 {
     dsc_trace_writer *w;
     dsc_trace *t = NULL;
-    *out = NULL;
+    if (out)
+        *out = NULL;
+    if (!out || !path || !info)
+        return dsc_fail(err, DSC_EUSAGE,
+                        "dsc_trace_writer_append: 'out', 'path' and 'info' must not be NULL");
     int rc = new_writer(&w, shard_tokens, err);
     if (rc)
         return rc;
@@ -408,6 +420,8 @@ static int settle_dense(dsc_trace_writer *w, const dsc_request_input *q, dsc_err
 
 int dsc_trace_writer_add(dsc_trace_writer *w, const dsc_request_input *q, dsc_error *err)
 {
+    if (!w || !q)
+        return dsc_fail(err, DSC_EUSAGE, "dsc_trace_writer_add: 'w' and 'q' must not be NULL");
     if (w->failed.status)
         return dsc_fail(err, w->failed.status, "%s", w->failed.message);
     int rc = dsc_check_request(&w->info, q, w->info.requests, &w->marks, err);
@@ -432,6 +446,8 @@ int dsc_trace_writer_add(dsc_trace_writer *w, const dsc_request_input *q, dsc_er
 
 int dsc_trace_writer_cut(dsc_trace_writer *w, dsc_error *err)
 {
+    if (!w)
+        return dsc_fail(err, DSC_EUSAGE, "dsc_trace_writer_cut: 'w' must not be NULL");
     if (w->failed.status)
         return dsc_fail(err, w->failed.status, "%s", w->failed.message);
     return w->now->entry.requests ? cut_shard(w, err) : DSC_OK;
@@ -464,6 +480,8 @@ static int write_rest(dsc_trace_writer *w, const char *provenance, dsc_error *er
 int dsc_trace_writer_commit(dsc_trace_writer *w, const char *provenance, dsc_error *err)
 {
     int rc = DSC_OK;
+    if (!w)
+        return dsc_fail(err, DSC_EUSAGE, "dsc_trace_writer_commit: 'w' must not be NULL");
     if (!w->failed.status && write_rest(w, provenance, &w->failed))
         keep_finished(w);
     if (w->failed.status)
