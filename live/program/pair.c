@@ -80,16 +80,14 @@ void live_pair_default_tree(const dsc_option_value *value, const dsc_drafter_typ
     const char *folder = value[LIVE_PAIR_DRAFT].text;
     live_config c = {0};
     dsc_error later; // live_pair_read reports a folder that cannot be read
-    size_t i = 0;
-    while (i < method->option_count && strcmp(method->option[i].name, "tree") != 0)
-        i++;
-    if (i == method->option_count || parameter[i].given || !folder ||
+    const dsc_option *tree = dsc_option_find(method->option, method->option_count, "tree");
+    if (!tree || parameter[tree - method->option].given || !folder ||
         live_config_read(&c, folder, &later) || c.family != LIVE_MEDUSA)
         return;
-    parameter[i].text = "medusa";
+    parameter[tree - method->option].text = "medusa";
     fprintf(stderr,
             "draftscope: note: using --tree medusa for Medusa heads (other draft models: %s)\n",
-            method->option[i].initial);
+            tree->initial);
 }
 
 // --- what is asked for ---------------------------------------------------------------------------
