@@ -280,6 +280,17 @@ static int read_record(context *c, dsc_error *err)
     return read_rows(o, v[LOGPROBS].text, err);
 }
 
+// Refuses columns of a draft model where none is recorded.
+static int check_columns(const dsc_option_value *value, dsc_error *err)
+{
+    static const int of_draft[] = {DRAFTS, RANK_DEPTH, ROLLOUTS};
+    for (size_t i = 0; i < sizeof of_draft / sizeof *of_draft; i++)
+        if (value[of_draft[i]].given)
+            return dsc_fail(err, DSC_EUSAGE, "--%s requires a draft model to record: --draft DIR",
+                            options[of_draft[i]].name);
+    return DSC_OK;
+}
+
 // Runs the cheap checks first, then loads the weights.
 static int prepare(context *c, dsc_error *err)
 {
@@ -289,6 +300,8 @@ static int prepare(context *c, dsc_error *err)
     live_want want = live_want_of(call->method[0]);
     want.draft |= !want.copy && live_pair_has_draft(call->more);
     int rc = read_record(c, err);
+    if (!rc && !want.draft)
+        rc = check_columns(v, err);
     job->pair.least_nodes = c->record.nodes;
     if (!rc)
         rc = live_job_begin(job, call, err);

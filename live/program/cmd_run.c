@@ -55,7 +55,8 @@ static const dsc_option options[] = {
      .help = "also decode the same requests without drafts: adds the measured speedup and, at "
              "temperature 0, whether the outputs are equal"},
     {.name = "output", .letter = 'o', .kind = DSC_OPTION_TEXT, .metavar = "FILE.jsonl",
-     .help = "write texts and tokens to this file, in the format of trace import --format jsonl"},
+     .help = "write texts and tokens to this file, in the format of trace import --format jsonl; "
+             "- is standard output, and the results go to standard error"},
     CLI_OPTION_FORCE,
     {.name = "json", .kind = DSC_OPTION_FLAG,
      .help = "print one JSON object and no texts; a file of such lines is the input of draftscope "
@@ -79,6 +80,12 @@ typedef struct context {
     int64_t done;    // output tokens of finished requests
     dsc_arena arena; // a copy of the method's output
 } context;
+
+// Whether outputs go to standard output, and so nothing else does.
+static bool is_standard(const char *out)
+{
+    return out && strcmp(out, "-") == 0;
+}
 
 // --- what was written ----------------------------------------------------------------------------
 
@@ -192,8 +199,10 @@ static int keep_output(context *c, const dsc_request *q, const live_output *out,
 {
     dsc_buffer text = {0};
     int rc = decode(c, out, &text);
-    if (!rc && !c->call->json)
+    if (!rc && !c->call->json && !is_standard(c->call->out))
         print_text(c, q, out, &text);
+    if (!rc && c->call->out && !c->output.stream)
+        rc = dsc_outfile_open(&c->output, c->call->out, c->call->force, err);
     if (!rc && c->output.stream)
         rc = write_line(c, q, out, &text, finished, err);
     dsc_buffer_fini(&text);
@@ -206,6 +215,13 @@ static int on_step(void *user, const dsc_step_record *step, dsc_error *err)
 {
     (void)user, (void)step;
     return cli_signal() ? dsc_fail(err, DSC_EINTERRUPT, "stopped") : DSC_OK;
+}
+
+// From the first step on there is something to keep.
+static int on_kept_step(void *user, const dsc_step_record *step, dsc_error *err)
+{
+    cli_set_patience(LIVE_PATIENCE_S);
+    return on_step(user, step, err);
 }
 
 // For sampled outputs, computes their likelihood under the target; the clock has stopped.
@@ -278,6 +294,7 @@ static int run_all(context *c, dsc_error *err)
 {
     const int64_t count = (int64_t)c->job.prompts.count;
     int rc = c->call->value[BASELINE].given ? rehearse(c, err) : DSC_OK;
+    c->job.run.step = on_kept_step;
     for (int64_t i = 0; i < count && !rc; i++) {
         rc = run_request(c, i, err);
         if (!rc && cli_progress_step(&c->progress, i + 1, count))
@@ -288,18 +305,18 @@ static int run_all(context *c, dsc_error *err)
 
 // --- the result ----------------------------------------------------------------------------------
 
-static void print_summary(const dsc_table *t)
+static void print_summary(const dsc_table *t, FILE *f)
 {
-    putchar('\n');
+    fputc('\n', f);
     for (size_t c = 0; c < t->columns; c++) {
         const dsc_cell *x = dsc_table_at(t, 0, c);
         const char *name = t->column[c].name;
         if (x->type == DSC_CELL_TEXT)
-            printf("%-22s%s\n", name, x->text);
+            fprintf(f, "%-32s%s\n", name, x->text);
         else if (x->type == DSC_CELL_INT)
-            printf("%-22s%" PRId64 "\n", name, x->i);
+            fprintf(f, "%-32s%" PRId64 "\n", name, x->i);
         else if (x->type == DSC_CELL_REAL)
-            printf("%-22s%.4f\n", name, x->r);
+            fprintf(f, "%-32s%.4f\n", name, x->r);
     }
 }
 
@@ -344,7 +361,7 @@ static int print_result(const context *c, bool interrupted, dsc_error *err)
     if (!rc && c->call->json)
         rc = print_line(c, &t, interrupted, err);
     else if (!rc)
-        print_summary(&t);
+        print_summary(&t, is_standard(c->call->out) ? stderr : stdout);
     dsc_table_fini(&t);
     print_divergences(c);
     return rc;
@@ -397,6 +414,12 @@ static int check_words(const cli_call *call, dsc_error *err)
                         ways ? "several" : "none of them");
     if (value[REPLAY_DRAFT].given && !value[REPLAY].given)
         return dsc_fail(err, DSC_EUSAGE, "--replay-draft requires --replay NAME.dst");
+    if (value[PROMPT].given && (value[REQUESTS].given || value[SKIP].given))
+        return dsc_fail(err, DSC_EUSAGE, "--%s and -p cannot be combined",
+                        value[SKIP].given ? "skip" : "requests");
+    if (call->json && is_standard(call->out))
+        return dsc_fail(err, DSC_EUSAGE,
+                        "--json and -o - both use standard output; use -o FILE.jsonl");
     if (value[MAX_TOKENS].given && value[REPLAY].given)
         return dsc_fail(err, DSC_EUSAGE,
                         "--max-tokens and --replay cannot be combined: outputs are as recorded");
@@ -493,13 +516,10 @@ static int execute(const cli_call *call, dsc_error *err)
     int rc = prepare(&c, err);
     if (!rc) {
         // Texts and a progress bar cannot share the terminal.
-        cli_progress_init(&c.progress, call->json ? call->progress : CLI_PROGRESS_NEVER,
+        const bool bar = call->progress == CLI_PROGRESS_AUTO;
+        cli_progress_init(&c.progress, bar && !call->json ? CLI_PROGRESS_NEVER : call->progress,
                           "requests");
-        cli_set_patience(LIVE_PATIENCE_S);
-        if (call->out)
-            rc = dsc_outfile_open(&c.output, call->out, call->force, err);
-        if (!rc)
-            rc = finish(&c, run_all(&c, err), err);
+        rc = finish(&c, run_all(&c, err), err);
     }
     context_fini(&c);
     return rc;

@@ -90,6 +90,11 @@ void live_pair_default_tree(const dsc_option_value *value, const dsc_drafter_typ
             tree->initial);
 }
 
+static bool is_named(const live_named *n)
+{
+    return n->folder || n->shape;
+}
+
 // --- what is asked for ---------------------------------------------------------------------------
 
 // Reads the names of the models; drops those that are not needed and reports missing ones.
@@ -125,12 +130,45 @@ static int read_names(live_pair *p, dsc_error *err)
         if (value[o].given && !name[LIVE_TARGET].shape && !name[LIVE_DRAFT].shape)
             return dsc_fail(err, DSC_EUSAGE, "--%s requires --shape or --draft-shape",
                             option[o].name);
+    if (value[LIVE_PAIR_DRAFT_DEVICE].given && !is_named(&name[LIVE_DRAFT]) &&
+        !is_named(&name[LIVE_MIDDLE]))
+        return dsc_fail(err, DSC_EUSAGE,
+                        "--draft-device requires --draft, --draft-shape or "
+                        "--middle");
     for (int s = 0; s < LIVE_SIDES; s++)
         if (!side[s].wanted)
             name[s] = (live_named){0};
-        else if (!name[s].folder && !name[s].shape)
+        else if (!is_named(&name[s]))
             return dsc_fail(err, DSC_EUSAGE, "%s is required", side[s].expected);
     return DSC_OK;
+}
+
+static int check_devices(const dsc_option_value *value, dsc_error *err)
+{
+    int rc = DSC_OK;
+    for (int o = LIVE_PAIR_DEVICE; o <= LIVE_PAIR_DRAFT_DEVICE && !rc; o++)
+        if (value[o].text && (rc = live_backend_check(value[o].text, err)))
+            dsc_error_prefix(err, rc, "--%s", live_pair_options[o].name);
+    return rc;
+}
+
+// Prints a note on stderr for each option that this call makes no use of.
+static void note_unused(const live_pair *p)
+{
+    static const struct {
+        int option;
+        live_side side;
+    } of_model[] = {{LIVE_PAIR_DRAFT, LIVE_DRAFT},
+                    {LIVE_PAIR_DRAFT_SHAPE, LIVE_DRAFT},
+                    {LIVE_PAIR_MIDDLE, LIVE_MIDDLE}};
+    for (size_t i = 0; i < sizeof of_model / sizeof *of_model; i++)
+        if (p->option[of_model[i].option].given && !is_named(&p->name[of_model[i].side]))
+            fprintf(stderr, "draftscope: note: --%s is not used: the method needs no such model\n",
+                    live_pair_options[of_model[i].option].name);
+    for (int o = LIVE_PAIR_TOP_K; o <= LIVE_PAIR_TOP_P; o++)
+        if (p->option[o].given && p->option[LIVE_PAIR_TEMPERATURE].real == 0)
+            fprintf(stderr, "draftscope: note: --%s is not used at --temperature 0\n",
+                    live_pair_options[o].name);
 }
 
 static int read_configs(live_pair *p, dsc_error *err)
@@ -194,7 +232,9 @@ int live_pair_read(live_pair *p, const dsc_option_value *value, const live_want 
 {
     p->option = value;
     p->want = *want;
-    int rc = read_names(p, err);
+    int rc = check_devices(value, err);
+    if (!rc)
+        rc = read_names(p, err);
     if (!rc)
         rc = read_configs(p, err);
     if (!rc)
@@ -219,7 +259,7 @@ static int open_backends(live_pair *p, dsc_error *err)
     const bool head =
         is_given(&p->config[LIVE_DRAFT]) && live_config_is_head(&p->config[LIVE_DRAFT]);
     const bool elsewhere = other && strcmp(other, device);
-    bool model = name[LIVE_DRAFT].folder || name[LIVE_DRAFT].shape;
+    const bool model = is_named(&name[LIVE_DRAFT]);
     p->all_threads = cli_threads(value[LIVE_PAIR_THREADS].integer);
     if (head && elsewhere)
         return dsc_fail(err, DSC_EUSAGE, "--draft-device: a head must run on its target's device");
@@ -301,6 +341,8 @@ int live_pair_open(live_pair *p, dsc_error *err)
     }
     if (!rc && note.length)
         fprintf(stderr, "draftscope: note: %s\n", note.data);
+    if (!rc)
+        note_unused(p);
     dsc_buffer_fini(&note);
     return live_pair_failed(p, rc, err);
 }
