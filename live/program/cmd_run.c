@@ -5,7 +5,6 @@
 #include "live/program/job.h"
 #include "live/program/live.h"
 #include "live/program/run_detail.h"
-#include "live/program/run_report.h"
 #include "traces/import/import_record.h"
 #include "cli/guard.h"
 
@@ -334,35 +333,29 @@ static void print_divergences(const context *c)
     }
 }
 
-static int print_line(const context *c, const dsc_table *totals, bool interrupted, dsc_error *err)
+static int print_result(const context *c, bool interrupted, dsc_error *err)
 {
+    const live_run *run = &c->job.run;
     const live_origin origin = {.pair = &c->job.pair,
                                 .prompts = &c->job.prompts,
                                 .counts = &c->report.counts,
                                 .trace_hash =
                                     c->replayed ? dsc_trace_get_info(c->replayed)->hash : NULL,
-                                .seed = c->job.run.seed,
-                                .max_tokens = c->job.run.max_tokens,
-                                .replay_draft = c->job.run.record != NULL,
-                                .baseline = c->call->value[BASELINE].given,
+                                .seed = run->seed,
+                                .max_tokens = run->max_tokens,
+                                .replay_draft = run->record != NULL,
+                                .baseline = c->report.baseline,
                                 .interrupted = interrupted};
-    dsc_table t = {0};
-    int rc = live_detail_extend(&c->detail, &origin, totals, &t, err);
-    if (!rc)
-        dsc_table_write_jsonl_row(&t, 0, stdout);
-    dsc_table_fini(&t);
-    return rc;
-}
-
-static int print_result(const context *c, bool interrupted, dsc_error *err)
-{
-    dsc_table t = {0};
-    int rc = live_report_table(&c->report, &t, err);
+    live_row row = {.err = err};
+    live_report_put(&c->report, &row);
+    if (c->call->json)
+        live_detail_put(&c->detail, &origin, &row);
+    int rc = live_row_end(&row);
     if (!rc && c->call->json)
-        rc = print_line(c, &t, interrupted, err);
+        dsc_table_write_jsonl_row(&row.table, 0, stdout);
     else if (!rc)
-        print_summary(&t, is_standard(c->call->out) ? stderr : stdout);
-    dsc_table_fini(&t);
+        print_summary(&row.table, is_standard(c->call->out) ? stderr : stdout);
+    live_row_fini(&row);
     print_divergences(c);
     return rc;
 }
