@@ -313,8 +313,7 @@ static int prepare(context *c, dsc_error *err)
     if (!rc)
         rc = live_job_read(job, &want, err);
     if (!rc)
-        rc = live_prompts_read(&job->prompts, v[PROMPTS].text, 0, (size_t)v[REQUESTS].integer,
-                               job->pair.tokenizer, job->pair.config[LIVE_TARGET].vocab, err);
+        rc = live_prompts_read(&job->prompts, v[PROMPTS].text, err);
     if (!rc) // rollouts continue after the text
         rc = live_job_open(job, c->record.rollout, err);
     if (rc)

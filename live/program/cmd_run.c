@@ -383,17 +383,14 @@ static int read_prompts(context *c, dsc_error *err)
 {
     const cli_call *call = c->call;
     const dsc_option_value *v = call->value;
-    const dsc_tokenizer *tokenizer = c->job.pair.tokenizer;
-    const int64_t vocab = c->job.pair.config[LIVE_TARGET].vocab, skip = v[SKIP].integer;
-    const size_t most = (size_t)v[REQUESTS].integer;
     live_prompts *p = &c->job.prompts;
     int rc = DSC_OK;
     if (c->replayed)
-        return live_prompts_replay(p, c->replayed, skip, most, vocab, v[REPLAY_DRAFT].given, err);
+        return live_prompts_replay(p, c->replayed, v[REPLAY_DRAFT].given, err);
     if (!v[PROMPT].given)
-        return live_prompts_read(p, v[PROMPTS].text, skip, most, tokenizer, vocab, err);
+        return live_prompts_read(p, v[PROMPTS].text, err);
     for (size_t i = 0; i < call->words && !rc; i++)
-        rc = live_prompts_add(p, call->word[i], tokenizer, vocab, err);
+        rc = live_prompts_add(p, call->word[i], err);
     return rc;
 }
 

@@ -14,6 +14,8 @@ int live_job_begin(live_job *job, const cli_call *call, dsc_error *err)
     job->greedy =
         call->more[LIVE_PAIR_TEMPERATURE].real == 0 || cli_call_value(call, "replay")->given;
     job->config.drafter = call->method[0];
+    job->prompts.skip = cli_call_value(call, "skip")->integer;
+    job->prompts.most = (size_t)cli_call_value(call, "requests")->integer;
     memcpy(parameter, call->list[0], sizeof parameter);
     live_pair_default_tree(job->model, call->method[0], parameter);
     int rc = cli_config_fill(&job->config, parameter, err);
@@ -26,6 +28,8 @@ int live_job_begin(live_job *job, const cli_call *call, dsc_error *err)
 int live_job_read(live_job *job, const live_want *want, dsc_error *err)
 {
     int rc = live_pair_read(&job->pair, job->model, want, err);
+    job->prompts.tokenizer = job->pair.tokenizer;
+    job->prompts.vocab = job->pair.config[LIVE_TARGET].vocab;
     return rc ? rc : live_pair_check_heads(&job->pair, &job->config, err);
 }
 

@@ -17,8 +17,8 @@ typedef struct live_job {
     live_run run;
 } live_job; // zero-initialize; live_job_fini
 
-// Prepares the method and chooses its rule: that of --rule, or the usual one. The call, which has
-// live_pair_options as its second table, outlives the job.
+// Prepares the method and chooses its rule, that of --rule or the usual one, and the prompts. The
+// call, which has live_pair_options as its second table, outlives the job.
 int live_job_begin(live_job *job, const cli_call *call, dsc_error *err);
 // Reads the models' configurations, so that prompts can be read: live_pair_read.
 int live_job_read(live_job *job, const live_want *want, dsc_error *err);
