@@ -76,7 +76,6 @@ typedef struct context {
     live_detail detail;
     dsc_outfile output;
     cli_progress progress;
-    int64_t done;    // output tokens of finished requests
     dsc_arena arena; // a copy of the method's output
 } context;
 
@@ -258,7 +257,6 @@ static int run_request(context *c, int64_t i, dsc_error *err)
         rc = keep_output(c, &q, &out, !stopped, err);
     if (!rc && !stopped)
         rc = score_output(c, &q, &out, err);
-    c->done += out.count;
     if (rc || stopped || !c->call->value[BASELINE].given)
         return rc ? rc : stopped;
     rc = live_run_request(&c->plain, &q, err);
@@ -366,7 +364,8 @@ static int finish(context *c, int rc, dsc_error *err)
     dsc_error second;
     int late = DSC_OK;
     cli_progress_end(&c->progress);
-    if (rc == DSC_EIO || (rc && rc != DSC_EINTERRUPT && rc != DSC_EABSENT && !c->done))
+    if (rc == DSC_EIO ||
+        (rc && rc != DSC_EINTERRUPT && rc != DSC_EABSENT && !c->report.counts.output_tokens))
         return rc;
     if (c->output.stream)
         late = dsc_outfile_commit(&c->output, &second);

@@ -56,6 +56,12 @@ const dsc_option live_pair_options[LIVE_PAIR_OPTIONS] = {
 };
 // clang-format on
 
+// The value of an option; NULL also where it is empty, which names nothing.
+static const char *text_of(const dsc_option_value *value)
+{
+    return value->text && *value->text ? value->text : NULL;
+}
+
 live_want live_want_of(const dsc_drafter_type *method)
 {
     return (live_want){.draft = method->needs_draft,
@@ -71,13 +77,13 @@ static bool is_given(const live_config *c)
 
 bool live_pair_has_draft(const dsc_option_value *value)
 {
-    return value[LIVE_PAIR_DRAFT].text || value[LIVE_PAIR_DRAFT_SHAPE].text;
+    return text_of(&value[LIVE_PAIR_DRAFT]) || text_of(&value[LIVE_PAIR_DRAFT_SHAPE]);
 }
 
 void live_pair_default_tree(const dsc_option_value *value, const dsc_drafter_type *method,
                             dsc_option_value *parameter)
 {
-    const char *folder = value[LIVE_PAIR_DRAFT].text;
+    const char *folder = text_of(&value[LIVE_PAIR_DRAFT]);
     live_config c = {0};
     dsc_error later; // live_pair_read reports a folder that cannot be read
     const dsc_option *tree = dsc_option_find(method->option, method->option_count, "tree");
@@ -116,8 +122,8 @@ static int read_names(live_pair *p, dsc_error *err)
     live_named *name = p->name;
     for (int s = 0; s < LIVE_SIDES; s++) {
         const int shape = side[s].shape;
-        name[s] = (live_named){.folder = value[side[s].folder].text,
-                               .shape = shape ? value[shape].text : NULL};
+        name[s] = (live_named){.folder = text_of(&value[side[s].folder]),
+                               .shape = shape ? text_of(&value[shape]) : NULL};
         if (name[s].folder && name[s].shape)
             return dsc_fail(err, DSC_EUSAGE, "--%s and --%s cannot be combined",
                             option[side[s].folder].name, option[shape].name);

@@ -87,6 +87,8 @@ bad_run "--device: no device is called 'cuda:x'" --device cuda:x
 bad 2 "--draft-device: no device is called 'junk'" profile --target "$llama" --draft-device junk -o x.tsv
 bad 2 "--draft-device: no device is called ''" record --target "$llama" --method none \
     --prompts ids.jsonl -o x.dst --draft-device=
+bad 2 "--target DIR (or --shape PRESET" run --target "" --method none --prompts ids.jsonl
+bad 2 "--draft DIR (or --draft-shape" run --target "$llama" --draft= --method draft-model --prompts ids.jsonl
 bad_run "--draft-device requires --draft, --draft-shape or --middle" --draft-device cpu
 bad_run "--draft and --draft-shape cannot be combined" --draft "$llama" --draft-shape tinyllama-1.1b
 bad_run "--random-weights requires --shape or --draft-shape" --random-weights 1
