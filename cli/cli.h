@@ -84,7 +84,8 @@ typedef struct cli_command {
     int least, most;       // number of arguments, most < 0: any
     const char *what;      // what the arguments must be, for the error message; NULL: none
     const char *needs_out; // error message where -o is not given; NULL: it need not be
-    // The argument is one trace, as call->trace. With `methods` there is at most one, unopened.
+    // The argument is one trace, as call->trace. With `methods` and without `what` there is at most
+    // one, unopened.
     bool opens_trace;
     void (*more_help)(void);
     cli_help_fields fields[CLI_MAX_FIELDS]; // the help ends with these

@@ -93,7 +93,7 @@ static int check(cli_call *call, dsc_error *err)
     call->seed = (uint64_t)cli_call_value(call, "seed")->integer;
     call->threads = cli_threads(cli_call_value(call, "threads")->integer);
     call->progress = cli_call_value(call, "progress")->integer;
-    int rc = c->opens_trace || c->methods
+    int rc = c->opens_trace || (c->methods && !c->what)
                  ? cli_check_positionals(call->words, c->opens_trace, 1, "one trace", err)
                  : cli_check_positionals(call->words, c->least, c->most,
                                          c->what ? c->what : "no argument but options", err);

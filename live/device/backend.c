@@ -39,16 +39,26 @@ static int device_number(const char *text)
     return *end || n > 9999 ? -1 : (int)n;
 }
 
+int live_backend_check(const char *device, dsc_error *err)
+{
+    if (!strcmp(device, "auto") || !strcmp(device, "cpu") || !strcmp(device, "cuda") ||
+        (!strncmp(device, "cuda:", 5) && device_number(device + 5) >= 0))
+        return DSC_OK;
+    return dsc_fail(err, DSC_EUSAGE,
+                    "no device is called '%.40s'; the names are auto, cpu, cuda and cuda:N "
+                    "(draftscope live list prints those of this machine)",
+                    device);
+}
+
 int live_backend_open(live_backend **out, const char *device, int threads, bool invariant,
                       dsc_error *err)
 {
     *out = NULL;
+    int rc = live_backend_check(device, err);
+    if (rc)
+        return rc;
     if (!strcmp(device, "cpu") || (!strcmp(device, "auto") && !live_cuda_devices()))
         return live_backend_cpu(out, threads, invariant, err);
-    if (!strcmp(device, "cuda") || !strcmp(device, "auto"))
-        return live_backend_cuda(out, 0, invariant, err);
-    int n = !strncmp(device, "cuda:", 5) ? device_number(device + 5) : -1;
-    if (n < 0)
-        return dsc_fail(err, DSC_EUSAGE, "device '%.40s' is not auto, cpu, cuda or cuda:N", device);
-    return live_backend_cuda(out, n, invariant, err);
+    const char *number = strchr(device, ':');
+    return live_backend_cuda(out, number ? device_number(number + 1) : 0, invariant, err);
 }

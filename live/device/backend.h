@@ -300,6 +300,9 @@ struct live_backend {
     bool on_host;   // the host can read memory of `alloc` after `wait`
 };
 
+// DSC_EUSAGE unless `device` is a name that live_backend_open takes, of a device here or elsewhere.
+int live_backend_check(const char *device, dsc_error *err);
+
 // `device`: "auto" (the first GPU, else the CPU), "cpu", "cuda" or "cuda:N". threads >= 1, for the
 // CPU. DSC_EABSENT: this build has no CUDA, there is no driver, or no such device, as the message
 // explains. DSC_EUSAGE: another word. *out is owned by the caller: (*out)->type->close.

@@ -90,8 +90,11 @@ static const char *find_pickle(const char *folder, char *first, size_t size)
     return found;
 }
 
+// The command that the message contains is safe to paste whatever the files are called: of their
+// names it has the plain characters at the beginning, and a pattern for the rest.
 static int refuse(const char *folder, dsc_error *err)
 {
+    static const char plain[] = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789_";
     char first[128] = "";
     const char *suffix = find_pickle(folder, first, sizeof first);
     if (!suffix)
@@ -103,8 +106,8 @@ static int refuse(const char *folder, dsc_error *err)
         "implemented; to convert it, run in that folder: python3 -c \"import sys, torch; "
         "from safetensors.torch import save_file; save_file({k: v.clone().contiguous() "
         "for f in sys.argv[1:] for k, v in torch.load(f, map_location='cpu', "
-        "weights_only=True).items()}, 'model.safetensors')\" %.*s*%s",
-        folder, first, (int)strcspn(first, "-."), first, suffix);
+        "weights_only=True).items()}, 'model.safetensors')\" ./%.*s*%s",
+        folder, first, (int)strspn(first, plain), first, suffix);
 }
 
 // --- shards ------------------------------------------------------------------------------------

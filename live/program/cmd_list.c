@@ -7,15 +7,11 @@
 
 #include <string.h>
 
-enum { JSON, OPTIONS };
 // clang-format off
-static const dsc_option options[OPTIONS] = {
+static const dsc_option options[] = {
     {.name = "json", .kind = DSC_OPTION_FLAG, .help = "print one JSON object per line"},
 };
 // clang-format on
-static const char about[] =
-    "Lists devices, supported architectures, dtypes of weights, shapes for --shape, and the "
-    "features of this build.";
 
 typedef struct line {
     const char *kind, *name, *what;
@@ -47,10 +43,7 @@ static const line lines[] = {
 
 static int add(dsc_table *t, line l, dsc_error *err)
 {
-    const char *text[] = {l.kind, l.name, l.what};
-    dsc_cell cell[3];
-    for (int c = 0; c < 3; c++)
-        cell[c] = (dsc_cell){.type = DSC_CELL_TEXT, .text = text[c]};
+    const dsc_cell cell[] = {dsc_cell_text(l.kind), dsc_cell_text(l.name), dsc_cell_text(l.what)};
     return dsc_table_add_row(t, cell, err);
 }
 
@@ -99,9 +92,7 @@ static int make(dsc_table *t, dsc_error *err)
         {"name", DSC_CELL_TEXT, "value for options"},
         {"what", DSC_CELL_TEXT, "description"},
     };
-    int rc = DSC_OK;
-    for (size_t c = 0; c < sizeof column / sizeof *column && !rc; c++)
-        rc = dsc_table_add_column(t, column[c].name, column[c].type, column[c].help, err);
+    int rc = dsc_table_add_columns(t, column, sizeof column / sizeof *column, err);
     if (!rc)
         rc = add_devices(t, err);
     for (size_t i = 0; i < sizeof lines / sizeof *lines && !rc; i++)
@@ -125,25 +116,13 @@ static void print_text(const dsc_table *t)
     }
 }
 
-static int run(int argc, char **argv, dsc_error *err)
+static int execute(const cli_call *call, dsc_error *err)
 {
-    if (cli_asks_help(argc, argv)) {
-        const cli_help_section help[] = {{"Options", options, OPTIONS}};
-        cli_print_help("live list [--json]", about, help, 1);
-        return DSC_OK;
-    }
-    dsc_option_value value[OPTIONS];
-    dsc_option_set set = {.table = options, .count = OPTIONS, .value = value};
-    size_t words;
     dsc_table t = {0};
-    int rc = cli_parse(&set, 1, argc, argv, &words, err);
-    if (!rc)
-        rc = cli_check_positionals(words, 0, 0, "no argument", err);
-    if (!rc)
-        rc = make(&t, err);
-    for (size_t r = 0; r < t.rows && !rc && value[JSON].given; r++)
+    int rc = make(&t, err);
+    for (size_t r = 0; r < t.rows && !rc && call->json; r++)
         dsc_table_write_jsonl_row(&t, r, stdout);
-    if (!rc && !value[JSON].given)
+    if (!rc && !call->json)
         print_text(&t);
     dsc_table_fini(&t);
     return rc;
@@ -152,7 +131,10 @@ static int run(int argc, char **argv, dsc_error *err)
 const cli_command live_cmd_list = {
     .name = "list",
     .summary = "devices, architectures, dtypes, shapes, features",
-    .run = run,
-    .option = options,
-    .options = OPTIONS,
+    CLI_OPTIONS(options),
+    .what = "no argument",
+    .usage = "live list [--json]",
+    .about = "Lists devices, supported architectures, dtypes of weights, shapes for --shape, and "
+             "the features of this build.",
+    .execute = execute,
 };

@@ -19,19 +19,15 @@ enum {
     PROMPTS,
     REQUESTS,
     MAX_TOKENS,
-    OUT,
+    OUTPUT,
     DRAFTS,
     RANK_DEPTH,
     LOGPROBS,
     ROLLOUTS,
-    FORCE,
-    SEED,
-    PROGRESS,
-    OPTIONS
 };
 static const double SHARD_S = 60;
 // clang-format off
-static const dsc_option options[OPTIONS] = {
+static const dsc_option options[] = {
     {.name = "method", .kind = DSC_OPTION_TEXT, .metavar = "NAME", .help = "drafting method"},
     {.name = "rule", .kind = DSC_OPTION_TEXT, .metavar = "NAME",
      .help = "verification rule (default: as for draftscope live run)"},
@@ -62,16 +58,9 @@ static const dsc_option options[OPTIONS] = {
     CLI_OPTION_PROGRESS,
 };
 // clang-format on
-static const char usage[] =
-    "live record --target DIR [--draft DIR] --method NAME --prompts FILE -o NAME.dst [OPTIONS]";
-static const char about[] =
-    "Records a run of real models together with both models' token probabilities: prompts, "
-    "outputs, and steps with their times. Later experiments replay the recording and need no "
-    "model. With --draft the draft model is recorded even if the method does not use it. Finished "
-    "requests are kept when it is interrupted.";
 
 typedef struct context {
-    const dsc_option_value *value;
+    const cli_call *call;
     live_job job;
     live_record record;
     live_recorder *recorder;
@@ -103,13 +92,13 @@ static char *make_provenance(const context *c)
     const live_sampling *s = &c->job.pair.sampling;
     char prompts[DSC_SHA256_HEX];
     live_hash_prompts(&c->job.prompts, prompts);
-    json_t *o = json_pack("{s:s, s:o, s:s, s:s, s:f, s:I, s:f, s:f, s:I, s:I, s:s}", "version",
-                          PACKAGE_VERSION, "command", dsc_json_text(cli_command_line()), "method",
-                          c->job.config.drafter->name, "rule", c->job.rule->name, "temperature",
-                          s->temperature, "top_k", (json_int_t)s->top_k, "top_p", s->top_p,
-                          "distribution_temperature", s->temperature > 0 ? s->temperature : 1,
-                          "seed", (json_int_t)c->value[SEED].integer, "max_tokens",
-                          (json_int_t)c->value[MAX_TOKENS].integer, "prompts_sha256", prompts);
+    json_t *o = json_pack(
+        "{s:s, s:o, s:s, s:s, s:f, s:I, s:f, s:f, s:I, s:I, s:s}", "version", PACKAGE_VERSION,
+        "command", dsc_json_text(cli_command_line()), "method", c->job.config.drafter->name, "rule",
+        c->job.rule->name, "temperature", s->temperature, "top_k", (json_int_t)s->top_k, "top_p",
+        s->top_p, "distribution_temperature", s->temperature > 0 ? s->temperature : 1, "seed",
+        (json_int_t)c->call->seed, "max_tokens", (json_int_t)c->call->value[MAX_TOKENS].integer,
+        "prompts_sha256", prompts);
     for (int side = 0; side < LIVE_SIDES; side++) {
         json_t *model = describe(c, (live_side)side);
         if (model)
@@ -226,7 +215,7 @@ static int finish(context *c, int rc, dsc_error *err)
             excluded);
     if (rc == DSC_EINTERRUPT && n)
         dsc_fail(err, rc, "interrupted: the first %" PRId64 " requests are in %.500s", n,
-                 c->value[OUT].text);
+                 c->call->out);
     else if (rc == DSC_EINTERRUPT)
         dsc_fail(err, rc, "interrupted: nothing was written");
     return rc;
@@ -275,42 +264,56 @@ static int read_rows(live_record *o, const char *text, dsc_error *err)
 
 static int read_record(context *c, dsc_error *err)
 {
-    const dsc_option_value *v = c->value;
+    const cli_call *call = c->call;
+    const dsc_option_value *v = call->value;
     live_record *o = &c->record;
     if (!v[PROMPTS].text)
         return dsc_fail(err, DSC_EUSAGE, "--prompts FILE is required");
-    if (!v[OUT].text || !*v[OUT].text)
-        return dsc_fail(err, DSC_EUSAGE, "-o NAME.dst is required");
-    o->path = v[OUT].text;
-    o->force = v[FORCE].given;
+    o->path = call->out;
+    o->force = call->force;
     o->K = (int)v[DRAFTS].integer;
     o->rank_depth = (int32_t)v[RANK_DEPTH].integer;
     o->rollout = (int32_t)v[ROLLOUTS].integer;
-    o->parallel = c->job.config.drafter->parallel;
+    o->parallel = call->method[0]->parallel;
     o->shard_s = SHARD_S;
     o->nodes = live_record_nodes(o);
     return read_rows(o, v[LOGPROBS].text, err);
 }
 
+// Refuses columns of a draft model where none is recorded.
+static int check_columns(const dsc_option_value *value, dsc_error *err)
+{
+    static const int of_draft[] = {DRAFTS, RANK_DEPTH, ROLLOUTS};
+    for (size_t i = 0; i < sizeof of_draft / sizeof *of_draft; i++)
+        if (value[of_draft[i]].given)
+            return dsc_fail(err, DSC_EUSAGE, "--%s requires a draft model to record: --draft DIR",
+                            options[of_draft[i]].name);
+    return DSC_OK;
+}
+
 // Runs the cheap checks first, then loads the weights.
 static int prepare(context *c, dsc_error *err)
 {
-    const dsc_option_value *v = c->value;
+    const cli_call *call = c->call;
+    const dsc_option_value *v = call->value;
     live_job *job = &c->job;
-    live_want want = live_want_of(job->config.drafter);
-    want.draft |= !want.copy && live_pair_has_draft(job->model);
+    live_want want = live_want_of(call->method[0]);
+    want.draft |= !want.copy && live_pair_has_draft(call->more);
+    int rc = read_record(c, err);
+    if (!rc && !want.draft)
+        rc = check_columns(v, err);
     job->pair.least_nodes = c->record.nodes;
-    int rc = live_job_rule(job, v[RULE].text, job->model[LIVE_PAIR_TEMPERATURE].real == 0, err);
     if (!rc)
-        rc = live_run_init(&job->run, &job->pair, &job->config, job->rule,
-                           (uint64_t)v[SEED].integer, v[MAX_TOKENS].integer, false, NULL, err);
+        rc = live_job_begin(job, call, err);
+    if (!rc)
+        rc = live_run_init(&job->run, &job->pair, &job->config, job->rule, call->seed,
+                           v[MAX_TOKENS].integer, false, NULL, err);
     job->run.step = on_step;
     job->run.user = c;
     if (!rc)
         rc = live_job_read(job, &want, err);
     if (!rc)
-        rc = live_prompts_read(&job->prompts, v[PROMPTS].text, 0, (size_t)v[REQUESTS].integer,
-                               job->pair.tokenizer, job->pair.config[LIVE_TARGET].vocab, err);
+        rc = live_prompts_read(&job->prompts, v[PROMPTS].text, err);
     if (!rc) // rollouts continue after the text
         rc = live_job_open(job, c->record.rollout, err);
     if (rc)
@@ -326,25 +329,14 @@ static void context_fini(context *c)
     dsc_arena_fini(&c->arena);
 }
 
-static int run(int argc, char **argv, dsc_error *err)
+static int execute(const cli_call *call, dsc_error *err)
 {
-    dsc_option_value value[OPTIONS];
-    context c = {.value = value};
-    size_t words;
-    if (cli_asks_help(argc, argv)) {
-        live_job_help(usage, about, options, OPTIONS, argc, argv);
-        return DSC_OK;
-    }
-    int rc = live_job_parse(&c.job, options, OPTIONS, value, argc, argv, &words, err);
-    if (!rc)
-        rc = cli_check_positionals(words, 0, 0, "no argument", err);
-    if (!rc)
-        rc = read_record(&c, err);
-    if (!rc)
-        rc = prepare(&c, err);
-    cli_progress_init(&c.progress, rc ? 1 : value[PROGRESS].integer, "requests");
-    if (!rc)
+    context c = {.call = call};
+    int rc = prepare(&c, err);
+    if (!rc) {
+        cli_progress_init(&c.progress, call->progress, "requests");
         rc = finish(&c, record_all(&c, err), err);
+    }
     context_fini(&c);
     return rc;
 }
@@ -352,7 +344,16 @@ static int run(int argc, char **argv, dsc_error *err)
 const cli_command live_cmd_record = {
     .name = "record",
     .summary = "record a run with both models' token probabilities",
-    .run = run,
-    .option = options,
-    .options = OPTIONS,
+    CLI_OPTIONS(options),
+    .more = {"Models", live_pair_options, LIVE_PAIR_OPTIONS},
+    .methods = CLI_METHOD_ONE,
+    .usage = "live record --target DIR [--draft DIR] --method NAME --prompts FILE -o NAME.dst "
+             "[OPTIONS]",
+    .about = "Records a run of real models together with both models' token probabilities: "
+             "prompts, outputs, and steps with their times. Later experiments replay the recording "
+             "and need no model. With --draft the draft model is recorded even if the method does "
+             "not use it. Finished requests are kept when it is interrupted.",
+    .what = "no argument",
+    .needs_out = "-o NAME.dst is required",
+    .execute = execute,
 };

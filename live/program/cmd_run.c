@@ -5,7 +5,6 @@
 #include "live/program/job.h"
 #include "live/program/live.h"
 #include "live/program/run_detail.h"
-#include "live/program/run_report.h"
 #include "traces/import/import_record.h"
 #include "cli/guard.h"
 
@@ -24,15 +23,9 @@ enum {
     SKIP,
     MAX_TOKENS,
     BASELINE,
-    OUTPUT,
-    FORCE,
-    JSON,
-    SEED,
-    PROGRESS,
-    OPTIONS
 };
 // clang-format off
-static const dsc_option options[OPTIONS] = {
+static const dsc_option options[] = {
     {.name = "method", .kind = DSC_OPTION_TEXT, .metavar = "NAME", .help = "drafting method"},
     {.name = "rule", .kind = DSC_OPTION_TEXT, .metavar = "NAME",
      .help = "verification rule (default: greedy at temperature 0, else rejection, kseq or "
@@ -61,7 +54,8 @@ static const dsc_option options[OPTIONS] = {
      .help = "also decode the same requests without drafts: adds the measured speedup and, at "
              "temperature 0, whether the outputs are equal"},
     {.name = "output", .letter = 'o', .kind = DSC_OPTION_TEXT, .metavar = "FILE.jsonl",
-     .help = "write texts and tokens to this file, in the format of trace import --format jsonl"},
+     .help = "write texts and tokens to this file, in the format of trace import --format jsonl; "
+             "- is standard output, and the results go to standard error"},
     CLI_OPTION_FORCE,
     {.name = "json", .kind = DSC_OPTION_FLAG,
      .help = "print one JSON object and no texts; a file of such lines is the input of draftscope "
@@ -70,15 +64,9 @@ static const dsc_option options[OPTIONS] = {
     CLI_OPTION_PROGRESS,
 };
 // clang-format on
-static const char usage[] =
-    "live run --target DIR --method NAME --prompts FILE|-p TEXT...|--replay NAME.dst "
-    "[OPTIONS]";
-static const char about[] =
-    "Runs a drafting method on real models: prints the outputs, the drafted and accepted tokens, "
-    "and the seconds. When interrupted, it finishes the step and prints the results so far.";
 
 typedef struct context {
-    const dsc_option_value *value;
+    const cli_call *call;
     live_job job;
     dsc_trace *replayed;      // --replay
     live_draft_record record; // --replay-draft
@@ -88,9 +76,14 @@ typedef struct context {
     live_detail detail;
     dsc_outfile output;
     cli_progress progress;
-    int64_t done;    // output tokens of finished requests
     dsc_arena arena; // a copy of the method's output
 } context;
+
+// Whether outputs go to standard output, and so nothing else does.
+static bool is_standard(const char *out)
+{
+    return out && strcmp(out, "-") == 0;
+}
 
 // --- what was written ----------------------------------------------------------------------------
 
@@ -204,8 +197,10 @@ static int keep_output(context *c, const dsc_request *q, const live_output *out,
 {
     dsc_buffer text = {0};
     int rc = decode(c, out, &text);
-    if (!rc && !c->value[JSON].given)
+    if (!rc && !c->call->json && !is_standard(c->call->out))
         print_text(c, q, out, &text);
+    if (!rc && c->call->out && !c->output.stream)
+        rc = dsc_outfile_open(&c->output, c->call->out, c->call->force, err);
     if (!rc && c->output.stream)
         rc = write_line(c, q, out, &text, finished, err);
     dsc_buffer_fini(&text);
@@ -220,12 +215,19 @@ static int on_step(void *user, const dsc_step_record *step, dsc_error *err)
     return cli_signal() ? dsc_fail(err, DSC_EINTERRUPT, "stopped") : DSC_OK;
 }
 
+// From the first step on there is something to keep.
+static int on_kept_step(void *user, const dsc_step_record *step, dsc_error *err)
+{
+    cli_set_patience(LIVE_PATIENCE_S);
+    return on_step(user, step, err);
+}
+
 // For sampled outputs, computes their likelihood under the target; the clock has stopped.
 static int score_output(context *c, const dsc_request *q, const live_output *out, dsc_error *err)
 {
     const live_pair *p = &c->job.pair;
     live_likelihood x;
-    if (!c->value[JSON].given || c->replayed || p->sampling.temperature == 0)
+    if (!c->call->json || c->replayed || p->sampling.temperature == 0)
         return DSC_OK;
     int rc = live_output_likelihood(p->session[LIVE_TARGET], p->weights[LIVE_TARGET]->config.vocab,
                                     &p->sampling, q->prompt,
@@ -255,8 +257,7 @@ static int run_request(context *c, int64_t i, dsc_error *err)
         rc = keep_output(c, &q, &out, !stopped, err);
     if (!rc && !stopped)
         rc = score_output(c, &q, &out, err);
-    c->done += out.count;
-    if (rc || stopped || !c->value[BASELINE].given)
+    if (rc || stopped || !c->call->value[BASELINE].given)
         return rc ? rc : stopped;
     rc = live_run_request(&c->plain, &q, err);
     if (rc)
@@ -289,7 +290,8 @@ static int rehearse(context *c, dsc_error *err)
 static int run_all(context *c, dsc_error *err)
 {
     const int64_t count = (int64_t)c->job.prompts.count;
-    int rc = c->value[BASELINE].given ? rehearse(c, err) : DSC_OK;
+    int rc = c->call->value[BASELINE].given ? rehearse(c, err) : DSC_OK;
+    c->job.run.step = on_kept_step;
     for (int64_t i = 0; i < count && !rc; i++) {
         rc = run_request(c, i, err);
         if (!rc && cli_progress_step(&c->progress, i + 1, count))
@@ -300,18 +302,18 @@ static int run_all(context *c, dsc_error *err)
 
 // --- the result ----------------------------------------------------------------------------------
 
-static void print_summary(const dsc_table *t)
+static void print_summary(const dsc_table *t, FILE *f)
 {
-    putchar('\n');
+    fputc('\n', f);
     for (size_t c = 0; c < t->columns; c++) {
         const dsc_cell *x = dsc_table_at(t, 0, c);
         const char *name = t->column[c].name;
         if (x->type == DSC_CELL_TEXT)
-            printf("%-22s%s\n", name, x->text);
+            fprintf(f, "%-32s%s\n", name, x->text);
         else if (x->type == DSC_CELL_INT)
-            printf("%-22s%" PRId64 "\n", name, x->i);
+            fprintf(f, "%-32s%" PRId64 "\n", name, x->i);
         else if (x->type == DSC_CELL_REAL)
-            printf("%-22s%.4f\n", name, x->r);
+            fprintf(f, "%-32s%.4f\n", name, x->r);
     }
 }
 
@@ -329,35 +331,29 @@ static void print_divergences(const context *c)
     }
 }
 
-static int print_line(const context *c, const dsc_table *totals, bool interrupted, dsc_error *err)
+static int print_result(const context *c, bool interrupted, dsc_error *err)
 {
+    const live_run *run = &c->job.run;
     const live_origin origin = {.pair = &c->job.pair,
                                 .prompts = &c->job.prompts,
                                 .counts = &c->report.counts,
                                 .trace_hash =
                                     c->replayed ? dsc_trace_get_info(c->replayed)->hash : NULL,
-                                .seed = c->job.run.seed,
-                                .max_tokens = c->job.run.max_tokens,
-                                .replay_draft = c->job.run.record != NULL,
-                                .baseline = c->value[BASELINE].given,
+                                .seed = run->seed,
+                                .max_tokens = run->max_tokens,
+                                .replay_draft = run->record != NULL,
+                                .baseline = c->report.baseline,
                                 .interrupted = interrupted};
-    dsc_table t = {0};
-    int rc = live_detail_extend(&c->detail, &origin, totals, &t, err);
-    if (!rc)
-        dsc_table_write_jsonl_row(&t, 0, stdout);
-    dsc_table_fini(&t);
-    return rc;
-}
-
-static int print_result(const context *c, bool interrupted, dsc_error *err)
-{
-    dsc_table t = {0};
-    int rc = live_report_table(&c->report, &t, err);
-    if (!rc && c->value[JSON].given)
-        rc = print_line(c, &t, interrupted, err);
+    live_row row = {.err = err};
+    live_report_put(&c->report, &row);
+    if (c->call->json)
+        live_detail_put(&c->detail, &origin, &row);
+    int rc = live_row_end(&row);
+    if (!rc && c->call->json)
+        dsc_table_write_jsonl_row(&row.table, 0, stdout);
     else if (!rc)
-        print_summary(&t);
-    dsc_table_fini(&t);
+        print_summary(&row.table, is_standard(c->call->out) ? stderr : stdout);
+    live_row_fini(&row);
     print_divergences(c);
     return rc;
 }
@@ -368,7 +364,8 @@ static int finish(context *c, int rc, dsc_error *err)
     dsc_error second;
     int late = DSC_OK;
     cli_progress_end(&c->progress);
-    if (rc == DSC_EIO || (rc && rc != DSC_EINTERRUPT && rc != DSC_EABSENT && !c->done))
+    if (rc == DSC_EIO ||
+        (rc && rc != DSC_EINTERRUPT && rc != DSC_EABSENT && !c->report.counts.output_tokens))
         return rc;
     if (c->output.stream)
         late = dsc_outfile_commit(&c->output, &second);
@@ -381,27 +378,24 @@ static int finish(context *c, int rc, dsc_error *err)
 
 // --- before the first request --------------------------------------------------------------------
 
-static int read_prompts(context *c, char **word, size_t words, dsc_error *err)
+static int read_prompts(context *c, dsc_error *err)
 {
-    const dsc_option_value *v = c->value;
-    const live_pair *p = &c->job.pair;
+    const cli_call *call = c->call;
+    const dsc_option_value *v = call->value;
+    live_prompts *p = &c->job.prompts;
     int rc = DSC_OK;
     if (c->replayed)
-        return live_prompts_replay(&c->job.prompts, c->replayed, v[SKIP].integer,
-                                   (size_t)v[REQUESTS].integer, p->config[LIVE_TARGET].vocab,
-                                   v[REPLAY_DRAFT].given, err);
+        return live_prompts_replay(p, c->replayed, v[REPLAY_DRAFT].given, err);
     if (!v[PROMPT].given)
-        return live_prompts_read(&c->job.prompts, v[PROMPTS].text, v[SKIP].integer,
-                                 (size_t)v[REQUESTS].integer, p->tokenizer,
-                                 p->config[LIVE_TARGET].vocab, err);
-    for (size_t i = 0; i < words && !rc; i++)
-        rc = live_prompts_add(&c->job.prompts, word[i], p->tokenizer, p->config[LIVE_TARGET].vocab,
-                              err);
+        return live_prompts_read(p, v[PROMPTS].text, err);
+    for (size_t i = 0; i < call->words && !rc; i++)
+        rc = live_prompts_add(p, call->word[i], err);
     return rc;
 }
 
-static int check_words(const dsc_option_value *value, size_t words, dsc_error *err)
+static int check_words(const cli_call *call, dsc_error *err)
 {
+    const dsc_option_value *value = call->value;
     const int ways = value[PROMPT].given + value[PROMPTS].given + value[REPLAY].given;
     if (ways != 1)
         return dsc_fail(err, DSC_EUSAGE,
@@ -409,21 +403,28 @@ static int check_words(const dsc_option_value *value, size_t words, dsc_error *e
                         ways ? "several" : "none of them");
     if (value[REPLAY_DRAFT].given && !value[REPLAY].given)
         return dsc_fail(err, DSC_EUSAGE, "--replay-draft requires --replay NAME.dst");
+    if (value[PROMPT].given && (value[REQUESTS].given || value[SKIP].given))
+        return dsc_fail(err, DSC_EUSAGE, "--%s and -p cannot be combined",
+                        value[SKIP].given ? "skip" : "requests");
+    if (call->json && is_standard(call->out))
+        return dsc_fail(err, DSC_EUSAGE,
+                        "--json and -o - both use standard output; use -o FILE.jsonl");
     if (value[MAX_TOKENS].given && value[REPLAY].given)
         return dsc_fail(err, DSC_EUSAGE,
                         "--max-tokens and --replay cannot be combined: outputs are as recorded");
-    return value[PROMPT].given ? cli_check_positionals(words, 1, -1, "-p: a prompt", err)
-                               : cli_check_positionals(words, 0, 0, "no argument without -p", err);
+    return value[PROMPT].given
+               ? cli_check_positionals(call->words, 1, -1, "-p: a prompt", err)
+               : cli_check_positionals(call->words, 0, 0, "no argument without -p", err);
 }
 
 static int prepare_runs(context *c, dsc_error *err)
 {
-    const uint64_t seed = (uint64_t)c->value[SEED].integer;
+    const uint64_t seed = c->call->seed;
     const bool replayed = c->replayed != NULL;
     const int64_t most = replayed ? dsc_trace_get_info(c->replayed)->max_output_tokens
-                                  : c->value[MAX_TOKENS].integer;
+                                  : c->call->value[MAX_TOKENS].integer;
     const bool greedy = c->job.rule->greedy || replayed;
-    const live_draft_record *record = c->value[REPLAY_DRAFT].given ? &c->record : NULL;
+    const live_draft_record *record = c->call->value[REPLAY_DRAFT].given ? &c->record : NULL;
     c->none.drafter = &dsc_drafter_none;
     live_detail_init(&c->detail);
     int rc = record
@@ -438,7 +439,7 @@ static int prepare_runs(context *c, dsc_error *err)
     c->plain.plain = true;
     c->job.run.step = c->plain.step = on_step;
     c->report = (live_report){
-        .config = &c->job.config, .rule = c->job.rule, .baseline = c->value[BASELINE].given};
+        .config = &c->job.config, .rule = c->job.rule, .baseline = c->call->value[BASELINE].given};
     return rc ? rc : live_run_counts(&c->job.run, &c->report.counts, err);
 }
 
@@ -454,27 +455,25 @@ static int64_t recorded_nodes(const context *c)
 }
 
 // Runs the cheap checks first, then loads the weights.
-static int prepare(context *c, char **word, size_t words, dsc_error *err)
+static int prepare(context *c, dsc_error *err)
 {
-    const dsc_option_value *v = c->value;
+    const cli_call *call = c->call;
     live_job *job = &c->job;
-    const live_want want = live_want_of(job->config.drafter);
-    // In a replay the record contains all answers of the target.
-    const bool greedy = job->model[LIVE_PAIR_TEMPERATURE].real == 0 || v[REPLAY].given;
-    int rc = check_words(v, words, err);
-    if (!rc && v[REPLAY].given)
-        rc = dsc_trace_open(&c->replayed, v[REPLAY].text, err);
+    const live_want want = live_want_of(call->method[0]);
+    int rc = check_words(call, err);
     if (!rc)
-        rc = live_job_rule(job, v[RULE].text, greedy, err);
+        rc = live_job_begin(job, call, err);
+    if (!rc && call->value[REPLAY].given)
+        rc = dsc_trace_open(&c->replayed, call->value[REPLAY].text, err);
     if (!rc)
         rc = prepare_runs(c, err);
-    c->report.texts = greedy || (job->rule && job->rule->greedy);
-    if (!rc && v[OUTPUT].text)
-        rc = dsc_outfile_check(v[OUTPUT].text, v[FORCE].given, err);
+    c->report.texts = job->greedy || (job->rule && job->rule->greedy);
+    if (!rc && call->out)
+        rc = dsc_outfile_check(call->out, call->force, err);
     if (!rc)
         rc = live_job_read(job, &want, err);
     if (!rc)
-        rc = read_prompts(c, word, words, err);
+        rc = read_prompts(c, err);
     if (!rc && job->run.record)
         job->pair.least_nodes = recorded_nodes(c);
     return rc ? rc : live_job_open(job, 0, err);
@@ -491,38 +490,25 @@ static void context_fini(context *c)
     dsc_arena_fini(&c->arena);
 }
 
-static void print_help(int argc, char **argv)
+static void print_fields(void)
 {
     size_t fields;
     const dsc_column *field = live_report_fields(&fields);
-    live_job_help(usage, about, options, OPTIONS, argc, argv);
     cli_print_fields("Measured fields", field, fields);
     field = live_detail_fields(&fields);
     cli_print_fields("Fields of --json only", field, fields);
 }
 
-static int run(int argc, char **argv, dsc_error *err)
+static int execute(const cli_call *call, dsc_error *err)
 {
-    if (cli_asks_help(argc, argv)) {
-        print_help(argc, argv);
-        return DSC_OK;
-    }
-    dsc_option_value value[OPTIONS];
-    context c = {.value = value};
-    size_t words;
-    int rc = live_job_parse(&c.job, options, OPTIONS, value, argc, argv, &words, err);
-    if (!rc)
-        rc = prepare(&c, argv, words, err);
+    context c = {.call = call};
+    int rc = prepare(&c, err);
     if (!rc) {
         // Texts and a progress bar cannot share the terminal.
-        cli_progress_init(&c.progress,
-                          value[JSON].given ? value[PROGRESS].integer : CLI_PROGRESS_NEVER,
+        const bool bar = call->progress == CLI_PROGRESS_AUTO;
+        cli_progress_init(&c.progress, bar && !call->json ? CLI_PROGRESS_NEVER : call->progress,
                           "requests");
-        cli_set_patience(LIVE_PATIENCE_S);
-        if (value[OUTPUT].text)
-            rc = dsc_outfile_open(&c.output, c.value[OUTPUT].text, c.value[FORCE].given, err);
-        if (!rc)
-            rc = finish(&c, run_all(&c, err), err);
+        rc = finish(&c, run_all(&c, err), err);
     }
     context_fini(&c);
     return rc;
@@ -531,7 +517,16 @@ static int run(int argc, char **argv, dsc_error *err)
 const cli_command live_cmd_run = {
     .name = "run",
     .summary = "run a method on real models and measure it",
-    .run = run,
-    .option = options,
-    .options = OPTIONS,
+    CLI_OPTIONS(options),
+    .more = {"Models", live_pair_options, LIVE_PAIR_OPTIONS},
+    .methods = CLI_METHOD_ONE,
+    .usage = "live run --target DIR --method NAME --prompts FILE|-p TEXT...|--replay NAME.dst "
+             "[OPTIONS]",
+    .about = "Runs a drafting method on real models: prints the outputs, the drafted and accepted "
+             "tokens, and the seconds. When interrupted, it finishes the step and prints the "
+             "results so far.",
+    .most = -1,
+    .what = "prompts",
+    .more_help = print_fields,
+    .execute = execute,
 };

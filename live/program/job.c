@@ -4,46 +4,32 @@
 #include "live/program/job.h"
 
 #include <inttypes.h>
+#include <string.h>
 
-void live_job_help(const char *usage, const char *about, const dsc_option *options, size_t count,
-                   int argc, char **argv)
+int live_job_begin(live_job *job, const cli_call *call, dsc_error *err)
 {
-    const cli_help_section own[] = {{"Options", options, count},
-                                    {"Models", live_pair_options, LIVE_PAIR_OPTIONS}};
-    cli_print_method_help(usage, about, own, 2, argc, argv);
-}
-
-int live_job_parse(live_job *job, const dsc_option *options, size_t count, dsc_option_value *value,
-                   int argc, char **argv, size_t *words, dsc_error *err)
-{
-    dsc_config *config = &job->config;
-    dsc_option_set sets[3] = {
-        {.table = options, .count = count, .value = value},
-        {.table = live_pair_options, .count = LIVE_PAIR_OPTIONS, .value = job->model},
-    };
-    int rc = cli_find_method(sets, 2, argc, argv, &config->drafter, err);
-    if (rc)
-        return rc;
-    sets[2] = (dsc_option_set){.table = config->drafter->option,
-                               .count = config->drafter->option_count,
-                               .value = job->parameter};
-    rc = cli_parse(sets, 3, argc, argv, words, err);
-    if (rc)
-        return rc;
-    if (!cli_apply_preset(value->text, config->drafter, job->parameter))
-        live_pair_default_tree(job->model, config->drafter, job->parameter);
-    return cli_config_fill(config, job->parameter, err);
-}
-
-int live_job_rule(live_job *job, const char *name, bool greedy, dsc_error *err)
-{
-    job->rule = name ? dsc_verifier_find(name, err) : dsc_pair_rule(job->config.drafter, greedy);
-    return job->rule ? DSC_OK : DSC_EUSAGE;
+    dsc_option_value parameter[DSC_MAX_PARAMETERS];
+    const char *rule = cli_call_value(call, "rule")->text;
+    job->model = call->more;
+    job->greedy =
+        call->more[LIVE_PAIR_TEMPERATURE].real == 0 || cli_call_value(call, "replay")->given;
+    job->config.drafter = call->method[0];
+    job->prompts.skip = cli_call_value(call, "skip")->integer;
+    job->prompts.most = (size_t)cli_call_value(call, "requests")->integer;
+    memcpy(parameter, call->list[0], sizeof parameter);
+    live_pair_default_tree(job->model, call->method[0], parameter);
+    int rc = cli_config_fill(&job->config, parameter, err);
+    if (!rc)
+        job->rule =
+            rule ? dsc_verifier_find(rule, err) : dsc_pair_rule(call->method[0], job->greedy);
+    return rc || job->rule ? rc : DSC_EUSAGE;
 }
 
 int live_job_read(live_job *job, const live_want *want, dsc_error *err)
 {
     int rc = live_pair_read(&job->pair, job->model, want, err);
+    job->prompts.tokenizer = job->pair.tokenizer;
+    job->prompts.vocab = job->pair.config[LIVE_TARGET].vocab;
     return rc ? rc : live_pair_check_heads(&job->pair, &job->config, err);
 }
 

@@ -12,36 +12,29 @@ static const cli_command shared = {
     .option = live_pair_options,
     .options = LIVE_PAIR_OPTIONS,
 };
-static const cli_command *const commands[] = {&live_cmd_run,  &live_cmd_record, &live_cmd_profile,
-                                              &live_cmd_list, &shared,          NULL};
-enum { COMMANDS = sizeof commands / sizeof *commands - 2 };
-
-static void print_help(void)
-{
-    puts("Usage: draftscope live COMMAND [ARGUMENTS]\n\n"
-         "Runs the methods of draftscope sim on real models, on the CPU or GPU of this machine, "
-         "and\n"
-         "measures them.\n\nCommands");
-    for (size_t c = 0; c < COMMANDS; c++)
-        printf("  %-10s%s\n", commands[c]->name, commands[c]->summary);
-    puts("\n  draftscope live COMMAND --help   options of a command\n"
-         "  draftscope live --version");
-}
+static const cli_command *const known[] = {&live_cmd_run,  &live_cmd_record, &live_cmd_profile,
+                                           &live_cmd_list, &shared,          NULL};
+static const cli_command *const commands[] = {&live_cmd_run, &live_cmd_record, &live_cmd_profile,
+                                              &live_cmd_list, NULL};
+static const cli_command group = {
+    .name = "live",
+    .usage = "live COMMAND [ARGUMENTS]",
+    .about = "Runs the methods of draftscope sim on real models, on the CPU or GPU of this "
+             "machine, and measures them.",
+    .sub = commands,
+    .see = "options of a command\n  draftscope live --version",
+};
 
 static int dispatch(int argc, char **argv, dsc_error *err)
 {
-    if (argc > 1 && cli_asks_help(1, argv + 1)) {
-        print_help();
-        return DSC_OK;
-    }
     if (argc > 1 && (strcmp(argv[1], "--version") == 0 || strcmp(argv[1], "-V") == 0)) {
         puts("draftscope-live " PACKAGE_VERSION);
         return DSC_OK;
     }
-    return cli_run_one(commands, "live", argc - 1, argv + 1, err);
+    return cli_command_run(&group, argc - 1, argv + 1, err);
 }
 
 int main(int argc, char **argv)
 {
-    return cli_main("draftscope live", commands, dispatch, argc, argv);
+    return cli_main("draftscope live", known, dispatch, argc, argv);
 }

@@ -56,6 +56,12 @@ const dsc_option live_pair_options[LIVE_PAIR_OPTIONS] = {
 };
 // clang-format on
 
+// The value of an option; NULL also where it is empty, which names nothing.
+static const char *text_of(const dsc_option_value *value)
+{
+    return value->text && *value->text ? value->text : NULL;
+}
+
 live_want live_want_of(const dsc_drafter_type *method)
 {
     return (live_want){.draft = method->needs_draft,
@@ -71,25 +77,28 @@ static bool is_given(const live_config *c)
 
 bool live_pair_has_draft(const dsc_option_value *value)
 {
-    return value[LIVE_PAIR_DRAFT].text || value[LIVE_PAIR_DRAFT_SHAPE].text;
+    return text_of(&value[LIVE_PAIR_DRAFT]) || text_of(&value[LIVE_PAIR_DRAFT_SHAPE]);
 }
 
 void live_pair_default_tree(const dsc_option_value *value, const dsc_drafter_type *method,
                             dsc_option_value *parameter)
 {
-    const char *folder = value[LIVE_PAIR_DRAFT].text;
+    const char *folder = text_of(&value[LIVE_PAIR_DRAFT]);
     live_config c = {0};
     dsc_error later; // live_pair_read reports a folder that cannot be read
-    size_t i = 0;
-    while (i < method->option_count && strcmp(method->option[i].name, "tree") != 0)
-        i++;
-    if (i == method->option_count || parameter[i].given || !folder ||
+    const dsc_option *tree = dsc_option_find(method->option, method->option_count, "tree");
+    if (!tree || parameter[tree - method->option].given || !folder ||
         live_config_read(&c, folder, &later) || c.family != LIVE_MEDUSA)
         return;
-    parameter[i].text = "medusa";
+    parameter[tree - method->option].text = "medusa";
     fprintf(stderr,
             "draftscope: note: using --tree medusa for Medusa heads (other draft models: %s)\n",
-            method->option[i].initial);
+            tree->initial);
+}
+
+static bool is_named(const live_named *n)
+{
+    return n->folder || n->shape;
 }
 
 // --- what is asked for ---------------------------------------------------------------------------
@@ -113,8 +122,8 @@ static int read_names(live_pair *p, dsc_error *err)
     live_named *name = p->name;
     for (int s = 0; s < LIVE_SIDES; s++) {
         const int shape = side[s].shape;
-        name[s] = (live_named){.folder = value[side[s].folder].text,
-                               .shape = shape ? value[shape].text : NULL};
+        name[s] = (live_named){.folder = text_of(&value[side[s].folder]),
+                               .shape = shape ? text_of(&value[shape]) : NULL};
         if (name[s].folder && name[s].shape)
             return dsc_fail(err, DSC_EUSAGE, "--%s and --%s cannot be combined",
                             option[side[s].folder].name, option[shape].name);
@@ -127,12 +136,45 @@ static int read_names(live_pair *p, dsc_error *err)
         if (value[o].given && !name[LIVE_TARGET].shape && !name[LIVE_DRAFT].shape)
             return dsc_fail(err, DSC_EUSAGE, "--%s requires --shape or --draft-shape",
                             option[o].name);
+    if (value[LIVE_PAIR_DRAFT_DEVICE].given && !is_named(&name[LIVE_DRAFT]) &&
+        !is_named(&name[LIVE_MIDDLE]))
+        return dsc_fail(err, DSC_EUSAGE,
+                        "--draft-device requires --draft, --draft-shape or "
+                        "--middle");
     for (int s = 0; s < LIVE_SIDES; s++)
         if (!side[s].wanted)
             name[s] = (live_named){0};
-        else if (!name[s].folder && !name[s].shape)
+        else if (!is_named(&name[s]))
             return dsc_fail(err, DSC_EUSAGE, "%s is required", side[s].expected);
     return DSC_OK;
+}
+
+static int check_devices(const dsc_option_value *value, dsc_error *err)
+{
+    int rc = DSC_OK;
+    for (int o = LIVE_PAIR_DEVICE; o <= LIVE_PAIR_DRAFT_DEVICE && !rc; o++)
+        if (value[o].text && (rc = live_backend_check(value[o].text, err)))
+            dsc_error_prefix(err, rc, "--%s", live_pair_options[o].name);
+    return rc;
+}
+
+// Prints a note on stderr for each option that this call makes no use of.
+static void note_unused(const live_pair *p)
+{
+    static const struct {
+        int option;
+        live_side side;
+    } of_model[] = {{LIVE_PAIR_DRAFT, LIVE_DRAFT},
+                    {LIVE_PAIR_DRAFT_SHAPE, LIVE_DRAFT},
+                    {LIVE_PAIR_MIDDLE, LIVE_MIDDLE}};
+    for (size_t i = 0; i < sizeof of_model / sizeof *of_model; i++)
+        if (p->option[of_model[i].option].given && !is_named(&p->name[of_model[i].side]))
+            fprintf(stderr, "draftscope: note: --%s is not used: the method needs no such model\n",
+                    live_pair_options[of_model[i].option].name);
+    for (int o = LIVE_PAIR_TOP_K; o <= LIVE_PAIR_TOP_P; o++)
+        if (p->option[o].given && p->option[LIVE_PAIR_TEMPERATURE].real == 0)
+            fprintf(stderr, "draftscope: note: --%s is not used at --temperature 0\n",
+                    live_pair_options[o].name);
 }
 
 static int read_configs(live_pair *p, dsc_error *err)
@@ -196,7 +238,9 @@ int live_pair_read(live_pair *p, const dsc_option_value *value, const live_want 
 {
     p->option = value;
     p->want = *want;
-    int rc = read_names(p, err);
+    int rc = check_devices(value, err);
+    if (!rc)
+        rc = read_names(p, err);
     if (!rc)
         rc = read_configs(p, err);
     if (!rc)
@@ -221,7 +265,7 @@ static int open_backends(live_pair *p, dsc_error *err)
     const bool head =
         is_given(&p->config[LIVE_DRAFT]) && live_config_is_head(&p->config[LIVE_DRAFT]);
     const bool elsewhere = other && strcmp(other, device);
-    bool model = name[LIVE_DRAFT].folder || name[LIVE_DRAFT].shape;
+    const bool model = is_named(&name[LIVE_DRAFT]);
     p->all_threads = cli_threads(value[LIVE_PAIR_THREADS].integer);
     if (head && elsewhere)
         return dsc_fail(err, DSC_EUSAGE, "--draft-device: a head must run on its target's device");
@@ -303,6 +347,8 @@ int live_pair_open(live_pair *p, dsc_error *err)
     }
     if (!rc && note.length)
         fprintf(stderr, "draftscope: note: %s\n", note.data);
+    if (!rc)
+        note_unused(p);
     dsc_buffer_fini(&note);
     return live_pair_failed(p, rc, err);
 }

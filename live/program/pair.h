@@ -77,8 +77,8 @@ void live_pair_default_tree(const dsc_option_value *value, const dsc_drafter_typ
 // Call live_pair_close in any case.
 int live_pair_read(live_pair *p, const dsc_option_value *value, const live_want *want,
                    dsc_error *err);
-// Opens devices, and loads or generates weights. Prints a note on stderr if tensors of a folder are
-// not used. DSC_EUSAGE, DSC_EABSENT, DSC_EINPUT, DSC_ENOMEM.
+// Opens devices, and loads or generates weights. Prints a note on stderr if tensors of a folder or
+// options are not used. DSC_EUSAGE, DSC_EABSENT, DSC_EINPUT, DSC_ENOMEM.
 int live_pair_open(live_pair *p, dsc_error *err);
 // Converts the status of a failure before the first request. Insufficient GPU memory counts as a
 // missing device (DSC_EABSENT), as it does during a run; insufficient host memory stays DSC_ENOMEM.

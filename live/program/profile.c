@@ -14,8 +14,9 @@
 // ratios stay. A round yields the median, which an interruption does not affect; the rounds yield
 // their mean, because the tokens per second of a run are also a mean over fast and slow periods.
 #include "live/program/profile.h"
-#include "live/device/clock.h"
 
+#include "base/order.h"
+#include "live/device/clock.h"
 #include "live/model/model.h"
 
 #include <inttypes.h>
@@ -107,12 +108,6 @@ static double bound_s(const bench *n, int64_t tokens, int64_t context, int64_t b
     return fmax(bytes / n->probe.read_bytes_s, flops / n->probe.flops_s);
 }
 
-static int by_value(const void *a, const void *b)
-{
-    const double x = *(const double *)a, y = *(const double *)b;
-    return (x > y) - (x < y);
-}
-
 // A quantile of sorted x[n], linearly interpolated.
 static double quantile(const double *x, int n, double share)
 {
@@ -201,7 +196,7 @@ static double typical(double *time, int repeats)
     int rounds = 0;
     for (int from = 0; from < repeats; from += IN_A_ROW, rounds++) {
         const int n = from + IN_A_ROW < repeats ? IN_A_ROW : repeats - from;
-        qsort(time + from, (size_t)n, sizeof *time, by_value);
+        qsort(time + from, (size_t)n, sizeof *time, dsc_by_real);
         sum += quantile(time + from, n, .5);
     }
     return sum / rounds;
@@ -214,7 +209,7 @@ static void sum_up(const profile *p, bench *n, const int64_t at[3], size_t cell,
     double *time = n->time[0] + first;
     n->pass_s = typical(time, repeats);
     n->again_s = p->models > 1 ? typical(n->time[1] + first, repeats) : n->pass_s;
-    qsort(time, (size_t)repeats, sizeof *time, by_value);
+    qsort(time, (size_t)repeats, sizeof *time, dsc_by_real);
     n->low_s = quantile(time, repeats, .25);
     n->high_s = quantile(time, repeats, .75);
     n->share = bound_s(n, at[0], at[1], at[2]) / n->pass_s;
@@ -235,9 +230,7 @@ static int add_columns(dsc_table *t, const profile *p, dsc_error *err)
         "roofline bound at the measured rates / measured time; above 1 if data come from caches",
         "seconds of a pass directly after another pass of this model"};
     const size_t parts = p->models > 1 ? PARTS : PARTS - 1;
-    int rc = DSC_OK;
-    for (size_t i = 0; i < sizeof key / sizeof *key && !rc; i++)
-        rc = dsc_table_add_column(t, key[i].name, key[i].type, key[i].help, err);
+    int rc = dsc_table_add_columns(t, key, sizeof key / sizeof *key, err);
     for (int m = 0; m < p->models; m++)
         for (size_t i = 0; i < parts && !rc; i++) {
             char name[32], text[200];
@@ -256,13 +249,13 @@ static int add_row(dsc_table *t, profile *p, const int64_t at[3], size_t row, in
     dsc_cell cell[3 + PARTS * MODELS];
     const int parts = p->models > 1 ? PARTS : PARTS - 1;
     for (int i = 0; i < 3; i++)
-        cell[i] = (dsc_cell){.type = DSC_CELL_INT, .i = at[i]};
+        cell[i] = dsc_cell_int(at[i]);
     for (int m = 0; m < p->models; m++) {
         bench *n = &p->bench[m];
         sum_up(p, n, at, row, repeats);
         const double value[] = {n->pass_s, n->low_s, n->high_s, n->share, n->again_s};
         for (int i = 0; i < parts; i++)
-            cell[3 + parts * m + i] = (dsc_cell){.type = DSC_CELL_REAL, .r = value[i]};
+            cell[3 + parts * m + i] = dsc_cell_real(value[i]);
     }
     return dsc_table_add_row(t, cell, err);
 }

@@ -88,43 +88,45 @@ static int append(live_prompts *p, const dsc_import_record *r, int64_t line, dsc
 }
 
 // A tokenizer may contain tokens for which the model has no embedding row.
-static int check_tokens(const dsc_tokens *t, const char *field, int64_t vocab, dsc_error *err)
+static int check_tokens(const live_prompts *p, const dsc_tokens *t, const char *field,
+                        dsc_error *err)
 {
     for (size_t i = 0; i < t->count; i++)
-        if (t->id[i] >= vocab)
+        if (t->id[i] >= p->vocab)
             return dsc_fail(err, DSC_EINPUT,
                             "'%s': token %" PRId32 " of tokenizer.json is not in the target's "
                             "vocabulary of %" PRId64,
-                            field, t->id[i], vocab);
+                            field, t->id[i], p->vocab);
     return DSC_OK;
 }
 
-static int check_record(const dsc_import_record *r, int64_t vocab, dsc_error *err)
+// Tokenizes and checks the texts of a record, which has no output.
+static int finish_record(const live_prompts *p, dsc_import_record *r, dsc_encoder *encoder,
+                         dsc_error *err)
 {
-    int rc = check_tokens(&r->prompt.tokens, "prompt", vocab, err);
+    r->output.has_tokens = true;
+    int rc = dsc_import_record_finish(r, p->tokenizer, encoder, -1, err);
+    if (!rc)
+        rc = check_tokens(p, &r->prompt.tokens, "prompt", err);
     for (size_t i = 0; i < r->references && !rc; i++)
-        rc = check_tokens(&r->reference[i].tokens, "references", vocab, err);
+        rc = check_tokens(p, &r->reference[i].tokens, "references", err);
     return rc;
 }
 
-// Appends the prompt of a line, or skips it while fewer than `skip` have been.
-static int read_line(live_prompts *p, const dsc_line *line, dsc_import_record *r, int64_t skip,
-                     const dsc_tokenizer *tokenizer, dsc_encoder *encoder, int64_t vocab,
-                     const char *name, dsc_error *err)
+// Appends the prompt of a line, or skips it.
+static int read_line(live_prompts *p, const dsc_line *line, dsc_import_record *r,
+                     dsc_encoder *encoder, const char *name, dsc_error *err)
 {
     json_t *json;
     dsc_import_record_reset(r);
     int rc = dsc_import_parse(&json, line, name, err);
     if (rc)
         return rc;
-    rc = dsc_import_prompt_read(json, (int32_t)vocab, r, err);
-    r->output.has_tokens = true; // the record has none
+    rc = dsc_import_prompt_read(json, (int32_t)p->vocab, r, err);
     if (!rc)
-        rc = dsc_import_record_finish(r, tokenizer, encoder, -1, err);
+        rc = finish_record(p, r, encoder, err);
     if (!rc && !r->prompt.tokens.count)
         rc = dsc_fail(err, DSC_EINPUT, "field 'prompt' contains no token");
-    if (!rc)
-        rc = check_record(r, vocab, err);
     if (rc ==
         DSC_EUSAGE) // text without a tokenizer: the folder lacks it, and --tokenizer would not help
         rc = dsc_fail(err, DSC_EINPUT,
@@ -132,7 +134,7 @@ static int read_line(live_prompts *p, const dsc_line *line, dsc_import_record *r
                       "expected");
     if (rc)
         rc = dsc_error_prefix(err, rc, "%s:%" PRId64, name, line->number);
-    else if (p->skipped < skip)
+    else if (p->skipped < p->skip)
         p->skipped++;
     else
         rc = append(p, r, line->number, err);
@@ -140,22 +142,21 @@ static int read_line(live_prompts *p, const dsc_line *line, dsc_import_record *r
     return rc;
 }
 
-int live_prompts_read(live_prompts *p, const char *path, int64_t skip, size_t most,
-                      const dsc_tokenizer *tokenizer, int64_t vocab, dsc_error *err)
+int live_prompts_read(live_prompts *p, const char *path, dsc_error *err)
 {
     dsc_input *in = NULL;
     dsc_encoder *encoder = NULL;
     dsc_import_record record = {0};
     dsc_line line = {0};
     int rc = dsc_input_open(&in, path, err);
-    if (!rc && tokenizer)
-        rc = dsc_encoder_new(&encoder, tokenizer, err);
+    if (!rc && p->tokenizer)
+        rc = dsc_encoder_new(&encoder, p->tokenizer, err);
     p->source = path;
-    while (!rc && (!most || p->count < most)) {
+    while (!rc && (!p->most || p->count < p->most)) {
         rc = dsc_input_line(in, &line, err);
         if (rc || !line.bytes)
             break;
-        rc = read_line(p, &line, &record, skip, tokenizer, encoder, vocab, dsc_input_name(in), err);
+        rc = read_line(p, &line, &record, encoder, dsc_input_name(in), err);
     }
     if (!rc && !p->count)
         rc = p->skipped ? dsc_fail(err, DSC_EINPUT, "%s: %" PRId64 " prompts, all of them skipped",
@@ -167,25 +168,21 @@ int live_prompts_read(live_prompts *p, const char *path, int64_t skip, size_t mo
     return rc;
 }
 
-int live_prompts_add(live_prompts *p, const char *text, const dsc_tokenizer *tokenizer,
-                     int64_t vocab, dsc_error *err)
+int live_prompts_add(live_prompts *p, const char *text, dsc_error *err)
 {
     dsc_import_record record = {0};
     dsc_encoder *encoder = NULL;
-    if (!tokenizer)
+    if (!p->tokenizer)
         return dsc_fail(err, DSC_EUSAGE,
                         "-p: the target has no tokenizer.json: --prompts FILE with token ids "
                         "expected");
     dsc_import_record_reset(&record);
     record.prompt.text = (dsc_text_view){text, (int64_t)strlen(text)};
-    record.output.has_tokens = true;
-    int rc = dsc_encoder_new(&encoder, tokenizer, err);
+    int rc = dsc_encoder_new(&encoder, p->tokenizer, err);
     if (!rc)
-        rc = dsc_import_record_finish(&record, tokenizer, encoder, -1, err);
+        rc = finish_record(p, &record, encoder, err);
     if (!rc && !record.prompt.tokens.count)
         rc = dsc_fail(err, DSC_EUSAGE, "-p: a prompt contains no token");
-    if (!rc)
-        rc = check_record(&record, vocab, err);
     if (!rc)
         rc = append(p, &record, 0, err);
     dsc_encoder_free(encoder);
@@ -195,26 +192,26 @@ int live_prompts_add(live_prompts *p, const char *text, const dsc_tokenizer *tok
 
 // --- recorded requests ---------------------------------------------------------------------------
 
-static int check_recorded(const dsc_trace *t, const dsc_request *q, const char *what,
-                          dsc_token_view tokens, int64_t vocab, dsc_error *err)
+static int check_recorded(const live_prompts *p, const dsc_trace *t, const dsc_request *q,
+                          const char *what, dsc_token_view tokens, dsc_error *err)
 {
     for (int64_t i = 0; i < tokens.count; i++)
-        if (tokens.id[i] >= vocab)
+        if (tokens.id[i] >= p->vocab)
             return dsc_fail(
                 err, DSC_EINPUT,
                 "%.300s: request %" PRId64 ": token %" PRId32 " of the %s is not in "
                 "the target's vocabulary of %" PRId64 " (the trace's is %" PRId32 ", of %.100s)",
-                dsc_trace_path(t), q->index, tokens.id[i], what, vocab,
+                dsc_trace_path(t), q->index, tokens.id[i], what, p->vocab,
                 dsc_trace_get_info(t)->vocab_size, dsc_trace_get_info(t)->tokenizer_name);
     return DSC_OK;
 }
 
-static int add_recorded(live_prompts *p, const dsc_trace *t, const dsc_request *q, int64_t vocab,
-                        bool columns, dsc_error *err)
+static int add_recorded(live_prompts *p, const dsc_trace *t, const dsc_request *q, bool columns,
+                        dsc_error *err)
 {
-    int rc = check_recorded(t, q, "prompt", q->prompt, vocab, err);
+    int rc = check_recorded(p, t, q, "prompt", q->prompt, err);
     if (!rc)
-        rc = check_recorded(t, q, "output", q->output, vocab, err);
+        rc = check_recorded(p, t, q, "output", q->output, err);
     if (!rc)
         rc = dsc_resize(&p->item, &p->capacity, p->count + 1, err);
     if (rc)
@@ -234,12 +231,12 @@ static int add_recorded(live_prompts *p, const dsc_trace *t, const dsc_request *
     return DSC_OK;
 }
 
-int live_prompts_replay(live_prompts *p, const dsc_trace *trace, int64_t skip, size_t most,
-                        int64_t vocab, bool columns, dsc_error *err)
+int live_prompts_replay(live_prompts *p, const dsc_trace *trace, bool columns, dsc_error *err)
 {
     int rc = DSC_OK;
     p->source = dsc_trace_path(trace);
-    for (int64_t s = 0; s < dsc_trace_shards(trace) && !rc && (!most || p->count < most); s++) {
+    for (int64_t s = 0; s < dsc_trace_shards(trace) && !rc && (!p->most || p->count < p->most);
+         s++) {
         rc = dsc_resize(&p->shard, &p->shard_capacity, p->shards + 1, err);
         if (!rc)
             rc = dsc_shard_open(&p->shard[p->shards], trace, s, err);
@@ -249,12 +246,12 @@ int live_prompts_replay(live_prompts *p, const dsc_trace *trace, int64_t skip, s
         for (int64_t i = 0; i < dsc_shard_requests(shard) && !rc; i++) {
             dsc_request q;
             dsc_shard_request(shard, i, &q);
-            if (!q.output.count || (most && p->count == most))
+            if (!q.output.count || (p->most && p->count == p->most))
                 continue;
-            if (p->skipped < skip)
+            if (p->skipped < p->skip)
                 p->skipped++;
             else
-                rc = add_recorded(p, trace, &q, vocab, columns, err);
+                rc = add_recorded(p, trace, &q, columns, err);
         }
     }
     return rc || !p->skipped || p->count

@@ -15,6 +15,11 @@ typedef struct live_prompt {
 } live_prompt;
 
 typedef struct live_prompts {
+    // Which prompts to read, set first: up to `most` (0: all) after the first `skip`, with token
+    // ids of [0, vocab). `tokenizer` NULL: token ids only.
+    const dsc_tokenizer *tokenizer;
+    int64_t vocab, skip;
+    size_t most;
     live_prompt *item; // [count]
     size_t count, capacity;
     int64_t skipped;    // requests of the source before these; their numbers continue from there
@@ -23,21 +28,16 @@ typedef struct live_prompts {
     dsc_arena arena;    // tokens and texts
     dsc_shard **shard;  // [shards] kept open
     size_t shards, shard_capacity;
-} live_prompts; // zero-initialize
+} live_prompts; // zero-initialize the rest
 
-// Reads up to `most` prompts (0: all) of a file (plain, .gz, .zst; "-": standard input) after the
-// first `skip`. `tokenizer` NULL: token ids only. Ids are in [0, vocab). DSC_EINPUT: "FILE:LINE:
-// ...".
-int live_prompts_read(live_prompts *p, const char *path, int64_t skip, size_t most,
-                      const dsc_tokenizer *tokenizer, int64_t vocab, dsc_error *err);
+// Reads prompts of a file (plain, .gz, .zst; "-": standard input). DSC_EINPUT: "FILE:LINE: ...".
+int live_prompts_read(live_prompts *p, const char *path, dsc_error *err);
 // Adds a text as another prompt.
-int live_prompts_add(live_prompts *p, const char *text, const dsc_tokenizer *tokenizer,
-                     int64_t vocab, dsc_error *err);
+int live_prompts_add(live_prompts *p, const char *text, dsc_error *err);
 // Reads requests of a trace, which must outlive `p`, with their outputs, to be replayed
 // (live/session/replay.h); requests without an output are left out. `columns`: with all recorded
-// columns. DSC_EINPUT: a token that is not in [0, vocab).
-int live_prompts_replay(live_prompts *p, const dsc_trace *trace, int64_t skip, size_t most,
-                        int64_t vocab, bool columns, dsc_error *err);
+// columns. DSC_EINPUT: a token that is not in the vocabulary.
+int live_prompts_replay(live_prompts *p, const dsc_trace *trace, bool columns, dsc_error *err);
 void live_prompts_free(live_prompts *p);
 
 // Writes "prompts.jsonl:4" or "prompt 2" for messages; `size` is in bytes.

@@ -48,7 +48,8 @@ struct live_recorder {
     kept_steps steps;
     double draft_s, target_s; // pass times at the end of the last step
     dsc_draft draft;
-    dsc_arena arena; // of the request
+    dsc_arena arena;   // of the request
+    dsc_arena buffers; // the arrays below
     dsc_reduced columns;
     kept_rows rows[DSC_SIDES];
     int32_t *rollout[DSC_SIDES]; // [n][G], [n][G + 1]
@@ -462,13 +463,13 @@ static int open_writer(live_recorder *r, dsc_error *err)
 static int allocate(live_recorder *r, dsc_error *err)
 {
     const size_t vocab = (size_t)r->vocab;
-    int rc = dsc_new(&r->dist, vocab, err);
+    int rc = dsc_arena_new(&r->buffers, &r->dist, vocab, err);
     if (!rc)
-        rc = dsc_new(&r->scratch, vocab, err);
+        rc = dsc_arena_new(&r->buffers, &r->scratch, vocab, err);
     if (!rc)
-        rc = dsc_new(&r->top, (size_t)(r->o.top > 0 ? r->o.top : 0), err);
+        rc = dsc_arena_new(&r->buffers, &r->top, (size_t)(r->o.top > 0 ? r->o.top : 0), err);
     for (int side = 0; side < DSC_SIDES && !rc; side++)
-        rc = dsc_new(&r->logp[side], vocab, err);
+        rc = dsc_arena_new(&r->buffers, &r->logp[side], vocab, err);
     return rc ? rc : dsc_sufficient_work_new(&r->work, err);
 }
 
@@ -549,10 +550,6 @@ void live_recorder_free(live_recorder *r)
     free(r->steps.drafted);
     free(r->steps.draft_s);
     free(r->steps.verify_s);
-    free(r->dist);
-    free(r->scratch);
-    free(r->top);
-    free(r->logp[DSC_SIDE_DRAFT]);
-    free(r->logp[DSC_SIDE_TARGET]);
+    dsc_arena_fini(&r->buffers);
     free(r);
 }

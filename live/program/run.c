@@ -74,7 +74,7 @@ void live_run_fini(live_run *r)
     if (r->history)
         dsc_arena_fini(&r->history->arena);
     free(r->history);
-    live_replay_fini(&r->recorded);
+    live_replayed_fini(&r->recorded);
     live_replay_draft_fini(&r->recorded_draft);
     dsc_loop_fini(&r->loop);
     dsc_arena_fini(&r->arena);
@@ -107,12 +107,12 @@ static int start_replay(live_run *r, const dsc_request *request, int64_t limit, 
     cut.output.count = limit;
     int rc =
         live_replay_begin(&r->recorded, p->session[LIVE_TARGET], vocab, cut.output, r->record, err);
-    p->models.target = live_replay_model(&r->recorded);
+    p->models.target = &r->recorded.base;
     if (rc || !r->record)
         return rc;
     live_replay_draft_begin(&r->recorded_draft, p->session[LIVE_DRAFT], vocab, r->record, &cut,
                             r->seed);
-    p->models.draft = live_replay_draft_model(&r->recorded_draft);
+    p->models.draft = &r->recorded_draft.replayed.base;
     return DSC_OK;
 }
 

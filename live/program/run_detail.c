@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // Per-request columns, pass counts and provenance of a result line of `live run --json`.
 #include "live/program/run_detail.h"
-#include "live/program/run_report.h"
 
 #include "base/columns.h"
 #include "traces/trace/token_hash.h"
@@ -153,10 +152,7 @@ void live_detail_init(live_detail *d)
 
 void live_detail_fini(live_detail *d)
 {
-    for (int f = 0; f < LIVE_DETAIL_INTEGERS; f++)
-        free(d->integer[f]);
-    for (int f = 0; f < LIVE_DETAIL_REALS; f++)
-        free(d->real[f]);
+    free(d->request);
     free(d->histogram);
     *d = (live_detail){0};
 }
@@ -165,24 +161,15 @@ int live_detail_add(live_detail *d, const live_run *run, dsc_token_view output, 
 {
     const dsc_counts *c = &run->counts;
     const live_measure *m = &run->measure;
-    const int64_t integer[LIVE_DETAIL_INTEGERS] = {c->output_tokens, c->target_calls,
-                                                   c->num_draft_tokens, c->num_accepted_tokens,
-                                                   c->draft_calls};
-    const double real[LIVE_DETAIL_REALS] = {m->time_s, m->prefill_s};
     const size_t n = (size_t)c->histogram_length, at = d->requests; // n is equal for all requests
     int rc = dsc_resize(&d->histogram, &d->histogram_capacity, (at + 1) * n, err);
-    for (int f = 0; f < LIVE_DETAIL_INTEGERS && !rc; f++) {
-        rc = dsc_resize(&d->integer[f], &d->integer_capacity[f], at + 1, err);
-        if (!rc)
-            d->integer[f][at] = integer[f];
-    }
-    for (int f = 0; f < LIVE_DETAIL_REALS && !rc; f++) {
-        rc = dsc_resize(&d->real[f], &d->real_capacity[f], at + 1, err);
-        if (!rc)
-            d->real[f][at] = real[f];
-    }
+    if (!rc)
+        rc = dsc_resize(&d->request, &d->capacity, at + 1, err);
     if (rc)
         return rc;
+    d->request[at] = (live_request_detail){{c->output_tokens, c->target_calls, c->num_draft_tokens,
+                                            c->num_accepted_tokens, c->draft_calls},
+                                           {m->time_s, m->prefill_s}};
     d->histogram_length = n;
     memcpy(d->histogram + at * n, c->histogram, n * sizeof *d->histogram);
     d->requests++;
@@ -192,63 +179,44 @@ int live_detail_add(live_detail *d, const live_run *run, dsc_token_view output, 
 
 void live_detail_compare(live_detail *d, const live_measure *plain, int64_t tokens)
 {
-    const size_t last = d->requests - 1;
-    d->integer[REQUEST_PLAIN_TOKENS - FIRST_INTEGER][last] = tokens;
-    d->real[REQUEST_PLAIN_TIME - FIRST_REAL][last] = plain->time_s;
-    d->real[REQUEST_PLAIN_PREFILL - FIRST_REAL][last] = plain->prefill_s;
+    live_request_detail *last = &d->request[d->requests - 1];
+    last->integer[REQUEST_PLAIN_TOKENS - FIRST_INTEGER] = tokens;
+    last->real[REQUEST_PLAIN_TIME - FIRST_REAL] = plain->time_s;
+    last->real[REQUEST_PLAIN_PREFILL - FIRST_REAL] = plain->prefill_s;
 }
 
 void live_detail_likelihood(live_detail *d, live_likelihood x)
 {
-    d->real[REQUEST_NLL - FIRST_REAL][d->requests - 1] = x.nll;
-    d->real[REQUEST_ENTROPY - FIRST_REAL][d->requests - 1] = x.entropy;
+    live_request_detail *last = &d->request[d->requests - 1];
+    last->real[REQUEST_NLL - FIRST_REAL] = x.nll;
+    last->real[REQUEST_ENTROPY - FIRST_REAL] = x.entropy;
     d->likelihood = true;
 }
 
 // --- cells ---------------------------------------------------------------------------------------
 
-static dsc_cell integer(int64_t i)
+static void put_integer(live_row *r, int field, int64_t x)
 {
-    return (dsc_cell){.type = DSC_CELL_INT, .i = i};
+    live_row_put(r, &fields[field], dsc_cell_int(x));
 }
 
-static dsc_cell real(double x)
+static void put_text(live_row *r, int field, const char *text)
 {
-    return (dsc_cell){.type = DSC_CELL_REAL, .r = x};
+    live_row_put(r, &fields[field], dsc_cell_text(text));
 }
 
-static dsc_cell text(const char *s)
+static void put_list(live_row *r, int field, const int64_t *list, int64_t count)
 {
-    return (dsc_cell){.type = DSC_CELL_TEXT, .text = s};
+    live_row_put(r, &fields[field], live_cell_list(list, (size_t)count));
 }
 
-// The row being built.
-typedef struct draft_row {
-    dsc_cell cell[FIELDS];
-    bool has[FIELDS];
-    char prompts[DSC_SHA256_HEX], outputs[DSC_SHA256_HEX];
-    live_identity model[LIVE_SIDES];
-    int64_t *histogram; // owned
-} draft_row;
-
-static void put(draft_row *r, int field, dsc_cell cell)
-{
-    r->cell[field] = cell;
-    r->has[field] = true;
-}
-
-static void put_list(draft_row *r, int field, const int64_t *list, int64_t count)
-{
-    put(r, field, (dsc_cell){.type = DSC_CELL_LIST, .list = list, .i = count});
-}
-
-static void put_passes(draft_row *r, const dsc_counts *c)
+static void put_passes(live_row *r, const dsc_counts *c)
 {
     int64_t widths = c->width_length;
-    put(r, DRAFT_CALL_TOKENS, integer(c->draft_call_tokens));
-    put(r, TARGET_CALL_TOKENS, integer(c->target_call_tokens));
-    put(r, TARGET_CALL_CONTEXT, integer(c->target_call_context));
-    put(r, OUTPUT_CONTEXT, integer(c->output_context));
+    put_integer(r, DRAFT_CALL_TOKENS, c->draft_call_tokens);
+    put_integer(r, TARGET_CALL_TOKENS, c->target_call_tokens);
+    put_integer(r, TARGET_CALL_CONTEXT, c->target_call_context);
+    put_integer(r, OUTPUT_CONTEXT, c->output_context);
     while (widths > 1 && !c->width[widths - 1])
         widths--;
     if (widths)
@@ -258,87 +226,89 @@ static void put_passes(draft_row *r, const dsc_counts *c)
 }
 
 // Up to the longest accepted length of all requests.
-static int put_histograms(draft_row *r, const live_detail *d, dsc_error *err)
+static void put_histograms(live_row *r, const live_detail *d)
 {
     const size_t n = d->histogram_length;
     size_t length = 1;
-    int rc = dsc_new(&r->histogram, d->requests * n, err);
-    if (rc)
-        return rc;
     for (size_t i = 0; i < d->requests; i++)
         for (size_t m = length; m < n; m++)
             if (d->histogram[i * n + m])
                 length = m + 1;
-    for (size_t i = 0; i < d->requests; i++)
-        memcpy(r->histogram + i * length, d->histogram + i * n, length * sizeof *r->histogram);
-    put_list(r, REQUEST_HISTOGRAM, r->histogram, (int64_t)(d->requests * length));
-    return DSC_OK;
+    int64_t *list = live_row_new(r, d->requests * length, sizeof *list);
+    for (size_t i = 0; i < d->requests && !r->rc; i++)
+        memcpy(list + i * length, d->histogram + i * n, length * sizeof *list);
+    put_list(r, REQUEST_HISTOGRAM, list, (int64_t)(d->requests * length));
 }
 
-static void put_requests(draft_row *r, const live_detail *d, bool baseline)
+static void put_requests(live_row *r, const live_detail *d, bool baseline)
 {
-    const int64_t n = (int64_t)d->requests;
-    for (int f = FIRST_INTEGER; f < FIRST_REAL; f++)
-        if (baseline || f != REQUEST_PLAIN_TOKENS)
-            put_list(r, f, d->integer[f - FIRST_INTEGER], n);
+    const size_t n = d->requests;
+    for (int f = FIRST_INTEGER; f < FIRST_REAL; f++) {
+        if (f == REQUEST_PLAIN_TOKENS && !baseline)
+            continue;
+        int64_t *list = live_row_new(r, n, sizeof *list);
+        for (size_t i = 0; i < n && !r->rc; i++)
+            list[i] = d->request[i].integer[f - FIRST_INTEGER];
+        put_list(r, f, list, (int64_t)n);
+    }
     for (int f = FIRST_REAL; f < REQUEST_HISTOGRAM; f++) {
         const bool plain = f >= REQUEST_PLAIN_TIME, drawn = !plain && f >= REQUEST_NLL;
-        if ((!plain || baseline) && (!drawn || d->likelihood))
-            put(r, f, (dsc_cell){.type = DSC_CELL_LIST, .reals = d->real[f - FIRST_REAL], .i = n});
-    }
-}
-
-static void put_models(draft_row *r, const live_origin *o)
-{
-    for (int side = 0; side < LIVE_SIDES; side++) {
-        live_identity *m = &r->model[side];
-        const int at = MODELS + side * OF_MODEL;
-        if (!live_identify(m, o->pair, (live_side)side))
+        if ((plain && !baseline) || (drawn && !d->likelihood))
             continue;
-        put(r, at + ARCHITECTURE, text(m->architecture));
-        put(r, at + DTYPE, text(m->dtype));
-        put(r, at + CONFIG_HASH, text(m->config_sha256));
-        put(r, at + WEIGHTS_HASH, text(m->weights_sha256));
+        double *list = live_row_new(r, n, sizeof *list);
+        for (size_t i = 0; i < n && !r->rc; i++)
+            list[i] = d->request[i].real[f - FIRST_REAL];
+        live_row_put(r, &fields[f], live_cell_reals(list, n));
     }
 }
 
-static void put_origin(draft_row *r, const live_detail *d, const live_origin *o)
+static void put_models(live_row *r, const live_pair *p)
+{
+    live_identity *m = live_row_new(r, LIVE_SIDES, sizeof *m);
+    for (int side = 0; side < LIVE_SIDES && m; side++, m++) {
+        const int at = MODELS + side * OF_MODEL;
+        if (!live_identify(m, p, (live_side)side))
+            continue;
+        put_text(r, at + ARCHITECTURE, m->architecture);
+        put_text(r, at + DTYPE, m->dtype);
+        put_text(r, at + CONFIG_HASH, m->config_sha256);
+        put_text(r, at + WEIGHTS_HASH, m->weights_sha256);
+    }
+}
+
+static void put_hashes(live_row *r, const live_prompts *prompts, dsc_sha256 outputs)
+{
+    char(*hex)[DSC_SHA256_HEX] = live_row_new(r, 2, sizeof *hex);
+    if (!hex)
+        return;
+    live_hash_prompts(prompts, hex[0]);
+    dsc_sha256_final(&outputs, hex[1]);
+    put_text(r, PROMPTS_HASH, hex[0]);
+    put_text(r, OUTPUTS_HASH, hex[1]);
+}
+
+void live_detail_put(const live_detail *d, const live_origin *o, live_row *r)
 {
     const live_sampling *s = &o->pair->sampling;
-    dsc_sha256 outputs = d->outputs;
-    dsc_sha256_final(&outputs, r->outputs);
-    live_hash_prompts(o->prompts, r->prompts);
-    put(r, SCHEMA, integer(LIVE_RESULT_SCHEMA));
-    put(r, PROGRAM_VERSION, text(PACKAGE_VERSION));
-    put(r, INTERRUPTED, integer(o->interrupted));
-    put(r, TEMPERATURE, real(s->temperature));
-    put(r, TOP_K, integer(s->top_k));
-    put(r, TOP_P, real(s->top_p));
-    put(r, SEED, integer((int64_t)o->seed));
-    put(r, MAX_TOKENS, integer(o->max_tokens));
-    put(r, DEVICE, text(o->pair->backend[LIVE_TARGET]->device));
-    put(r, THREADS, integer(o->pair->all_threads));
-    put(r, BATCH_INVARIANT, integer(o->pair->option[LIVE_PAIR_BATCH_INVARIANT].given));
-    if (o->trace_hash)
-        put(r, TRACE_HASH, text(o->trace_hash));
-    if (o->trace_hash)
-        put(r, REPLAY_DRAFT, integer(o->replay_draft));
-    put(r, FIRST_REQUEST, integer(o->prompts->skipped));
-    put(r, PROMPTS_HASH, text(r->prompts));
-    put(r, OUTPUTS_HASH, text(r->outputs));
-    put_models(r, o);
-}
-
-int live_detail_extend(const live_detail *d, const live_origin *o, const dsc_table *line,
-                       dsc_table *t, dsc_error *err)
-{
-    draft_row r = {.histogram = NULL};
-    put_passes(&r, o->counts);
-    put_requests(&r, d, o->baseline);
-    put_origin(&r, d, o);
-    int rc = put_histograms(&r, d, err);
-    if (!rc)
-        rc = live_report_extend(t, line, fields, r.cell, r.has, FIELDS, err);
-    free(r.histogram);
-    return rc;
+    put_passes(r, o->counts);
+    put_requests(r, d, o->baseline);
+    put_histograms(r, d);
+    put_integer(r, SCHEMA, LIVE_RESULT_SCHEMA);
+    put_text(r, PROGRAM_VERSION, PACKAGE_VERSION);
+    put_integer(r, INTERRUPTED, o->interrupted);
+    live_row_put(r, &fields[TEMPERATURE], dsc_cell_real(s->temperature));
+    put_integer(r, TOP_K, s->top_k);
+    live_row_put(r, &fields[TOP_P], dsc_cell_real(s->top_p));
+    put_integer(r, SEED, (int64_t)o->seed);
+    put_integer(r, MAX_TOKENS, o->max_tokens);
+    put_text(r, DEVICE, o->pair->backend[LIVE_TARGET]->device);
+    put_integer(r, THREADS, o->pair->all_threads);
+    put_integer(r, BATCH_INVARIANT, o->pair->option[LIVE_PAIR_BATCH_INVARIANT].given);
+    if (o->trace_hash) {
+        put_text(r, TRACE_HASH, o->trace_hash);
+        put_integer(r, REPLAY_DRAFT, o->replay_draft);
+    }
+    put_integer(r, FIRST_REQUEST, o->prompts->skipped);
+    put_hashes(r, o->prompts, d->outputs);
+    put_models(r, o->pair);
 }

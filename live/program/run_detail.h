@@ -4,21 +4,23 @@
 #ifndef DSC_LIVE_RUN_DETAIL_H
 #define DSC_LIVE_RUN_DETAIL_H
 
-#include "base/table.h"
 #include "live/program/likelihood.h"
 #include "live/program/provenance.h"
-#include "live/program/run.h"
+#include "live/program/run_report.h"
 
 enum { LIVE_RESULT_SCHEMA = 1 };
 
 enum { LIVE_DETAIL_INTEGERS = 6, LIVE_DETAIL_REALS = 6 };
 
-// One list per column, with an entry for each request.
+// The lists' entries of one request.
+typedef struct live_request_detail {
+    int64_t integer[LIVE_DETAIL_INTEGERS];
+    double real[LIVE_DETAIL_REALS];
+} live_request_detail;
+
 typedef struct live_detail {
-    size_t requests;
-    int64_t *integer[LIVE_DETAIL_INTEGERS];
-    double *real[LIVE_DETAIL_REALS];
-    size_t integer_capacity[LIVE_DETAIL_INTEGERS], real_capacity[LIVE_DETAIL_REALS];
+    live_request_detail *request; // [requests]
+    size_t requests, capacity;
     int64_t *histogram; // [requests][histogram_length]
     size_t histogram_length, histogram_capacity;
     bool likelihood;    // the likelihoods are known
@@ -47,9 +49,8 @@ typedef struct live_origin {
     bool baseline, interrupted;
 } live_origin;
 
-// Appends these fields to the row of `line`, in `t`, which is zero-initialized.
-int live_detail_extend(const live_detail *d, const live_origin *o, const dsc_table *line,
-                       dsc_table *t, dsc_error *err);
+// Puts these fields into a row.
+void live_detail_put(const live_detail *d, const live_origin *o, live_row *row);
 const dsc_column *live_detail_fields(size_t *count); // with their meaning, for --help
 
 #endif

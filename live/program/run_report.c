@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Adds up the requests of a live run and makes a table row of them: sim's fields, then the measured
+// Adds up the requests of a live run and puts them into a row: sim's fields, then the measured
 // ones.
 #include "live/program/run_report.h"
 
@@ -8,7 +8,6 @@
 
 #include <math.h>
 #include <stdlib.h>
-#include <string.h>
 
 enum {
     SPEEDUP,
@@ -94,109 +93,94 @@ int live_report_compare(live_report *r, int64_t request, const live_output *meth
     return rc;
 }
 
-// --- the table -----------------------------------------------------------------------------------
+// --- the row -------------------------------------------------------------------------------------
+
+void live_row_put(live_row *r, const dsc_column *field, dsc_cell cell)
+{
+    const size_t at = r->table.columns;
+    if (!r->rc)
+        r->rc = dsc_resize(&r->cell, &r->capacity, at + 1, r->err);
+    if (!r->rc)
+        r->rc = dsc_table_add_columns(&r->table, field, 1, r->err);
+    if (!r->rc)
+        r->cell[at] = cell;
+}
+
+void *live_row_new(live_row *r, size_t count, size_t size)
+{
+    void *p = NULL;
+    if (!r->rc)
+        r->rc = dsc_arena_alloc(&r->arena, &p, count, size, r->err);
+    return p;
+}
+
+int live_row_end(live_row *r)
+{
+    return r->rc ? r->rc : dsc_table_add_row(&r->table, r->cell, r->err);
+}
+
+void live_row_fini(live_row *r)
+{
+    dsc_table_fini(&r->sim);
+    dsc_table_fini(&r->table);
+    dsc_arena_fini(&r->arena);
+    free(r->cell);
+}
+
+static void put_real(live_row *r, int field, double x)
+{
+    live_row_put(r, &fields[field], dsc_cell_real(x));
+}
 
 static double ratio(double a, double b)
 {
     return b > 0 ? a / b : (double)NAN;
 }
 
-static dsc_cell real(double x)
-{
-    return (dsc_cell){.type = DSC_CELL_REAL, .r = x};
-}
-
-// Puts the lists of divergences into cells that use the memory *lists.
-static int put_divergences(const live_report *r, dsc_cell cell[FIELDS], int64_t **lists,
-                           dsc_error *err)
+// The speed of plain decoding, and the outputs that differ from it.
+static void put_baseline(const live_report *r, live_row *row)
 {
     const size_t n = r->divergences;
-    int rc = dsc_new(lists, 3 * n, err);
-    if (rc)
-        return rc;
-    int64_t *request = *lists, *position = request + n;
-    double *margin = (double *)(position + n);
-    for (size_t i = 0; i < n; i++) {
+    int64_t *request = live_row_new(row, n, sizeof *request);
+    int64_t *position = live_row_new(row, n, sizeof *position);
+    double *margin = live_row_new(row, n, sizeof *margin);
+    for (size_t i = 0; i < n && !row->rc; i++) {
         request[i] = r->divergence[i].request;
         position[i] = r->divergence[i].position;
         margin[i] = r->divergence[i].margin;
     }
-    cell[DIVERGENCES] = real(r->texts ? (double)n : (double)NAN);
-    cell[REQUESTS] = (dsc_cell){.type = DSC_CELL_LIST, .list = request, .i = (int64_t)n};
-    cell[POSITIONS] = (dsc_cell){.type = DSC_CELL_LIST, .list = position, .i = (int64_t)n};
-    cell[MARGINS] = (dsc_cell){.type = DSC_CELL_LIST, .reals = margin, .i = (int64_t)n};
-    return DSC_OK;
+    put_real(row, PLAIN_RATE, ratio((double)r->plain_tokens, r->plain_s));
+    put_real(row, DIVERGENCES, r->texts ? (double)n : (double)NAN);
+    live_row_put(row, &fields[REQUESTS], live_cell_list(request, n));
+    live_row_put(row, &fields[POSITIONS], live_cell_list(position, n));
+    live_row_put(row, &fields[MARGINS], live_cell_reals(margin, n));
 }
 
-static double plain_rate(const live_report *r)
+// The fields of sim.
+static int put_simulated(const live_report *r, live_row *row)
 {
-    return ratio((double)r->plain_tokens, r->plain_s);
-}
-
-static double speedup(const live_report *r)
-{
-    return ratio(ratio((double)r->method_tokens, r->method_s), plain_rate(r));
-}
-
-int live_report_extend(dsc_table *t, const dsc_table *row, const dsc_column *field,
-                       const dsc_cell *value, const bool *has, size_t count, dsc_error *err)
-{
-    dsc_cell *cell = NULL;
-    size_t n = 0;
-    int rc = dsc_new(&cell, row->columns + count, err);
-    for (size_t c = 0; c < row->columns && !rc; c++) {
-        const dsc_column *x = &row->column[c];
-        const char *help = x->help;
-        for (size_t f = 0; f < count; f++)
-            help = strcmp(x->name, field[f].name) == 0 ? field[f].help : help;
-        rc = dsc_table_add_column(t, x->name, x->type, help, err);
-        cell[n++] = *dsc_table_at(row, 0, c);
-    }
-    for (size_t f = 0; f < count && !rc; f++) {
-        if (!has[f])
-            continue;
-        rc = dsc_table_add_column(t, field[f].name, field[f].type, field[f].help, err);
-        cell[n++] = value[f];
-    }
+    const dsc_result result = {.config = r->config, .rule = r->rule, .counts = &r->counts};
+    const double speedup = ratio(ratio((double)r->method_tokens, r->method_s),
+                                 ratio((double)r->plain_tokens, r->plain_s));
+    dsc_table *sim = &row->sim;
+    int rc = dsc_result_columns(sim, &r->config->drafter, 1, 0, row->err);
     if (!rc)
-        rc = dsc_table_add_row(t, cell, err);
-    free(cell);
+        rc = dsc_result_row_timed(sim, &result, speedup, NAN, 0, row->err);
+    for (size_t c = 0; c < sim->columns && !rc; c++)
+        live_row_put(row, &sim->column[c], *dsc_table_at(sim, 0, c));
     return rc;
 }
 
-// Appends the fields to the row of sim's table.
-static int extend(const live_report *r, const dsc_table *sim, dsc_table *t, dsc_error *err)
+void live_report_put(const live_report *r, live_row *row)
 {
     const live_measure *m = &r->measure;
-    bool has[FIELDS] = {false}; // the speedup is a column of sim's
-    dsc_cell own[FIELDS] = {
-        [PREFILL] = real(m->prefill_s),
-        [DRAFT] = real(m->draft_s),
-        [VERIFY] = real(m->verify_s),
-        [SELECT] = real(live_measure_select_s(m, r->config)),
-        [TIME] = real(m->time_s),
-        [RATE] = real(ratio((double)r->counts.output_tokens, m->time_s)),
-        [PLAIN_RATE] = real(plain_rate(r)),
-    };
-    int64_t *lists = NULL;
-    for (int f = PREFILL; f < FIELDS; f++)
-        has[f] = f < PLAIN_RATE || r->baseline;
-    int rc = put_divergences(r, own, &lists, err);
-    if (!rc)
-        rc = live_report_extend(t, sim, fields, own, has, FIELDS, err);
-    free(lists);
-    return rc;
-}
-
-int live_report_table(const live_report *r, dsc_table *t, dsc_error *err)
-{
-    dsc_table sim = {0};
-    const dsc_result result = {.config = r->config, .rule = r->rule, .counts = &r->counts};
-    int rc = dsc_result_columns(&sim, &r->config->drafter, 1, 0, err);
-    if (!rc)
-        rc = dsc_result_row_timed(&sim, &result, speedup(r), NAN, 0, err);
-    if (!rc)
-        rc = extend(r, &sim, t, err);
-    dsc_table_fini(&sim);
-    return rc;
+    row->rc = put_simulated(r, row);
+    put_real(row, PREFILL, m->prefill_s);
+    put_real(row, DRAFT, m->draft_s);
+    put_real(row, VERIFY, m->verify_s);
+    put_real(row, SELECT, live_measure_select_s(m, r->config));
+    put_real(row, TIME, m->time_s);
+    put_real(row, RATE, ratio((double)r->counts.output_tokens, m->time_s));
+    if (r->baseline)
+        put_baseline(r, row);
 }

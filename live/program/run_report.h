@@ -40,12 +40,36 @@ int live_report_compare(live_report *r, int64_t request, const live_output *meth
                         const live_measure *time, const live_output *plain,
                         const live_measure *plain_time, dsc_error *err);
 
-// Fills one row: the fields of sim, then these. `t` is zero-initialized.
-int live_report_table(const live_report *r, dsc_table *t, dsc_error *err);
-// Fills one row of `t`, which is zero-initialized: that of `row`, and value[f] of each field that
-// it has. A column of `row` with the name of a field has the field's meaning.
-int live_report_extend(dsc_table *t, const dsc_table *row, const dsc_column *field,
-                       const dsc_cell *value, const bool *has, size_t count, dsc_error *err);
+// A table of one row, which grows by a column at a time. It keeps the first failure, so that a row
+// reads as a plain list of its fields.
+typedef struct live_row {
+    dsc_table sim, table; // the fields of sim; all fields
+    dsc_cell *cell;       // [table.columns]
+    size_t capacity;
+    dsc_arena arena; // lists and texts of the cells
+    int rc;
+    dsc_error *err;
+} live_row; // zero-initialize but for `err`; live_row_fini
+
+static inline dsc_cell live_cell_list(const int64_t *list, size_t count)
+{
+    return (dsc_cell){.type = DSC_CELL_LIST, .list = list, .i = (int64_t)count};
+}
+
+static inline dsc_cell live_cell_reals(const double *list, size_t count)
+{
+    return (dsc_cell){.type = DSC_CELL_LIST, .reals = list, .i = (int64_t)count};
+}
+
+// The cell's text or list is kept by the caller until the end.
+void live_row_put(live_row *r, const dsc_column *field, dsc_cell cell);
+// Memory for a text or list, as long as the row; NULL after a failure.
+void *live_row_new(live_row *r, size_t count, size_t size);
+int live_row_end(live_row *r); // r->table then has the row
+void live_row_fini(live_row *r);
+
+// Puts the fields of sim, then these.
+void live_report_put(const live_report *r, live_row *row);
 const dsc_column *live_report_fields(size_t *count); // with their meaning, for --help
 
 #endif

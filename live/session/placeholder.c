@@ -5,12 +5,6 @@
 
 #include <stdlib.h>
 
-void live_placeholder_begin(live_placeholder *s, dsc_token_view recorded, int64_t vocab)
-{
-    s->recorded = recorded;
-    s->vocab = vocab;
-}
-
 int live_placeholder_take(live_placeholder *s, const dsc_draft *d, int64_t length, dsc_error *err)
 {
     int rc = dsc_resize(&s->token, &s->token_capacity, d->count, err);
@@ -49,7 +43,8 @@ void live_replayed_begin(live_replayed *r, const dsc_model_type *type, dsc_model
     r->worker = worker;
     worker->end_token = -1;
     worker->more = 0;
-    live_placeholder_begin(&r->placeholder, output, vocab);
+    r->placeholder.recorded = output;
+    r->placeholder.vocab = vocab;
     r->base = r->recorded.base;
     r->base.type = type;
 }

@@ -10,15 +10,15 @@
 typedef struct live_placeholder {
     dsc_draft
         draft; // the draft last taken; its tokens are those below, its other arrays the original's
-    dsc_token_view recorded; // the output that drafts are for
-    int64_t vocab;           // of the model
+    // Set before the first draft: the output that drafts are for, whose tokens are in [0, vocab),
+    // and the vocabulary of the model.
+    dsc_token_view recorded;
+    int64_t vocab;
     int32_t *token,
         *depth; // [nodes]; depth is that on the recorded output, 1 after the text, or -1
     size_t token_capacity, depth_capacity;
-} live_placeholder; // zero-initialize
+} live_placeholder; // zero-initialize the rest; live_placeholder_fini
 
-// `recorded` contains tokens of [0, vocab) only and must outlive the use.
-void live_placeholder_begin(live_placeholder *s, dsc_token_view recorded, int64_t vocab);
 // Sets s->draft to `d` (which must live as long), drafted after recorded[0, length). Tokens outside
 // the vocabulary, such as DSC_TOKEN_OTHER, become other tokens, but never the token with which the
 // record continues (except in a vocabulary of one token). A node gets the same token each time

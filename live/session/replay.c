@@ -7,7 +7,7 @@
 
 static int start(dsc_model *m, const dsc_draft *d, dsc_error *err)
 {
-    live_replay *f = (live_replay *)m;
+    live_replayed *f = (live_replayed *)m;
     int rc = live_placeholder_take(&f->placeholder, d, m->length, err);
     return rc ? rc : f->worker->type->start(f->worker, &f->placeholder.draft, err);
 }
@@ -16,7 +16,7 @@ static int start(dsc_model *m, const dsc_draft *d, dsc_error *err)
 // that pass.
 static int next(dsc_model *m, int32_t node, dsc_next *out, dsc_error *err)
 {
-    live_replay *f = (live_replay *)m;
+    live_replayed *f = (live_replayed *)m;
     const int64_t depth = node < 0 ? 0 : f->recorded.depth[node];
     if (depth >= 0 && m->length + depth < f->recorded.recorded.count)
         return f->recorded.base.type->next(&f->recorded.base, node, out, err);
@@ -29,7 +29,7 @@ static const dsc_model_type type = {.name = "replay",
                                     .next = next,
                                     .commit = live_replayed_commit};
 
-int live_replay_begin(live_replay *f, live_session *session, int64_t vocab_size,
+int live_replay_begin(live_replayed *f, live_session *session, int64_t vocab_size,
                       dsc_token_view recorded, const live_draft_record *record, dsc_error *err)
 {
     for (int64_t i = 0; i < recorded.count; i++)
@@ -43,14 +43,4 @@ int live_replay_begin(live_replay *f, live_session *session, int64_t vocab_size,
         dsc_model_trace_set_ends(&f->recorded, record->info, &record->origin);
     live_replayed_begin(f, &type, live_session_model(session), recorded, vocab_size);
     return DSC_OK;
-}
-
-dsc_model *live_replay_model(live_replay *f)
-{
-    return &f->base;
-}
-
-void live_replay_fini(live_replay *f)
-{
-    live_replayed_fini(f);
 }

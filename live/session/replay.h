@@ -10,16 +10,12 @@
 
 #include "live/session/replay_draft.h"
 
-typedef live_replayed live_replay; // zero-initialize
-
-// Starts on a recorded output, after the prompt that `session` has just begun; its limit is
-// recorded.count. DSC_EINPUT: a token is not in the session's vocabulary of `vocab_size`. `record`:
-// the trace's drafts are replayed too, and the record also contains how long the output could have
-// been; or NULL. The view and the session must outlive the use.
-int live_replay_begin(live_replay *f, live_session *session, int64_t vocab_size,
+// Makes f->base a target for a loop: starts on a recorded output, after the prompt that `session`
+// has just begun; its limit is recorded.count. DSC_EINPUT: a token is not in the session's
+// vocabulary of `vocab_size`. `record`: the trace's drafts are replayed too, and the record also
+// contains how long the output could have been; or NULL. The view and the session must outlive the
+// use.
+int live_replay_begin(live_replayed *f, live_session *session, int64_t vocab_size,
                       dsc_token_view recorded, const live_draft_record *record, dsc_error *err);
-// The model to pass to a loop as its target.
-dsc_model *live_replay_model(live_replay *f);
-void live_replay_fini(live_replay *f);
 
 #endif

@@ -237,11 +237,6 @@ void live_replay_draft_begin(live_replay_draft *f, live_session *session, int64_
                         request->output, vocab_size);
 }
 
-dsc_model *live_replay_draft_model(live_replay_draft *f)
-{
-    return &f->replayed.base;
-}
-
 void live_replay_draft_fini(live_replay_draft *f)
 {
     live_replayed_fini(&f->replayed);

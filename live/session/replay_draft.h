@@ -50,14 +50,13 @@ typedef struct live_replay_draft {
     dsc_position_room room;
 } live_replay_draft; // zero-initialize
 
-// Starts on a request with its columns, after the prompt that `session` has just begun. The
+// Makes f->replayed.base a draft model for a loop, whose method drafts by DSC_DRAFT_TOPK: starts on
+// a request with its columns, after the prompt that `session` has just begun. The
 // request's tokens are in the vocabulary of `vocab_size`; its shard, the record and the session
 // must outlive the use.
 void live_replay_draft_begin(live_replay_draft *f, live_session *session, int64_t vocab_size,
                              const live_draft_record *record, const dsc_request *request,
                              uint64_t seed);
-// The model to pass to a loop as its draft model; methods draft by DSC_DRAFT_TOPK.
-dsc_model *live_replay_draft_model(live_replay_draft *f);
 void live_replay_draft_fini(live_replay_draft *f);
 
 #endif

@@ -230,21 +230,7 @@ echo '{"promt": [1]}' >mistyped.jsonl
 bad 4 "empty.jsonl:1:" $run --target pickle --prompts empty.jsonl # read before the weights are
 bad 4 "'promt'" $run --target "$llama" --prompts mistyped.jsonl
 bad 4 "ids.jsonl:1: a prompt of 8 tokens" $run --target "$llama" --prompts ids.jsonl --context 12
-# The program does not wait for model files that are not regular files. Prompts may come through a
-# FIFO.
-for name in config.json generation_config.json tokenizer.json model.safetensors \
-    model.safetensors.index.json; do
-    mkdir odd
-    cp "$llama"/config.json "$llama"/model.safetensors odd
-    case $name in *index*) rm odd/model.safetensors ;; esac
-    rm -f odd/$name
-    mkfifo odd/$name
-    while :; do echo '{}' >odd/$name; done 2>/dev/null & # so that a program that waits is not waited for
-    bad 4 "odd/$name: not a regular file" $run --target odd --prompts ids.jsonl
-    kill $! 2>/dev/null
-    wait $! 2>/dev/null
-    rm -r odd
-done
+# Prompts may come through a FIFO.
 mkfifo prompts
 cat ids.jsonl >prompts &
 good $run --target "$llama" --prompts prompts --json

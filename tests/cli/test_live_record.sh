@@ -109,7 +109,7 @@ bad 2 'exists already' record --target "$fixtures/llama" --method none --prompts
     --max-tokens 4 -o all.dst
 good record --target "$fixtures/llama" --method none --prompts ids.jsonl --max-tokens 4 \
     -o all.dst --force
-bad 2 'rollouts require a draft model' record --target "$fixtures/llama" --method none --prompts ids.jsonl \
+bad 2 '--rollouts requires a draft model' record --target "$fixtures/llama" --method none --prompts ids.jsonl \
     --max-tokens 4 --rollouts 2 -o x.dst
 bad 2 'top:M' record --target "$fixtures/llama" --method none --prompts ids.jsonl --logprobs many \
     -o x.dst

@@ -558,7 +558,7 @@ static void test_replay(void **state)
     dsc_config config = method_of(&j);
     dsc_loop loop = {0};
     dsc_arena arena = {0};
-    live_replay f = {0};
+    live_replayed f = {0};
     dsc_counts counts = zero_counts(j.histogram, dsc_config_limit(&config));
     for (int64_t i = 0; i < j.requests; i++) {
         dsc_request q;
@@ -567,7 +567,7 @@ static void test_replay(void **state)
         const live_times before = *live_session_times(other.target_session);
         const int64_t calls = counts.target_calls, tokens = counts.target_call_tokens;
         assert_ok(live_replay_begin(&f, other.target_session, VOCAB, q.output, NULL, &err), err);
-        const dsc_models models = {.target = live_replay_model(&f)};
+        const dsc_models models = {.target = &f.base};
         const dsc_loop_input in = {.config = &config,
                                    .rule = j.rule,
                                    .kind = DSC_DRAFT_TOPK,
@@ -593,7 +593,7 @@ static void test_replay(void **state)
     assert_int_equal(sim->num_accepted_tokens, counts.num_accepted_tokens);
     assert_memory_equal(sim->histogram, counts.histogram, 7 * sizeof *counts.histogram);
     assert_true(counts.num_accepted_tokens > 0);
-    live_replay_fini(&f);
+    live_replayed_fini(&f);
     dsc_loop_fini(&loop);
     dsc_arena_fini(&arena);
     dsc_config_fini(&config);
@@ -625,7 +625,7 @@ static void replay_draft(live_family family, const job *j, double temperature, b
     assert_ok(dsc_shard_open(&shard, t, 0, &err), err);
     dsc_loop loop = {0};
     dsc_arena arena = {0};
-    live_replay target = {0};
+    live_replayed target = {0};
     live_replay_draft draft = {0};
     int64_t histogram[2 * NODES] = {0};
     dsc_counts counts = zero_counts(histogram, dsc_config_limit(&config));
@@ -636,8 +636,7 @@ static void replay_draft(live_family family, const job *j, double temperature, b
         assert_ok(live_replay_begin(&target, other.target_session, VOCAB, q.output, &drafts, &err),
                   err);
         live_replay_draft_begin(&draft, other.draft_session, VOCAB, &drafts, &q, 5);
-        const dsc_models models = {.target = live_replay_model(&target),
-                                   .draft = live_replay_draft_model(&draft)};
+        const dsc_models models = {.target = &target.base, .draft = &draft.replayed.base};
         const dsc_loop_input in = {.config = &config,
                                    .rule = &dsc_verifier_greedy,
                                    .kind = DSC_DRAFT_TOPK,
@@ -663,7 +662,7 @@ static void replay_draft(live_family family, const job *j, double temperature, b
         assert_memory_equal(sim->histogram, histogram, (size_t)(j->length + 1) * sizeof *histogram);
         dsc_results_fini(&s);
     }
-    live_replay_fini(&target);
+    live_replayed_fini(&target);
     live_replay_draft_fini(&draft);
     dsc_loop_fini(&loop);
     dsc_arena_fini(&arena);
@@ -704,8 +703,7 @@ static void test_placeholder(void **state)
     int32_t token[COUNT] = {0, DSC_TOKEN_OTHER, 9, 2, 4, DSC_TOKEN_OTHER};
     int32_t parent[COUNT] = {-1, -1, -1, 0, 1, 3};
     const dsc_draft d = {.token = token, .parent = parent, .count = COUNT};
-    live_placeholder s = {0};
-    live_placeholder_begin(&s, (dsc_token_view){output, 5}, 5);
+    live_placeholder s = {.recorded = {output, 5}, .vocab = 5};
     for (int again = 0; again < 2; again++) {
         assert_ok(live_placeholder_take(&s, &d, HERE, &err), err);
         assert_int_equal(s.draft.count, COUNT);

@@ -43,10 +43,9 @@ FUZZ_TARGET(prompts)
     if (!bytes && dsc_tokenizer_load(&bytes, "bytes", NULL))
         return 0;
     const int64_t vocab = choice & 2 ? 100 : 300;
-    live_prompts p = {0};
+    live_prompts p = {.tokenizer = choice & 1 ? bytes : NULL, .vocab = vocab};
     dsc_error err = {0};
-    int rc = live_prompts_read(&p, fuzz_file("prompts.jsonl", in.data, in.size), 0, 0,
-                               choice & 1 ? bytes : NULL, vocab, &err);
+    int rc = live_prompts_read(&p, fuzz_file("prompts.jsonl", in.data, in.size), &err);
     if (rc)
         fuzz_refused(rc, &err);
     for (size_t i = 0; i < p.count; i++)

@@ -1,8 +1,8 @@
 #!/bin/sh
 # SPDX-License-Identifier: Apache-2.0
 # A command ends after the first signal wherever it waits: for a slow standard input, a FIFO, a full
-# pipe or a hanging gnuplot, which ends with it. Then closed standard streams, a trace that shrinks
-# while it is read, and a file named gnuplot in the current folder.
+# pipe, the weights of a model or a hanging gnuplot, which ends with it. Then closed standard streams,
+# a trace that shrinks while it is read, and a file named gnuplot in the current folder.
 # The programs of the tests are words in quotes.
 # shellcheck disable=SC2016
 . "${top_srcdir:-.}/tests/cli/common.sh"
@@ -76,6 +76,28 @@ mkfifo stuck
 interrupt "trace export into a full pipe" TERM 143 sh -c '
     sleep 600 <stuck & echo $! >reader; exec "$0" trace export many.dst --format jsonl >stuck' "$draftscope"
 kill "$(cat reader)"
+
+# --- loading weights ---------------------------------------------------------------------------
+# One thread makes 1.2 billion numbers in more than five seconds.
+if [ -x "${draftscope%/*}/draftscope-live" ]; then
+    cat >large.json <<'EOF'
+{"model_type": "llama", "hidden_size": 2048, "intermediate_size": 8192, "num_hidden_layers": 16,
+ "num_attention_heads": 16, "vocab_size": 32000, "torch_dtype": "bfloat16"}
+EOF
+    echo '{"prompt": [1, 2, 3]}' >ids.jsonl
+    before=$LIMIT LIMIT=30
+    for command in "run -o live.jsonl" "record -o live.dst" "profile -o live.tsv"; do
+        case $command in
+        profile*) method= ;;
+        *) method="--method none --prompts ids.jsonl --max-tokens 1" ;;
+        esac
+        # shellcheck disable=SC2086
+        interrupt "live $command: weights" TERM 143 "$draftscope" live $command $method \
+            --shape ./large.json --random-weights 1 --device cpu --threads 1
+    done
+    LIMIT=$before
+    check "live: nothing is left" sh -c '! ls -d live.* 2>/dev/null'
+fi
 
 # --- gnuplot -----------------------------------------------------------------------------------
 mkdir bin empty

@@ -18,7 +18,7 @@ awk 'BEGIN { for (i = 1; i <= 4; i++) {
     printf "{\"prompt\": [1"; for (j = 0; j < 8 * i; j++) printf ", %d", 3 + j * i % 60
     printf "], \"references\": [[5"; for (j = 0; j < 200 * i * i; j++) printf ", %d", 3 + j * 7 % 61
     print "]]}" } }' >prompts.jsonl
-models="--target $fixtures/llama --draft $fixtures/llama --prompts ../prompts.jsonl --max-tokens 16
+models="--target $fixtures/llama --prompts ../prompts.jsonl --max-tokens 16
     --threads 1 --device cpu --progress never"
 least=4
 
@@ -61,6 +61,8 @@ verdict() {
     [ $code = 0 ] || check "run, $n: one line, not: $(cat err)" one_line
 }
 each run --method llma --n 2 --num-speculative-tokens 8 --json -o kept.jsonl
+
+models="$models --draft $fixtures/llama"
 
 # --- live record -------------------------------------------------------------------------------
 
