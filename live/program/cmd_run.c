@@ -192,6 +192,16 @@ static int write_line(context *c, const dsc_request *q, const live_output *out,
               : DSC_OK;
 }
 
+// Opens the file of --output when there is something to keep: before, an interruption that is not
+// waited for would leave it.
+static int open_output(context *c, dsc_error *err)
+{
+    const cli_call *call = c->call;
+    return call->out && !c->output.stream
+               ? dsc_outfile_open(&c->output, call->out, call->force, err)
+               : DSC_OK;
+}
+
 static int keep_output(context *c, const dsc_request *q, const live_output *out, bool finished,
                        dsc_error *err)
 {
@@ -199,8 +209,8 @@ static int keep_output(context *c, const dsc_request *q, const live_output *out,
     int rc = decode(c, out, &text);
     if (!rc && !c->call->json && !is_standard(c->call->out))
         print_text(c, q, out, &text);
-    if (!rc && c->call->out && !c->output.stream)
-        rc = dsc_outfile_open(&c->output, c->call->out, c->call->force, err);
+    if (!rc)
+        rc = open_output(c, err);
     if (!rc && c->output.stream)
         rc = write_line(c, q, out, &text, finished, err);
     dsc_buffer_fini(&text);
@@ -362,12 +372,12 @@ static int print_result(const context *c, bool interrupted, dsc_error *err)
 static int finish(context *c, int rc, dsc_error *err)
 {
     dsc_error second;
-    int late = DSC_OK;
     cli_progress_end(&c->progress);
     if (rc == DSC_EIO ||
         (rc && rc != DSC_EINTERRUPT && rc != DSC_EABSENT && !c->report.counts.output_tokens))
         return rc;
-    if (c->output.stream)
+    int late = open_output(c, &second);
+    if (!late && c->output.stream)
         late = dsc_outfile_commit(&c->output, &second);
     if (!late)
         late = print_result(c, rc != DSC_OK, &second);
