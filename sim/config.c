@@ -95,6 +95,8 @@ static int check_drafter(const dsc_drafter_type *d, dsc_error *err)
 
 void dsc_config_init(dsc_config *config, const dsc_drafter_type *drafter)
 {
+    if (!config)
+        return;
     *config = (dsc_config){.drafter = drafter};
     if (check_drafter(drafter, NULL))
         return; // dsc_config_prepare reports it
@@ -103,13 +105,23 @@ void dsc_config_init(dsc_config *config, const dsc_drafter_type *drafter)
             set_option(config, o, drafter->option[o].initial, NULL);
 }
 
+static int check_method(const dsc_config *config, dsc_error *err)
+{
+    return config ? check_drafter(config->drafter, err)
+                  : dsc_fail(err, DSC_EUSAGE, "config must not be NULL");
+}
+
 static const dsc_option *find_option(const dsc_config *config, const char *name, dsc_error *err)
 {
     const char *names[DSC_MAX_PARAMETERS];
     char what[80];
-    const dsc_drafter_type *d = config->drafter;
-    if (check_drafter(d, err))
+    if (check_method(config, err))
         return NULL;
+    const dsc_drafter_type *d = config->drafter;
+    if (!name) {
+        dsc_fail(err, DSC_EUSAGE, "method %s: name must not be NULL", d->name);
+        return NULL;
+    }
     const dsc_option *option = dsc_option_find(d->option, d->option_count, name);
     if (option)
         return option;
@@ -143,7 +155,7 @@ int dsc_config_set(dsc_config *config, const char *name, const char *text, dsc_e
 
 int dsc_config_check(const dsc_config *config, dsc_error *err)
 {
-    int rc = check_drafter(config->drafter, err);
+    int rc = check_method(config, err);
     for (size_t o = 0; !rc && o < config->drafter->option_count; o++)
         rc = check_option(config, o, err);
     return rc;
@@ -160,33 +172,53 @@ int dsc_config_prepare(dsc_config *config, dsc_error *err)
 
 void dsc_config_fini(dsc_config *config)
 {
-    if (config->prepared)
-        config->drafter->release(config->prepared);
+    if (!config || !config->prepared)
+        return;
+    config->drafter->release(config->prepared);
     config->prepared = NULL;
 }
 
 // --- what a configuration amounts to -------------------------------------------------------------
 
-int64_t dsc_config_limit(const dsc_config *config)
+// Methods rely on the ranges of their options and on what `prepare` made.
+static bool is_ready(const dsc_config *config)
+{
+    return !dsc_config_check(config, NULL) && (!config->drafter->release || config->prepared);
+}
+
+static int64_t limit_of(const dsc_config *config)
 {
     const dsc_drafter_type *d = config->drafter;
     return d->limit ? d->limit(config) : config->parameter[draft_length(d) - d->option];
 }
 
+static int64_t width_of(const dsc_config *config)
+{
+    return config->drafter->width ? config->drafter->width(config) : 1 + limit_of(config);
+}
+
+int64_t dsc_config_limit(const dsc_config *config)
+{
+    return is_ready(config) ? limit_of(config) : 0;
+}
+
 int64_t dsc_config_width(const dsc_config *config)
 {
-    return config->drafter->width ? config->drafter->width(config) : 1 + dsc_config_limit(config);
+    return is_ready(config) ? width_of(config) : 0;
 }
 
 int64_t dsc_config_draft_width(const dsc_config *config)
 {
-    const dsc_drafter_type *d = config->drafter;
-    return d->draft_width ? d->draft_width(config) : dsc_config_width(config);
+    if (!is_ready(config))
+        return 0;
+    return config->drafter->draft_width ? config->drafter->draft_width(config) : width_of(config);
 }
 
 int dsc_config_drafts(const dsc_config *config)
 {
     int32_t nodes[DSC_MAX_LEVELS + 1];
+    if (!is_ready(config))
+        return 0;
     const dsc_drafter_type *d = config->drafter;
     const dsc_option *drafts = dsc_option_find(d->option, d->option_count, "num-drafts");
     return d->levels ? nodes[d->levels(config, nodes)]

@@ -38,18 +38,27 @@ static void add_reals(double *sum, const double *x, int64_t length)
 
 dsc_counts dsc_counts_zero(int64_t *histogram, int64_t most)
 {
+    if (!histogram || most < 0)
+        return (dsc_counts){0};
     clear(histogram, most + 1);
     return (dsc_counts){.histogram = histogram, .histogram_length = most + 1};
 }
 
 int64_t dsc_counts_elements(const dsc_counts_room *room)
 {
+    // Of this size, the number of elements is an int64_t.
+    const int64_t largest = INT32_MAX;
+    if (!room || room->most < 0 || room->most > largest || room->limit < 0 || room->width < 0 ||
+        room->width > largest || room->parallel < 0 || room->parallel > largest)
+        return 0;
     return 2 * (room->most + 1) + dsc_lengths_count(room->limit) + room->width +
            room->parallel * room->parallel;
 }
 
 dsc_counts dsc_counts_in(int64_t *storage, const dsc_counts_room *room)
 {
+    if (!storage || !dsc_counts_elements(room))
+        return (dsc_counts){0};
     const int64_t lengths = dsc_lengths_count(room->limit);
     dsc_counts c = {.histogram = storage,
                     .histogram_length = room->most + 1,
@@ -65,6 +74,8 @@ dsc_counts dsc_counts_in(int64_t *storage, const dsc_counts_room *room)
 
 void dsc_counts_clear(dsc_counts *c)
 {
+    if (!c)
+        return;
     dsc_expected *e = c->expected;
     clear(c, DSC_COUNTS_TOTALS);
     clear(c->histogram, c->histogram_length);
@@ -80,8 +91,19 @@ void dsc_counts_clear(dsc_counts *c)
     clear(e->whole, c->histogram_length);
 }
 
+// Returns whether every list of x that `sum` has too is no longer there.
+static bool fits(const dsc_counts *sum, const dsc_counts *x)
+{
+    return (!sum->histogram || x->histogram_length <= sum->histogram_length) &&
+           (!sum->lengths || x->lengths_length <= sum->lengths_length) &&
+           (!sum->width || x->width_length <= sum->width_length) &&
+           (!sum->parallel_steps || x->parallel_length == sum->parallel_length);
+}
+
 void dsc_counts_add(dsc_counts *sum, const dsc_counts *x)
 {
+    if (!sum || !x || !fits(sum, x))
+        return;
     dsc_expected *e = sum->expected;
     const dsc_expected *y = x->expected;
     add((int64_t *)sum, (const int64_t *)x, DSC_COUNTS_TOTALS);
@@ -101,9 +123,9 @@ void dsc_counts_add(dsc_counts *sum, const dsc_counts *x)
 dsc_expected dsc_counts_real(const dsc_counts *c)
 {
     dsc_expected x = {0};
-    if (c->expected)
+    if (c && c->expected)
         return *c->expected;
-    for (size_t i = 0; i < DSC_EXPECTED_TOTALS; i++)
+    for (size_t i = 0; c && i < DSC_EXPECTED_TOTALS; i++)
         ((double *)&x)[i] = (double)((const int64_t *)c)[EXPECTED_FROM + i];
     return x;
 }
@@ -117,6 +139,8 @@ static dsc_cell list(const int64_t *counts, const double *reals, int64_t length)
 
 dsc_metric_counts dsc_counts_metrics(const dsc_counts *c)
 {
+    if (!c)
+        return (dsc_metric_counts){0};
     const dsc_expected x = dsc_counts_real(c);
     const bool expected = c->expected != NULL; // then the integers are 0
     return (dsc_metric_counts){
@@ -132,11 +156,15 @@ dsc_metric_counts dsc_counts_metrics(const dsc_counts *c)
 
 double dsc_block_efficiency(const dsc_counts *c)
 {
-    return dsc_metric_block_efficiency((double)c->output_tokens, dsc_counts_real(c).target_calls);
+    return !c ? (double)NAN
+              : dsc_metric_block_efficiency((double)c->output_tokens,
+                                            dsc_counts_real(c).target_calls);
 }
 
 double dsc_iid_block_efficiency(const dsc_counts *c, int64_t limit)
 {
+    if (!c || limit < 0)
+        return (double)NAN;
     const dsc_expected x = dsc_counts_real(c);
     double full = 0; // calls that accepted all that could be
     if (limit < c->histogram_length)

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // The counts of a run, the same for every method. They are integers, so that sums do not depend on
-// their order, or expectations, which are summed in the order of requests.
+// their order, or expectations, which are summed in the order of requests. Where an argument is
+// NULL or outside its range, a real number is NaN, other results are zero, and nothing is written.
 #ifndef DSC_SIM_COUNTS_H
 #define DSC_SIM_COUNTS_H
 
@@ -76,19 +77,21 @@ static inline int64_t dsc_lengths_count(int64_t limit)
 // `histogram` is the caller's storage.
 DSC_API dsc_counts dsc_counts_zero(int64_t *histogram, int64_t most);
 
-// The sizes of all lists, and counts with their lists in one storage of dsc_counts_elements()
-// zeros, histogram first.
+// The sizes of all lists, each at least 0, and counts with their lists in one storage of
+// dsc_counts_elements() zeros, histogram first.
 typedef struct dsc_counts_room {
-    int64_t most;     // draft tokens that a call can accept
+    int64_t most;     // draft tokens that a call can accept, at most INT32_MAX
     int64_t limit;    // draft tokens in sequence
-    int64_t width;    // of dsc_counts.width; 0: none
-    int64_t parallel; // parallel_length; 0: none
+    int64_t width;    // of dsc_counts.width, at most INT32_MAX; 0: none
+    int64_t parallel; // parallel_length, at most INT32_MAX; 0: none
 } dsc_counts_room;
 DSC_API int64_t dsc_counts_elements(const dsc_counts_room *room);
 DSC_API dsc_counts dsc_counts_in(int64_t *storage, const dsc_counts_room *room);
 
-DSC_API void dsc_counts_clear(dsc_counts *c);                      // zero, the same room
-DSC_API void dsc_counts_add(dsc_counts *sum, const dsc_counts *x); // equal histogram lengths
+DSC_API void dsc_counts_clear(dsc_counts *c); // zero, the same room
+// Adds the totals and the lists that both have. Does nothing where a list of x is longer than that
+// of *sum.
+DSC_API void dsc_counts_add(dsc_counts *sum, const dsc_counts *x);
 
 // The counts or the expectations as real numbers; the lists are NULL if the run was counted.
 DSC_API dsc_expected dsc_counts_real(const dsc_counts *c);

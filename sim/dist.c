@@ -26,6 +26,8 @@ static size_t first_from(const uint32_t *x, size_t count, uint32_t least)
 
 double dsc_dist_probability(const dsc_dist *d, int32_t token)
 {
+    if (!d || token < 0 || token >= d->vocab_size)
+        return (double)NAN;
     if (d->dense)
         return d->dense[token];
     if (d->logits)
@@ -43,6 +45,8 @@ double dsc_dist_probability(const dsc_dist *d, int32_t token)
 
 void dsc_dist_fill(const dsc_dist *d, double *probs)
 {
+    if (!d || !probs)
+        return;
     if (d->dense) {
         memcpy(probs, d->dense, (size_t)d->vocab_size * sizeof *probs);
         return;
@@ -70,6 +74,8 @@ static uint32_t scale(double u, uint32_t n)
 
 int32_t dsc_dist_sample(const dsc_dist *d, double u)
 {
+    if (!d || d->vocab_size < 1 || !(u >= 0 && u < 1))
+        return -1;
     if (d->dense)
         return (int32_t)dsc_row_find(d->dense, (size_t)d->vocab_size, u * (1 - d->unlisted));
     if (d->logits)
@@ -193,6 +199,8 @@ static size_t top_of_logits(const dsc_softmax *s, size_t k, double *row, int32_t
 size_t dsc_dist_top(const dsc_dist *d, size_t k, double *row, int32_t *token)
 {
     first_ones f = {.k = k, .index = token};
+    if (!d || !row || !token)
+        return 0;
     if (!d->dense && d->logits)
         return top_of_logits(d->logits, k, row, token);
     dsc_dist_fill(d, row);

@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 // Views of next-token distributions. A view is a dense row of probabilities, a row of logits, or a
-// chain of token lists (a back-off model), and never owns its memory.
+// chain of token lists (a back-off model), and never owns its memory. The functions return NaN, -1
+// for a token and 0 for a number where an argument is NULL or outside its range; those that return
+// nothing write nothing.
 #ifndef DSC_SIM_DIST_H
 #define DSC_SIM_DIST_H
 
@@ -50,7 +52,8 @@ DSC_API void dsc_dist_fill(const dsc_dist *d, double *dist);
 
 // Writes the k most probable tokens of positive probability to token[k], in descending order of
 // probability, ties by ascending id, and returns their number. For logits the larger logit comes
-// first even where both probabilities round to one number. row[vocab_size] is scratch.
+// first even where both probabilities round to one number. No more than vocab_size elements of
+// token[] are written, however large k is. row[vocab_size] is scratch.
 DSC_API size_t dsc_dist_top(const dsc_dist *d, size_t k, double *row, int32_t *token);
 
 // The token at u in [0, 1) of the inverse distribution function: over all u each token has a set of

@@ -1,6 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 // A draft: a tree of proposed tokens after the last committed token. The simplest tree is a chain.
 // Nodes are stored parents first.
+//
+// Functions with a status return DSC_EUSAGE for a NULL draft; of the others, those that return
+// nothing ignore it and dsc_draft_length returns 0.
 #ifndef DSC_SIM_DRAFT_H
 #define DSC_SIM_DRAFT_H
 
@@ -49,7 +52,8 @@ typedef struct dsc_draft {
 DSC_API void dsc_draft_clear(dsc_draft *d);
 DSC_API void dsc_draft_fini(dsc_draft *d);
 // Appends a chain of n proposed tokens, the first one below node `parent` (-1: below the last
-// committed token). Ids are below the vocabulary size. DSC_ENOMEM.
+// committed token). Ids are below the vocabulary size. DSC_EUSAGE: there is no such node, or nodes
+// that are only scored precede. DSC_ENOMEM.
 DSC_API int dsc_draft_append_chain(dsc_draft *d, int32_t parent, const int32_t *token, size_t n,
                                    dsc_error *err);
 // Appends a chain of nodes that are scored and never accepted; no proposed node may follow.

@@ -29,7 +29,7 @@ const dsc_drafter_type *const *dsc_drafters(void)
 
 const char *dsc_drafter_preset(const dsc_drafter_type *type, const char *name, size_t length)
 {
-    for (const char *const *p = type->presets; p && *p; p++)
+    for (const char *const *p = type && name ? type->presets : NULL; p && *p; p++)
         if (dsc_is_listed(*p, name, length))
             return *p;
     return NULL;
@@ -39,6 +39,10 @@ const dsc_drafter_type *dsc_drafter_find(const char *name, dsc_error *err)
 {
     const char *names[2 * sizeof drafters / sizeof *drafters];
     size_t n = 0;
+    if (!name) {
+        dsc_fail(err, DSC_EUSAGE, "name must not be NULL; dsc_drafters returns the methods");
+        return NULL;
+    }
     for (const dsc_drafter_type *const *d = drafters; *d; d++) {
         if (strcmp((*d)->name, name) == 0 || dsc_is_listed((*d)->synonyms, name, strlen(name)) ||
             dsc_drafter_preset(*d, name, strlen(name)))

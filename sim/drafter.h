@@ -160,13 +160,14 @@ DSC_API const dsc_drafter_type *dsc_drafter_find(const char *name, dsc_error *er
 DSC_API const char *dsc_drafter_preset(const dsc_drafter_type *type, const char *name,
                                        size_t length);
 
-// Uniform number `index` < 2^24 in [0, 1) of the draws of the draft after output[0, length).
+// Uniform number `index` < 2^24 in [0, 1) of the draws of the draft after output[0, length). NaN:
+// the index is larger, or there is no request.
 DSC_API double dsc_draft_uniform(const dsc_drafter_input *in, int64_t length, uint32_t index);
 
 // --- configurations ------------------------------------------------------------------------------
 
 // Sets every option to its default. `drafter` may be NULL; the functions below then return
-// DSC_EUSAGE.
+// DSC_EUSAGE. They also do so for a NULL configuration, and those that return nothing ignore it.
 DSC_API void dsc_config_init(dsc_config *config, const dsc_drafter_type *drafter);
 // Sets the option `name`, or a synonym of it, to the value that `text` contains: a decimal number,
 // one of the option's choices, or text, which must outlive the configuration. DSC_EUSAGE, with the
@@ -184,7 +185,8 @@ DSC_API void dsc_config_fini(dsc_config *config);
 // Limits of a prepared configuration. `limit`: the most draft tokens that a step can accept.
 // `width`: the most tokens in a forward pass of the target. `draft_width`: the most tokens in the
 // draft model's passes for one draft. `drafts`: the most drafts at one position (in a tree, the
-// nodes of its deepest level; else the value of the option num-drafts, or 1).
+// nodes of its deepest level; else the value of the option num-drafts, or 1). All are 0 where
+// dsc_config_check fails or the method needs dsc_config_prepare and it was not called.
 DSC_API int64_t dsc_config_limit(const dsc_config *config);
 DSC_API int64_t dsc_config_width(const dsc_config *config);
 DSC_API int64_t dsc_config_draft_width(const dsc_config *config);

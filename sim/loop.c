@@ -3,6 +3,7 @@
 // its steps, and the check whether a method, a rule and the models of a run are compatible.
 #include "sim/loop.h"
 
+#include <inttypes.h>
 #include <string.h>
 
 void dsc_loop_fini(dsc_loop *loop)
@@ -87,11 +88,20 @@ int dsc_draft_kind_for(dsc_draft_kind *out, const dsc_drafter_type *drafter,
 
 // --- the loop ------------------------------------------------------------------------------------
 
-// `context`: tokens of prompt and output before the step.
-static void count_step(const dsc_loop *loop, int64_t context, dsc_counts *counts)
+// `context`: tokens of prompt and output before the step. A descriptor from elsewhere may draft
+// more than its `limit` and `width` allow.
+static int count_step(const dsc_loop *loop, const dsc_drafter_type *drafter, int64_t context,
+                      dsc_counts *counts, dsc_error *err)
 {
     const dsc_draft *d = &loop->draft;
     int64_t accepted = (int64_t)loop->verdict.accepted, emitted = (int64_t)loop->verdict.count;
+    const int64_t width = dsc_draft_width(d), steps = counts->parallel_length;
+    if (accepted >= counts->histogram_length || (counts->width && width > counts->width_length) ||
+        (counts->parallel_steps && (width > steps || d->draft_calls >= steps)))
+        return dsc_fail(err, DSC_EUSAGE,
+                        "method %s: a step accepted %" PRId64 " tokens of a pass on %" PRId64
+                        ", more than its functions limit and width allow",
+                        drafter->name, accepted, width);
     counts->target_calls++;
     counts->num_drafts_started += d->started;
     counts->num_drafts += d->proposed > 0;
@@ -100,7 +110,7 @@ static void count_step(const dsc_loop *loop, int64_t context, dsc_counts *counts
     counts->output_tokens += emitted;
     counts->draft_calls += d->draft_calls;
     counts->draft_call_tokens += d->draft_call_tokens;
-    counts->target_call_tokens += dsc_draft_width(d);
+    counts->target_call_tokens += width;
     counts->target_call_context += context;
     counts->output_context += emitted * context + emitted * (emitted - 1) / 2;
     counts->histogram[accepted]++;
@@ -110,9 +120,10 @@ static void count_step(const dsc_loop *loop, int64_t context, dsc_counts *counts
         counts->whole[accepted] += accepted == length;
     }
     if (counts->width)
-        counts->width[dsc_draft_width(d) - 1]++;
+        counts->width[width - 1]++;
     if (counts->parallel_steps)
-        counts->parallel_steps[d->draft_calls * counts->parallel_length + dsc_draft_width(d) - 1]++;
+        counts->parallel_steps[d->draft_calls * steps + width - 1]++;
+    return DSC_OK;
 }
 
 static int record_step(const dsc_loop *loop, const dsc_loop_input *in, int64_t step,
@@ -196,10 +207,10 @@ int dsc_loop_run(dsc_loop *loop, const dsc_loop_input *in, dsc_counts *counts, d
     for (int64_t i = 0; !rc && !in->models->target->ended; i++) {
         int64_t context = in->request->prompt.count + in->models->target->length;
         rc = step(loop, in, state, err);
-        if (rc)
-            return rc;
-        count_step(loop, context, counts);
-        rc = record_step(loop, in, i, context, err);
+        if (!rc)
+            rc = count_step(loop, drafter, context, counts, err);
+        if (!rc)
+            rc = record_step(loop, in, i, context, err);
     }
     return rc;
 }

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// The result of verifying a draft: the tokens that a step commits.
+// The result of verifying a draft: the tokens that a step commits. Functions with a status return
+// DSC_EUSAGE for a NULL verdict; the others ignore it.
 #ifndef DSC_SIM_VERDICT_H
 #define DSC_SIM_VERDICT_H
 

@@ -20,6 +20,10 @@ const dsc_verifier_type *dsc_verifier_find(const char *name, dsc_error *err)
 {
     const char *names[2 * sizeof verifiers / sizeof *verifiers];
     size_t n = 0;
+    if (!name) {
+        dsc_fail(err, DSC_EUSAGE, "name must not be NULL; dsc_verifiers returns the rules");
+        return NULL;
+    }
     for (const dsc_verifier_type *const *v = verifiers; *v; v++) {
         if (strcmp((*v)->name, name) == 0 || dsc_is_listed((*v)->synonyms, name, strlen(name)))
             return *v;
@@ -35,6 +39,8 @@ const dsc_verifier_type *dsc_pair_rule(const dsc_drafter_type *drafter, bool gre
 {
     if (greedy)
         return &dsc_verifier_greedy;
+    if (!drafter)
+        return NULL;
     if (!drafter->branches)
         return &dsc_verifier_rejection;
     return drafter->kinds & DSC_DRAFT_SAMPLED_WITHOUT_REPLACEMENT ? &dsc_verifier_specinfer_wor

@@ -55,7 +55,7 @@ DSC_API const dsc_verifier_type *const *dsc_verifiers(void);
 // The rule called `name`, or NULL; *err then contains the nearest name.
 DSC_API const dsc_verifier_type *dsc_verifier_find(const char *name, dsc_error *err);
 // The rule used with a method when none is named. `greedy`: the target emits its argmax, or the
-// recorded output stands for it.
+// recorded output stands for it; the method then does not matter. NULL: there is no method.
 DSC_API const dsc_verifier_type *dsc_pair_rule(const dsc_drafter_type *drafter, bool greedy);
 
 #ifdef __cplusplus

@@ -58,7 +58,9 @@ const dsc_cost_type *const *dsc_cost_types(void)
 
 int dsc_cost_parse(dsc_cost *out, const char *text, dsc_error *err)
 {
-    size_t name = strcspn(text, ":");
+    if (!out || !text)
+        return dsc_fail(err, DSC_EUSAGE, "out and text must not be NULL");
+    const size_t name = strcspn(text, ":");
     *out = (dsc_cost){0};
     for (const dsc_cost_type *const *t = types; *t; t++) {
         if (strncmp((*t)->name, text, name) || strlen((*t)->name) != name)
@@ -78,13 +80,32 @@ int dsc_cost_parse(dsc_cost *out, const char *text, dsc_error *err)
 
 void dsc_cost_fini(dsc_cost *cost)
 {
+    if (!cost)
+        return;
     if (cost->type && cost->type->close)
         cost->type->close(cost->model);
     *cost = (dsc_cost){0};
 }
 
+static int check(const dsc_cost *cost, const dsc_pass *pass, const double *seconds, dsc_error *err)
+{
+    if (!cost || !cost->type || !seconds)
+        return dsc_fail(err, DSC_EUSAGE,
+                        "cost and seconds must not be NULL, and dsc_cost_parse initializes a cost");
+    const bool finite = isfinite(pass->tokens) && isfinite(pass->context) && isfinite(pass->batch);
+    if (finite && pass->tokens >= 0 && pass->context >= 0 && pass->batch > 0)
+        return DSC_OK;
+    return dsc_fail(err, DSC_EUSAGE,
+                    "a pass of %g tokens after %g with batch size %g: the first two must be at "
+                    "least 0 and the batch size above 0",
+                    pass->tokens, pass->context, pass->batch);
+}
+
 int dsc_cost_target(const dsc_cost *cost, dsc_pass pass, double *seconds, dsc_error *err)
 {
+    int rc = check(cost, &pass, seconds, err);
+    if (rc)
+        return rc;
     if (!cost->type->linear)
         return cost->type->target(cost, pass, seconds, err);
     *seconds = cost->fixed_s + cost->per_token_s * pass.tokens * pass.batch;
@@ -93,6 +114,9 @@ int dsc_cost_target(const dsc_cost *cost, dsc_pass pass, double *seconds, dsc_er
 
 int dsc_cost_draft(const dsc_cost *cost, dsc_pass pass, double *seconds, dsc_error *err)
 {
+    int rc = check(cost, &pass, seconds, err);
+    if (rc)
+        return rc;
     if (!cost->type->linear)
         return cost->type->draft(cost, pass, seconds, err);
     *seconds = cost->draft_s;
@@ -103,13 +127,18 @@ int dsc_cost_drafts(const dsc_cost *cost, dsc_pass pass, double calls, double ro
                     dsc_error *err)
 {
     double first = 0, later = 0;
-    int rc = DSC_OK;
+    int rc = check(cost, &pass, seconds, err);
+    if (!rc && !(rows >= 0 && rows <= calls && isfinite(calls)))
+        rc = dsc_fail(err, DSC_EUSAGE,
+                      "%g drafts in %g passes of the draft model: a draft takes at least one pass",
+                      rows, calls);
     pass.again = false;
-    if (rows > 0)
+    if (!rc && rows > 0)
         rc = dsc_cost_draft(cost, pass, &first, err);
     pass.again = true;
     if (!rc && calls > rows)
         rc = dsc_cost_draft(cost, pass, &later, err);
-    *seconds = rows * first + (calls - rows) * later;
+    if (!rc)
+        *seconds = rows * first + (calls - rows) * later;
     return rc;
 }

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // Cost models: the time of a forward pass, in seconds (for `unit` in target calls).
-// sim/cost/price.h has the time of a run.
+// sim/cost/price.h has the time of a run. A NULL argument is DSC_EUSAGE; dsc_cost_fini ignores it.
 #ifndef DSC_SIM_COST_H
 #define DSC_SIM_COST_H
 
@@ -59,7 +59,9 @@ DSC_API const dsc_cost_type *const *dsc_cost_types(void); // NULL-terminated
 DSC_API int dsc_cost_parse(dsc_cost *out, const char *text, dsc_error *err);
 DSC_API void dsc_cost_fini(dsc_cost *cost);
 
-// The time of one pass of the target, and of the draft model.
+// The time of one pass of the target, and of the draft model. DSC_EUSAGE: a number of the pass is
+// negative or not finite, its batch is 0, or the cost is not initialized. DSC_EINPUT: the model has
+// no time for the pass.
 DSC_API int dsc_cost_target(const dsc_cost *cost, dsc_pass pass, double *seconds, dsc_error *err);
 DSC_API int dsc_cost_draft(const dsc_cost *cost, dsc_pass pass, double *seconds, dsc_error *err);
 // The time of `calls` passes of the draft model in `rows` drafts: the first pass of a draft follows

@@ -5,6 +5,7 @@
 
 #include "sim/cost/width_dist.h"
 
+#include <inttypes.h>
 #include <math.h>
 
 // Mean seconds of a target call; `pass` has the mean width, the context and the batch.
@@ -77,9 +78,25 @@ static int in_turns(const dsc_cost *cost, const dsc_counts *c, dsc_pass pass, ds
     return rc;
 }
 
+static int check(const dsc_price *out, const dsc_cost *cost, const dsc_counts *counts,
+                 int64_t batch, dsc_error *err)
+{
+    if (!out || !cost || !cost->type || !counts)
+        return dsc_fail(
+            err, DSC_EUSAGE,
+            "out, cost and counts must not be NULL, and dsc_cost_parse initializes a cost");
+    if (batch < 1 || batch > DSC_MAX_BATCH)
+        return dsc_fail(err, DSC_EUSAGE, "batch is %" PRId64 "; it must be from 1 to %d", batch,
+                        DSC_MAX_BATCH);
+    return DSC_OK;
+}
+
 int dsc_price_run(dsc_price *out, const dsc_cost *cost, const dsc_counts *counts, int64_t batch,
                   dsc_error *err)
 {
+    int rc = check(out, cost, counts, batch, err);
+    if (rc)
+        return rc;
     const dsc_expected x = dsc_counts_real(counts);
     double tokens = (double)counts->output_tokens;
     *out = (dsc_price){NAN, NAN, NAN, NAN, NAN, NAN};
@@ -90,8 +107,8 @@ int dsc_price_run(dsc_price *out, const dsc_cost *cost, const dsc_counts *counts
                            .batch = (double)batch,
                            .again = counts->parallel_steps != NULL};
     const dsc_pass plain = {1, (double)counts->output_context / tokens, (double)batch, true};
-    int rc = counts->parallel_steps ? overlapped(cost, counts, pass, out, err)
-                                    : in_turns(cost, counts, pass, out, err);
+    rc = counts->parallel_steps ? overlapped(cost, counts, pass, out, err)
+                                : in_turns(cost, counts, pass, out, err);
     if (!rc)
         rc = dsc_cost_target(cost, plain, &out->plain_s, err);
     if (rc)

@@ -35,8 +35,9 @@ typedef struct dsc_price {
     double verify_s;     // in passes of the target; both add up to time_s unless they overlap
 } dsc_price;             // NaN when there was no call
 
-// A cost that is not linear needs dsc_counts.width (dsc_run_options.widths) to be exact. batch
-// >= 1. DSC_EINPUT, DSC_EUSAGE: the cost model has no time for such a pass.
+// A cost that is not linear needs dsc_counts.width (dsc_run_options.widths) to be exact. 1 <= batch
+// <= DSC_MAX_BATCH. DSC_EUSAGE: the batch is outside this range, an argument is NULL or the cost is
+// not initialized. DSC_EINPUT, DSC_EUSAGE: the cost model has no time for such a pass.
 DSC_API int dsc_price_run(dsc_price *out, const dsc_cost *cost, const dsc_counts *counts,
                           int64_t batch, dsc_error *err);
 

@@ -5,8 +5,12 @@
 
 #include "base/rng.h"
 
+#include <math.h>
+
 double dsc_draft_uniform(const dsc_drafter_input *in, int64_t length, uint32_t index)
 {
+    if (!in || !in->request || index >> 24)
+        return (double)NAN;
     return dsc_rng_uniform(in->seed, (uint64_t)in->request->index, (uint32_t)length,
                            DSC_RNG_DRAFT | index << 8);
 }

@@ -52,6 +52,7 @@ typedef struct job {
     dsc_rule_plan rule_plan; // EXPECT_RULE
     int64_t first, end;      // requests
     int64_t longest_output;  // tokens
+    dsc_counts_room *room;   // [count] sizes of the counts of each configuration
     worker *worker;          // [threads]
     dsc_history *history;    // [count] NULL: requests are independent
     dsc_results single;      // [requests][count] of each request of a chunk, where the caller wants
@@ -68,6 +69,21 @@ static dsc_counts_room room_of(const job *j, size_t c)
                              .limit = limit,
                              .width = stepwise && j->options->widths ? width : 0,
                              .parallel = stepwise && config->drafter->parallel ? width : 0};
+}
+
+static int rooms_init(job *j, dsc_error *err)
+{
+    int rc = dsc_new(&j->room, j->count, err);
+    for (size_t c = 0; c < j->count && !rc; c++) {
+        j->room[c] = room_of(j, c);
+        if (!dsc_counts_elements(&j->room[c]))
+            rc = dsc_fail(err, DSC_EUSAGE,
+                          "method %s: limit %" PRId64 " and width %" PRId64
+                          " must be at least 0 and the width at most %" PRId32,
+                          j->config[c].drafter->name, dsc_config_limit(&j->config[c]),
+                          dsc_config_width(&j->config[c]), INT32_MAX);
+    }
+    return rc;
 }
 
 // The lists of each expectation, which are as long as those of its counts.
@@ -91,10 +107,8 @@ static int expected_init(dsc_results *r, size_t elements, dsc_error *err)
 static int64_t list_elements(const job *j)
 {
     int64_t all = 0;
-    for (size_t c = 0; c < j->count; c++) {
-        const dsc_counts_room room = room_of(j, c);
-        all += dsc_counts_elements(&room);
-    }
+    for (size_t c = 0; c < j->count; c++)
+        all += dsc_counts_elements(&j->room[c]);
     return all;
 }
 
@@ -108,15 +122,17 @@ static int results_init(dsc_results *r, const job *j, size_t times, dsc_error *e
         rc = dsc_new(&r->histograms, total, err);
     int64_t *next = r->histograms;
     for (size_t c = 0; c < count && !rc; c++) {
-        const dsc_counts_room room = room_of(j, c % j->count);
-        r->counts[c] = dsc_counts_in(next, &room);
-        next += dsc_counts_elements(&room);
+        const dsc_counts_room *room = &j->room[c % j->count];
+        r->counts[c] = dsc_counts_in(next, room);
+        next += dsc_counts_elements(room);
     }
     return rc || j->plan.engine != EXPECT_RULE ? rc : expected_init(r, total, err);
 }
 
 void dsc_results_fini(dsc_results *r)
 {
+    if (!r)
+        return;
     free(r->counts);
     free(r->histograms);
     free(r->expected);
@@ -426,6 +442,8 @@ static int job_init(job *j, dsc_error *err)
     if (!rc)
         rc = history_init(j, err);
     if (!rc)
+        rc = rooms_init(j, err);
+    if (!rc)
         rc = dsc_new(&j->worker, (size_t)j->options->threads, err);
     for (int t = 0; t < j->options->threads && !rc; t++) {
         j->worker[t].failed = -1;
@@ -457,6 +475,7 @@ static void job_fini(job *j)
     for (size_t c = 0; j->history && c < j->count; c++)
         dsc_arena_fini(&j->history[c].arena);
     free(j->history);
+    free(j->room);
     free(j->worker);
     plan_fini(j);
     dsc_results_fini(&j->single);
@@ -502,30 +521,10 @@ static job make_job(const dsc_trace *trace, const dsc_config *config, size_t cou
                  .longest_output = info ? info->max_output_tokens : l->max_tokens};
 }
 
-int dsc_run_choose(const dsc_trace *trace, const dsc_config *config, size_t count,
-                   const dsc_run_options *options, dsc_engine_choice *out, dsc_error *err)
-{
-    job j = make_job(trace, config, count, options);
-    int rc = plan_init(&j, err);
-    if (!rc) {
-        const bool expected = j.plan.engine == EXPECT_RULE;
-        const char *reads = expected ? dsc_rule_plan_reads(&j.rule_plan) : "";
-        *out = (dsc_engine_choice){.engine =
-                                       j.plan.engine == LOOP ? DSC_ENGINE_LOOP : DSC_ENGINE_EXPECT,
-                                   .expected = expected,
-                                   .recorded = j.plan.recorded_draft};
-        snprintf(out->reads, sizeof out->reads, "%s", reads);
-        snprintf(out->why, sizeof out->why, "%s%s",
-                 expected ? "expectations given the recorded output, from " : reason(&j, &j.plan),
-                 reads);
-    }
-    plan_fini(&j);
-    return rc;
-}
-
 static int check_configs(const dsc_config *config, size_t count, dsc_error *err)
 {
-    int rc = count ? DSC_OK : dsc_fail(err, DSC_EUSAGE, "there is no configuration to run");
+    int rc =
+        config && count ? DSC_OK : dsc_fail(err, DSC_EUSAGE, "there is no configuration to run");
     for (size_t c = 0; c < count && !rc; c++) {
         const dsc_drafter_type *d = config[c].drafter;
         rc = dsc_config_check(&config[c], err);
@@ -547,9 +546,12 @@ static int check_options(const dsc_trace *trace, const dsc_run_options *o, dsc_e
 {
     if (!trace && !o->workload)
         return dsc_fail(err, DSC_EUSAGE, "there is neither a trace nor a workload to run over");
+    if (o->rule && !o->rule->verify)
+        return dsc_fail(err, DSC_EUSAGE, "the rule lacks the function verify");
     const int64_t total = trace ? dsc_trace_get_info(trace)->requests : o->workload->requests;
-    if (o->threads < 1)
-        return dsc_fail(err, DSC_EUSAGE, "threads is %d; it must be at least 1", o->threads);
+    if (o->threads < 1 || o->threads > DSC_MAX_THREADS)
+        return dsc_fail(err, DSC_EUSAGE, "threads is %d; it must be from 1 to %d", o->threads,
+                        DSC_MAX_THREADS);
     if (o->engine > DSC_ENGINE_EXPECT)
         return dsc_fail(err, DSC_EUSAGE, "engine is %d; it must be a dsc_engine", (int)o->engine);
     if (o->first_request < 0 || o->end_request < 0 ||
@@ -561,13 +563,49 @@ static int check_options(const dsc_trace *trace, const dsc_run_options *o, dsc_e
     return DSC_OK;
 }
 
+// The checks of what a caller passes; the rest of this file relies on them.
+static int check_run(const dsc_trace *trace, const dsc_config *config, size_t count,
+                     const dsc_run_options *options, const void *out, dsc_error *err)
+{
+    if (!options || !out)
+        return dsc_fail(err, DSC_EUSAGE, "options and out must not be NULL");
+    if (options->step && count != 1)
+        return dsc_fail(err, DSC_EUSAGE, "step records of %zu configurations: one is possible",
+                        count);
+    int rc = check_configs(config, count, err);
+    return rc ? rc : check_options(trace, options, err);
+}
+
+int dsc_run_choose(const dsc_trace *trace, const dsc_config *config, size_t count,
+                   const dsc_run_options *options, dsc_engine_choice *out, dsc_error *err)
+{
+    int rc = check_run(trace, config, count, options, out, err);
+    if (rc)
+        return rc;
+    job j = make_job(trace, config, count, options);
+    rc = plan_init(&j, err);
+    if (!rc) {
+        const bool expected = j.plan.engine == EXPECT_RULE;
+        const char *reads = expected ? dsc_rule_plan_reads(&j.rule_plan) : "";
+        *out = (dsc_engine_choice){.engine =
+                                       j.plan.engine == LOOP ? DSC_ENGINE_LOOP : DSC_ENGINE_EXPECT,
+                                   .expected = expected,
+                                   .recorded = j.plan.recorded_draft};
+        snprintf(out->reads, sizeof out->reads, "%s", reads);
+        snprintf(out->why, sizeof out->why, "%s%s",
+                 expected ? "expectations given the recorded output, from " : reason(&j, &j.plan),
+                 reads);
+    }
+    plan_fini(&j);
+    return rc;
+}
+
 int dsc_run(const dsc_trace *trace, const dsc_config *config, size_t count,
             const dsc_run_options *options, dsc_results *out, dsc_error *err)
 {
-    *out = (dsc_results){0};
-    int rc = check_configs(config, count, err);
-    if (!rc)
-        rc = check_options(trace, options, err);
+    int rc = check_run(trace, config, count, options, out, err);
+    if (out)
+        *out = (dsc_results){0};
     if (rc)
         return rc;
     const dsc_trace_info *info = trace ? dsc_trace_get_info(trace) : NULL;

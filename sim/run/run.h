@@ -18,12 +18,14 @@ typedef enum dsc_engine {
                        // neither can replay
 } dsc_engine;
 
+enum { DSC_MAX_THREADS = 1024 };
+
 typedef struct dsc_run_options {
     dsc_engine engine;
     const dsc_verifier_type *rule; // NULL: greedy
     const dsc_workload *workload;  // models in addition to the trace or in its place; NULL: none
     bool widths;                   // count target calls by their tokens (loop only)
-    int threads;                   // >= 1; results do not depend on it
+    int threads;                   // 1 to DSC_MAX_THREADS; results do not depend on it
     uint64_t seed;
     // Runs only requests [first, end); end 0: up to the last. The counts of ranges add up to those
     // of all requests unless the method carries state from one request to the next.
@@ -51,7 +53,8 @@ typedef struct dsc_engine_choice {
     char why[128];     // "expectations given the recorded output, from draft_logp, target_logp"
 } dsc_engine_choice;
 
-// DSC_EUSAGE: method, rule, models, engine and the columns of the trace are not compatible.
+// DSC_EUSAGE: method, rule, models, engine and the columns of the trace are not compatible, or an
+// argument is not one that dsc_run takes.
 DSC_API int dsc_run_choose(const dsc_trace *trace, const dsc_config *config, size_t count,
                            const dsc_run_options *options, dsc_engine_choice *out, dsc_error *err);
 
@@ -63,11 +66,12 @@ typedef struct dsc_results {
     dsc_expected *expected; // [count] of counts[].expected, or NULL
 } dsc_results;
 
-DSC_API void dsc_results_fini(dsc_results *r);
+DSC_API void dsc_results_fini(dsc_results *r); // nothing if r is NULL
 
 // Runs all configurations (of one drafter, prepared) over the requests of the trace, or, when that
 // is NULL, of the workload. *out is owned by the caller and valid only on DSC_OK. DSC_EUSAGE:
-// method, rule, models and engine are not compatible.
+// method, rule, models and engine are not compatible; there is neither a trace nor a workload; a
+// configuration is not prepared; options are outside their ranges; another pointer is NULL.
 DSC_API int dsc_run(const dsc_trace *trace, const dsc_config *config, size_t count,
                     const dsc_run_options *options, dsc_results *out, dsc_error *err);
 

@@ -22,7 +22,7 @@ enum { VOCAB = 4, ROOM = 64, SECONDS = 10, SILENT = 3, NO_FIXTURE = 99 };
 static struct fixture {
     dsc_error err;
     double *draft, *target, *sum_one, *nan_row, *negative_row, *infinite_row, *room, *reals;
-    int32_t *tokens;
+    int32_t *tokens, *top;
     int64_t *storage, *integers, integer;
     size_t size, capacity;
     void *memory, *grown;
@@ -153,6 +153,7 @@ static void make_distributions(void)
     x.room = array(VOCAB, sizeof *x.room);
     x.tokens = array(2, sizeof *x.tokens);
     x.tokens[1] = 1;
+    x.top = array(VOCAB, sizeof *x.top);
     must(dsc_curve_init(&x.curve, x.draft, x.target, VOCAB, &x.err));
     x.kseq = dsc_kseq_best(&x.curve, 2);
     must(dsc_specinfer_init(&x.specinfer, &x.curve, 2, &x.err));

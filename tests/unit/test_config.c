@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Configurations by option name, and what the library returns when it is misused: every mistake
 // below gave a silent result or an access out of bounds before it was checked.
+#include "sim/cost/price.h"
 #include "sim/run/run.h"
 #include "tests/unit/model_fixture.h"
 #include "traces/import/import.h"
@@ -155,6 +156,12 @@ static void runs_check_their_configurations(void **state)
     refused(&c, 1, &o, WORDS("spectr-tree", "dsc_config_prepare"));
 }
 
+static int ignore_step(void *user, const dsc_step_record *record, dsc_error *err)
+{
+    (void)user, (void)record, (void)err;
+    return DSC_OK;
+}
+
 static void runs_check_their_options(void **state)
 {
     (void)state;
@@ -163,7 +170,12 @@ static void runs_check_their_options(void **state)
     dsc_config c;
     dsc_config_init(&c, &dsc_drafter_ngram);
     assert_ok(dsc_config_prepare(&c, &err), err);
-    refused(&c, 1, &(dsc_run_options){0}, WORDS("threads is 0", "at least 1")); // was 0 calls
+    refused(&c, 1, &(dsc_run_options){0}, WORDS("threads is 0", "from 1 to")); // was 0 calls
+    refused(&c, 1, &(dsc_run_options){.threads = 1025}, WORDS("threads is 1025", "to 1024"));
+    refused(&c, 1, &(dsc_run_options){.threads = 1, .rule = &(dsc_verifier_type){0}},
+            WORDS("rule", "verify"));
+    const dsc_config two[2] = {c, c};
+    refused(two, 2, &(dsc_run_options){.threads = 1, .step = ignore_step}, WORDS("2 config"));
     refused(&c, 1, &(dsc_run_options){.threads = 1, .engine = (dsc_engine)7}, WORDS("engine is 7"));
     refused(&c, 1, &(dsc_run_options){.threads = 1, .first_request = 2, .end_request = 1},
             WORDS("[2, 1)", "range"));
@@ -178,6 +190,116 @@ static void runs_check_their_options(void **state)
     dsc_config_fini(&c);
 }
 
+// A method that drafts three tokens where its limit is one.
+static int propose_three(void *state, const int32_t *output, int64_t length, dsc_draft *draft,
+                         dsc_error *err)
+{
+    const dsc_drafter_input *in = state;
+    const int64_t left = in->request->output.count - length - 1;
+    (void)output;
+    return dsc_draft_append_chain(draft, -1, in->request->output.id + length,
+                                  (size_t)(left < 3 ? left : 3), err);
+}
+
+static int64_t limit_one(const dsc_config *config)
+{
+    (void)config;
+    return 1;
+}
+
+static int64_t limit_below_zero(const dsc_config *config)
+{
+    (void)config;
+    return -1;
+}
+
+static void drafts_beyond_the_limit_are_refused(void **state)
+{
+    (void)state;
+    static dsc_drafter_type three = {.name = "three",
+                                     .sees_output = true,
+                                     .state_size = sizeof(dsc_drafter_input),
+                                     .propose = propose_three,
+                                     .limit = limit_one};
+    dsc_config c;
+    dsc_config_init(&c, &three);
+    refused(&c, 1, &(dsc_run_options){.threads = 1}, WORDS("three", "accepted 3 tokens", "limit"));
+    three.limit = limit_below_zero;
+    refused(&c, 1, &(dsc_run_options){.threads = 1}, WORDS("three", "limit -1", "at least 0"));
+}
+
+// --- values --------------------------------------------------------------------------------------
+
+static void limits_of_unprepared_configurations_are_zero(void **state)
+{
+    (void)state;
+    dsc_error err;
+    dsc_config c;
+    dsc_config_init(&c, &dsc_drafter_sequoia);
+    assert_int_equal(dsc_config_limit(&c) + dsc_config_width(&c) + dsc_config_drafts(&c), 0);
+    assert_ok(dsc_config_prepare(&c, &err), err);
+    assert_true(dsc_config_limit(&c) > 1);
+    assert_true(dsc_config_width(&c) == 64 && dsc_config_draft_width(&c) == 64);
+    dsc_config_fini(&c);
+    dsc_config_init(&c, &dsc_drafter_draft_model);
+    c.parameter[0] = -3;
+    assert_int_equal(dsc_config_limit(&c) + dsc_config_draft_width(&c), 0);
+}
+
+static void nodes_follow_their_parents(void **state)
+{
+    (void)state;
+    dsc_error err;
+    dsc_draft d = {0};
+    const int32_t token[2] = {1, 2};
+    assert_ok(dsc_draft_append_chain(&d, -1, token, 2, &err), err);
+    assert_says(dsc_draft_append_chain(&d, 2, token, 1, &err), &err, WORDS("parent is 2"));
+    assert_says(dsc_draft_append_chain(&d, -2, token, 1, &err), &err, WORDS("parent is -2"));
+    assert_ok(dsc_draft_append_scored(&d, 1, token, 1, &err), err);
+    assert_says(dsc_draft_append_chain(&d, 0, token, 1, &err), &err, WORDS("only scored"));
+    assert_true(d.count == 3 && d.proposed == 2 && dsc_draft_length(&d) == 2);
+    dsc_draft_fini(&d);
+}
+
+static void passes_and_batches_have_ranges(void **state)
+{
+    (void)state;
+    dsc_error err;
+    dsc_cost cost;
+    dsc_price price;
+    const dsc_counts counts = {.output_tokens = 2, .target_calls = 1};
+    const dsc_pass bad[] = {{-1, 0, 1, 0}, {1, NAN, 1, 0}, {1, 0, 0, 0}, {1, 0, INFINITY, 0}};
+    double s;
+    assert_ok(dsc_cost_parse(&cost, "linear:1,1,1", &err), err);
+    for (size_t i = 0; i < sizeof bad / sizeof *bad; i++) {
+        assert_says(dsc_cost_target(&cost, bad[i], &s, &err), &err, WORDS("pass of"));
+        assert_says(dsc_cost_draft(&cost, bad[i], &s, &err), &err, WORDS("pass of"));
+    }
+    const dsc_pass one = {1, 0, 1, false};
+    assert_says(dsc_cost_drafts(&cost, one, 1, 2, &s, &err), &err, WORDS("2 drafts in 1 passes"));
+    assert_says(dsc_price_run(&price, &cost, &counts, 0, &err), &err, WORDS("batch is 0", "65536"));
+    assert_says(dsc_price_run(&price, &cost, &counts, 65537, &err), &err, WORDS("batch is 65537"));
+    assert_ok(dsc_price_run(&price, &cost, &counts, 65536, &err), err);
+}
+
+static void values_outside_their_range_have_no_result(void **state)
+{
+    (void)state;
+    const double row[2] = {.5, .5};
+    const dsc_dist dist = {.vocab_size = 2, .dense = row};
+    const dsc_counts_room room = {.most = 2, .width = -1};
+    int64_t one[1] = {0}, three[3] = {1, 1, 1};
+    dsc_counts sum = {.histogram = one, .histogram_length = 1};
+    const dsc_counts x = {.requests = 1, .histogram = three, .histogram_length = 3};
+    assert_true(isnan(dsc_dist_probability(&dist, 2)) && isnan(dsc_dist_probability(&dist, -1)));
+    assert_true(dsc_dist_sample(&dist, 1) == -1 && dsc_dist_sample(&dist, (double)NAN) == -1);
+    assert_int_equal(dsc_counts_elements(&room), 0);
+    assert_null(dsc_counts_in(one, &room).histogram);
+    assert_true(isnan(dsc_iid_block_efficiency(&x, -1)));
+    dsc_counts_add(&sum, &x);
+    assert_int_equal(sum.requests + one[0], 0);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -186,6 +308,11 @@ int main(void)
         cmocka_unit_test(values_out_of_range_are_refused),
         cmocka_unit_test(runs_check_their_configurations),
         cmocka_unit_test(runs_check_their_options),
+        cmocka_unit_test(drafts_beyond_the_limit_are_refused),
+        cmocka_unit_test(limits_of_unprepared_configurations_are_zero),
+        cmocka_unit_test(nodes_follow_their_parents),
+        cmocka_unit_test(passes_and_batches_have_ranges),
+        cmocka_unit_test(values_outside_their_range_have_no_result),
     };
     return cmocka_run_group_tests(tests, open_trace, close_trace);
 }
