@@ -97,7 +97,8 @@ static bool fits(const dsc_counts *sum, const dsc_counts *x)
     return (!sum->histogram || x->histogram_length <= sum->histogram_length) &&
            (!sum->lengths || x->lengths_length <= sum->lengths_length) &&
            (!sum->width || x->width_length <= sum->width_length) &&
-           (!sum->parallel_steps || x->parallel_length == sum->parallel_length);
+           (!sum->parallel_steps || !x->parallel_steps ||
+            x->parallel_length == sum->parallel_length);
 }
 
 void dsc_counts_add(dsc_counts *sum, const dsc_counts *x)
