@@ -15,6 +15,7 @@
 // points times are interpolated, linearly in each key; outside of its range they are refused.
 #include "sim/cost/cost.h"
 
+#include "base/order.h"
 #include "base/sha256.h"
 #include "base/table.h"
 
@@ -51,12 +52,6 @@ static void free_grid(void *model)
     free(g);
 }
 
-static int by_value(const void *a, const void *b)
-{
-    double x = *(const double *)a, y = *(const double *)b;
-    return (x > y) - (x < y);
-}
-
 // The line of a row in the file, for messages.
 static size_t line_of(const dsc_table *t, size_t row)
 {
@@ -77,7 +72,7 @@ static int read_axis(grid *g, const dsc_table *t, int which, axis *a, dsc_error 
                             g->path, line_of(t, r), axis_name[which], least_key[which]);
         a->key[r] = x;
     }
-    qsort(a->key, t->rows, sizeof *a->key, by_value);
+    qsort(a->key, t->rows, sizeof *a->key, dsc_by_real);
     size_t kept = 1;
     for (size_t r = 1; r < t->rows; r++)
         if (a->key[r] != a->key[kept - 1])

@@ -3,6 +3,7 @@
 // the ranking with bootstrap intervals.
 #include "sim/tune/tune.h"
 
+#include "base/order.h"
 #include "base/rng.h"
 #include "sim/tune/bootstrap.h"
 
@@ -13,51 +14,46 @@
 
 // --- which requests ----------------------------------------------------------------------------
 
-typedef struct place {
-    double hash;
-    int64_t request;
-} place;
-
-static int by_hash(const void *a, const void *b)
+static double hash_of(const dsc_tune *t, size_t request)
 {
-    const place *x = a, *y = b;
-    if (x->hash != y->hash)
-        return x->hash < y->hash ? -1 : 1;
-    return (x->request > y->request) - (x->request < y->request);
+    return dsc_rng_uniform(t->options.seed, request, 0, DSC_RNG_CHOOSE);
 }
 
-static int by_number(const void *a, const void *b)
+// The hash from which on requests are in the test set. 0: all of them are.
+static int find_bound(const dsc_tune *t, size_t n, double *bound, dsc_error *err)
 {
-    int64_t x = *(const int64_t *)a, y = *(const int64_t *)b;
-    return (x > y) - (x < y);
+    double *hash;
+    *bound = 0;
+    if (!(t->options.split > 0))
+        return DSC_OK;
+    int rc = dsc_new(&hash, n, err);
+    if (rc)
+        return rc;
+    for (size_t i = 0; i < n; i++)
+        hash[i] = hash_of(t, i);
+    qsort(hash, n, sizeof *hash, dsc_by_real);
+    const double share = round(t->options.split * (double)n);
+    *bound = hash[share < 1 ? 1 : share > (double)n - 1 ? n - 1 : (size_t)share];
+    free(hash);
+    return DSC_OK;
 }
 
 // The selection set consists of the requests with the smallest hashes of (seed, request).
 static int split_requests(dsc_tune *t, dsc_error *err)
 {
-    place *p;
-    size_t n = (size_t)t->options.requests;
-    int rc = dsc_new(&p, n, err);
+    const size_t n = (size_t)t->options.requests;
+    double bound;
+    int rc = find_bound(t, n, &bound, err);
     if (rc)
         return rc;
     for (size_t i = 0; i < n; i++)
-        p[i] = (place){dsc_rng_uniform(t->options.seed, i, 0, DSC_RNG_CHOOSE), (int64_t)i};
-    if (t->options.split > 0) {
-        qsort(p, n, sizeof *p, by_hash);
-        double share = round(t->options.split * (double)n);
-        t->selection = share < 1 ? 1 : share > (double)n - 1 ? n - 1 : (size_t)share;
-    }
-    for (size_t i = 0; i < n; i++)
-        t->request[i] = p[i].request;
-    free(p);
-    t->test = n - t->selection;
+        if (hash_of(t, i) < bound)
+            t->request[t->selection++] = (int64_t)i;
     t->test_request = t->request + t->selection;
-    if (!t->selection) {
-        t->selection = n;
-        return DSC_OK;
-    }
-    qsort(t->request, t->selection, sizeof *t->request, by_number);
-    qsort(t->request + t->selection, t->test, sizeof *t->request, by_number);
+    for (size_t i = 0; i < n; i++)
+        if (!(hash_of(t, i) < bound))
+            t->request[t->selection + t->test++] = (int64_t)i;
+    t->selection = t->selection ? t->selection : n;
     return DSC_OK;
 }
 
