@@ -46,25 +46,15 @@ static int parse_branches(const char *text, int children[DSC_TREE_DEPTH], int *d
 
 static int build(dsc_tree *t, const int *children, int depth, int nodes, dsc_error *err)
 {
-    size_t n = (size_t)nodes;
-    *t = (dsc_tree){.nodes = 1, .depth = depth};
-    int rc = dsc_new(&t->parent, n, err);
-    if (!rc)
-        rc = dsc_new(&t->rank, n, err);
-    if (!rc)
-        rc = dsc_new(&t->level, n, err);
-    if (rc) {
-        dsc_tree_fini(t);
-        return rc;
-    }
-    t->parent[0] = t->rank[0] = -1;
-    for (int32_t i = 0; t->nodes < nodes; i++)
-        for (int32_t r = 0; r < children[t->level[i]]; r++) {
-            t->parent[t->nodes] = i;
-            t->rank[t->nodes] = r;
-            t->level[t->nodes++] = t->level[i] + 1;
+    int rc = dsc_tree_new(t, (size_t)nodes, err);
+    t->depth = depth;
+    for (int32_t i = 0, next = 1; next < nodes && !rc; i++)
+        for (int32_t r = 0; r < children[t->level[i]]; r++, next++) {
+            t->parent[next] = i;
+            t->rank[next] = r;
+            t->level[next] = t->level[i] + 1;
         }
-    return DSC_OK;
+    return rc;
 }
 
 static int prepare(const dsc_config *config, void **prepared, dsc_error *err)
