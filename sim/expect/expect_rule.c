@@ -258,7 +258,7 @@ static int walk_init(lane_walk *w, const dsc_rule_plan *plan, const dsc_rule_gro
                      dsc_arena *arena, dsc_error *err)
 {
     *w = (lane_walk){0};
-    int rc = dsc_renewal_init(&w->renewal, n, plan->limit + g->first, g->count, arena, err);
+    int rc = dsc_renewal_init(&w->renewal, 0, n, plan->limit + g->first, g->count, arena, err);
     w->rows = g->chance == SURVIVORS || g->chance == LEVELS ? 1 + (size_t)g->drafts : 2;
     w->all = g->chance == LEVELS ? OTHER : w->rows - 1; // the root of a tree
     w->stride = 4 * (size_t)w->renewal.longest + 64;

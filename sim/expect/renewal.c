@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // The renewal process of sim/expect/renewal.h for eight draft lengths at a time, in the widest
 // vectors of the processor; every vector width gives the same sums.
-#include "sim/expect/renewal_width.h"
+#include "sim/expect/renewal.h"
 
 #include <string.h>
 
@@ -154,14 +154,8 @@ static step_function *choose_kernel(int width)
     return !width || width == 16 ? plain : NULL;
 }
 
-int dsc_renewal_init(dsc_renewal *r, int64_t positions, const int32_t *limit, size_t lanes,
-                     dsc_arena *arena, dsc_error *err)
-{
-    return dsc_renewal_init_width(r, 0, positions, limit, lanes, arena, err);
-}
-
-int dsc_renewal_init_width(dsc_renewal *r, int width, int64_t positions, const int32_t *limit,
-                           size_t lanes, dsc_arena *arena, dsc_error *err)
+int dsc_renewal_init(dsc_renewal *r, int width, int64_t positions, const int32_t *limit,
+                     size_t lanes, dsc_arena *arena, dsc_error *err)
 {
     step_function *step = choose_kernel(width);
     if (!step)

@@ -35,9 +35,11 @@ typedef struct dsc_renewal {
 } dsc_renewal;
 
 // A walk over `positions` >= 1 output tokens with drafts of length limit[lanes], ascending. All
-// memory is the arena's, about 16 (longest + 1) numbers for each lane.
-int dsc_renewal_init(dsc_renewal *r, int64_t positions, const int32_t *limit, size_t lanes,
-                     dsc_arena *arena, dsc_error *err);
+// memory is the arena's, about 16 (longest + 1) numbers for each lane. `width`: vectors of 16, 32
+// or 64 bytes; 0: the widest of this processor. The results are equal to the bit. DSC_EABSENT: this
+// processor does not have them.
+int dsc_renewal_init(dsc_renewal *r, int width, int64_t positions, const int32_t *limit,
+                     size_t lanes, dsc_arena *arena, dsc_error *err);
 
 // Takes token t = r->at, t < positions - 1. reach[i], 1 <= i <= open <= longest, is reach_i of a
 // call that began at t + 1 - i; those that began earlier reach no further than t.

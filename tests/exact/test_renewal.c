@@ -3,7 +3,7 @@
 // whatever the vector width, the other lengths of the run, and the reach of drafts.
 #include "tests/close.h"
 
-#include "sim/expect/renewal_width.h"
+#include "sim/expect/renewal.h"
 
 #include <string.h>
 
@@ -73,7 +73,7 @@ static void compare(const walk *w, const int32_t *limit, size_t lanes, int width
     dsc_error err = {0};
     dsc_arena arena = {0};
     dsc_renewal r;
-    assert_ok(dsc_renewal_init_width(&r, width, w->positions, limit, lanes, &arena, &err), err);
+    assert_ok(dsc_renewal_init(&r, width, w->positions, limit, lanes, &arena, &err), err);
     for (int64_t t = 0; t + 1 < w->positions; t++) {
         double reach[MOST + 1];
         int64_t open = t + 1 < r.longest ? t + 1 : r.longest;
@@ -110,7 +110,7 @@ static void widths(void **state)
         dsc_arena arena = {0};
         dsc_renewal r;
         dsc_error err = {0};
-        int rc = dsc_renewal_init_width(&r, width, 2, none, 1, &arena, &err);
+        int rc = dsc_renewal_init(&r, width, 2, none, 1, &arena, &err);
         dsc_arena_fini(&arena);
         if (rc == DSC_EABSENT)
             continue;
@@ -136,7 +136,7 @@ static void no_such_vectors(void **state)
     dsc_renewal r;
     dsc_error err = {0};
     (void)state;
-    assert_int_equal(dsc_renewal_init_width(&r, 24, 2, &limit, 1, &arena, &err), DSC_EABSENT);
+    assert_int_equal(dsc_renewal_init(&r, 24, 2, &limit, 1, &arena, &err), DSC_EABSENT);
     assert_non_null(strstr(err.message, "24 bytes"));
     dsc_arena_fini(&arena);
 }
