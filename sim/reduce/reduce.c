@@ -39,6 +39,7 @@ typedef struct reduction {
     dsc_arena arena; // of c
     dsc_reduced c;   // of one request
     dsc_request_copy copy;
+    dsc_trace_writer *out;
     int64_t done; // output tokens
 } reduction;
 
@@ -113,15 +114,11 @@ static int survey_position(reduction *r, const dsc_request *q, int64_t j, dsc_er
     return rc;
 }
 
-static int survey_shard(reduction *r, const dsc_shard *shard, dsc_error *err)
+static int survey_request(void *user, const dsc_request *q, dsc_error *err)
 {
     int rc = DSC_OK;
-    for (int64_t i = 0; i < dsc_shard_requests(shard) && !rc; i++) {
-        dsc_request q;
-        dsc_shard_request(shard, i, &q);
-        for (int64_t j = 0; j < q.output.count && !rc; j++)
-            rc = survey_position(r, &q, j, err);
-    }
+    for (int64_t j = 0; j < q->output.count && !rc; j++)
+        rc = survey_position(user, q, j, err);
     return rc;
 }
 
@@ -210,7 +207,7 @@ static int first_failure(const reduction *r, dsc_error *err)
     return first->error.status;
 }
 
-static int reduce_request(reduction *r, const dsc_request *q, dsc_error *err)
+static int reduce_positions(reduction *r, const dsc_request *q, dsc_error *err)
 {
     int64_t n = q->output.count;
     dsc_arena_reset(&r->arena);
@@ -244,30 +241,26 @@ static void put_columns(const reduction *r, dsc_request_input *q)
         q->sufficient = (dsc_sufficient){c->kseq, c->specinfer, c->otm};
 }
 
-// --- all of them ---------------------------------------------------------------------------------
-
-static int reduce_shard(reduction *r, const dsc_shard *shard, dsc_trace_writer *w, dsc_error *err)
+static int reduce_request(void *user, const dsc_request *q, dsc_error *err)
 {
-    int rc = DSC_OK;
-    for (int64_t i = 0; i < dsc_shard_requests(shard) && !rc; i++) {
-        dsc_request q;
-        dsc_request_input written;
-        dsc_shard_request(shard, i, &q);
-        rc = reduce_request(r, &q, err);
-        if (!rc)
-            rc = dsc_request_copy_view(&r->copy, &q, &written, err);
-        if (rc)
-            return rc;
-        put_columns(r, &written);
-        rc = dsc_trace_writer_add(w, &written, err);
-        r->done += q.output.count;
-        if (!rc && r->o->progress && r->o->progress(r->o->user, r->done, r->info->output_tokens))
-            rc = dsc_fail(err, DSC_EINTERRUPT, "interrupted: nothing was written");
-    }
+    reduction *r = user;
+    dsc_request_input written;
+    int rc = reduce_positions(r, q, err);
+    if (!rc)
+        rc = dsc_request_copy_view(&r->copy, q, &written, err);
+    if (rc)
+        return rc;
+    put_columns(r, &written);
+    rc = dsc_trace_writer_add(r->out, &written, err);
+    r->done += q->output.count;
+    if (!rc && r->o->progress && r->o->progress(r->o->user, r->done, r->info->output_tokens))
+        rc = dsc_fail(err, DSC_EINTERRUPT, "interrupted: nothing was written");
     return rc;
 }
 
-static int open_writer(const reduction *r, dsc_trace_writer **w, const char *path, dsc_error *err)
+// --- all of them ---------------------------------------------------------------------------------
+
+static int open_writer(reduction *r, const char *path, dsc_error *err)
 {
     dsc_trace_info info = *r->info;
     info.has_target_logp = info.has_draft_logp = true;
@@ -287,22 +280,7 @@ static int open_writer(const reduction *r, dsc_trace_writer **w, const char *pat
     }
     if (r->o->provenance)
         info.provenance = (char *)(uintptr_t)r->o->provenance;
-    return dsc_trace_writer_open(w, path, &info, r->o->force, 0, err);
-}
-
-// Processes every shard in order; without w it is the first pass.
-static int each_shard(reduction *r, dsc_trace_writer *w, dsc_error *err)
-{
-    int rc = DSC_OK;
-    for (int64_t s = 0; s < dsc_trace_shards(r->in) && !rc; s++) {
-        dsc_shard *shard;
-        rc = dsc_shard_open(&shard, r->in, s, err);
-        if (rc)
-            return rc;
-        rc = w ? reduce_shard(r, shard, w, err) : survey_shard(r, shard, err);
-        dsc_shard_close(shard);
-    }
-    return rc;
+    return dsc_trace_writer_open(&r->out, path, &info, r->o->force, 0, err);
 }
 
 static int start_workers(reduction *r, dsc_error *err)
@@ -332,6 +310,7 @@ static void fini(reduction *r)
     free(r->worker);
     dsc_arena_fini(&r->arena);
     dsc_request_copy_fini(&r->copy);
+    dsc_trace_writer_abort(r->out);
 }
 
 static int check(const reduction *r, dsc_error *err)
@@ -353,24 +332,22 @@ int dsc_reduce_trace(const dsc_trace *in, const char *out, const dsc_reduce *o, 
 {
     const dsc_trace_info *info = dsc_trace_get_info(in);
     reduction r = {.in = in, .info = info, .o = o};
-    dsc_trace_writer *w = NULL;
     r.rank_depth = o->rank_depth ? o->rank_depth : 1;
     for (int c = 0; c < COLUMNS; c++)
         r.makes[c] = c != RANK || o->rank_depth || !info->has_draft_rank;
     int rc = check(&r, err);
     if (!rc && (info->rows[0] == DSC_ROWS_LISTED || info->rows[1] == DSC_ROWS_LISTED))
-        rc = each_shard(&r, NULL, err);
+        rc = dsc_trace_each(in, survey_request, &r, err);
     if (!rc)
         rc = start_workers(&r, err);
     if (!rc)
-        rc = open_writer(&r, &w, out, err);
+        rc = open_writer(&r, out, err);
     if (!rc)
-        rc = each_shard(&r, w, err);
+        rc = dsc_trace_each(in, reduce_request, &r, err);
     if (!rc) {
-        rc = dsc_trace_writer_commit(w, NULL, err);
-        w = NULL; // freed, also on failure
+        rc = dsc_trace_writer_commit(r.out, NULL, err);
+        r.out = NULL; // freed, also on failure
     }
-    dsc_trace_writer_abort(w);
     fini(&r);
     return rc;
 }
