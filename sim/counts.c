@@ -36,14 +36,6 @@ static void add_reals(double *sum, const double *x, int64_t length)
         sum[m] += x[m];
 }
 
-dsc_counts dsc_counts_zero(int64_t *histogram, int64_t most)
-{
-    if (!histogram || most < 0)
-        return (dsc_counts){0};
-    clear(histogram, most + 1);
-    return (dsc_counts){.histogram = histogram, .histogram_length = most + 1};
-}
-
 int64_t dsc_counts_elements(const dsc_counts_room *room)
 {
     // Of this size, the number of elements is an int64_t.

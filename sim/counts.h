@@ -73,10 +73,6 @@ static inline int64_t dsc_lengths_count(int64_t limit)
     return 1 + (limit < DSC_LONGEST_LENGTH ? limit : (int64_t)DSC_LONGEST_LENGTH);
 }
 
-// Zero counts without widths and draft lengths, with room for 0..most accepted tokens a call;
-// `histogram` is the caller's storage.
-DSC_API dsc_counts dsc_counts_zero(int64_t *histogram, int64_t most);
-
 // The sizes of all lists, each at least 0, and counts with their lists in one storage of
 // dsc_counts_elements() zeros, histogram first.
 typedef struct dsc_counts_room {

@@ -5,6 +5,7 @@
 // Usage: bench_expect [POSITIONS]; prints CSV, the best of 40 rounds. Columns are synthetic, with
 // acceptance rates of 0.5 to 1.
 #include "sim/expect/expect_rule.h"
+#include "tests/zero_counts.h"
 
 #include <inttypes.h>
 #include <math.h>
@@ -94,7 +95,7 @@ static void run(const row *r, const made_up *m, int64_t positions)
         config[l] = (dsc_config){.drafter = r->drafter};
         config[l].parameter[0] = r->drafts;
         config[l].parameter[several] = l + 1;
-        counts[l] = dsc_counts_zero(unused[l], LENGTHS);
+        counts[l] = zero_counts(unused[l], LENGTHS);
         expected[l] = (dsc_expected){.histogram = histogram[l]};
         counts[l].expected = &expected[l];
     }

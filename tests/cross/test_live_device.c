@@ -4,6 +4,7 @@
 // Logits differ by rounding, so a sample would differ if a uniform fell that close to a bound,
 // which does not happen in these cases. test_live_device [--device cuda[:i]]
 #include "tests/cross/live_bench.h"
+#include "tests/zero_counts.h"
 
 #include <stdio.h>
 #include <stdlib.h>
@@ -35,7 +36,7 @@ static int run_all(const char *where, bool quick, int32_t (*text)[TOKENS], char 
                 const int how = (*v)->greedy ? SAMPLINGS - 1
                                 : quick      ? pairs % (SAMPLINGS - 1)
                                              : i % SAMPLINGS;
-                dsc_counts counts = dsc_counts_zero(histogram, NODES);
+                dsc_counts counts = zero_counts(histogram, NODES);
                 assert_true(runs < RUNS);
                 snprintf(name[runs], sizeof *name, "%s, %s, temperature %g", (*d)->name, (*v)->name,
                          sampling[how].temperature);
@@ -77,7 +78,7 @@ static void a_session_follows_its_sampling(void **state)
         bench b;
         dsc_config c;
         int64_t histogram[NODES + 1];
-        dsc_counts counts = dsc_counts_zero(histogram, NODES);
+        dsc_counts counts = zero_counts(histogram, NODES);
         bench_init(&b, side ? device : "cpu", VOCAB, PROMPT, TOKENS, CONTEXT);
         short_config(&c, &dsc_drafter_draft_model);
         for (int i = 0; i < DISTS; i++) {

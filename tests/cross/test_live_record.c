@@ -2,6 +2,7 @@
 // A live run and the simulator on its recording must give the same counts. The models are tiny,
 // with random weights and few tokens, so that drafts are sometimes accepted by chance.
 #include "live/program/recorder.h"
+#include "tests/zero_counts.h"
 #include "live/session/replay.h"
 #include "sim/reduce/reduce.h"
 #include "sim/run/run.h"
@@ -132,7 +133,7 @@ static void record(rig *r, job *j, const char *path)
     o.path = path;
     o.nodes = NODES;
     assert_ok(live_recorder_new(&recorder, &o, &err), err);
-    j->counts = dsc_counts_zero(j->histogram, dsc_config_limit(&config));
+    j->counts = zero_counts(j->histogram, dsc_config_limit(&config));
     for (int64_t i = 0; i < j->requests; i++) {
         int32_t prompt[PROMPT], output[MOST];
         char id[24];
@@ -558,7 +559,7 @@ static void test_replay(void **state)
     dsc_loop loop = {0};
     dsc_arena arena = {0};
     live_replay f = {0};
-    dsc_counts counts = dsc_counts_zero(j.histogram, dsc_config_limit(&config));
+    dsc_counts counts = zero_counts(j.histogram, dsc_config_limit(&config));
     for (int64_t i = 0; i < j.requests; i++) {
         dsc_request q;
         dsc_shard_request(shard, i, &q);
@@ -627,7 +628,7 @@ static void replay_draft(live_family family, const job *j, double temperature, b
     live_replay target = {0};
     live_replay_draft draft = {0};
     int64_t histogram[2 * NODES] = {0};
-    dsc_counts counts = dsc_counts_zero(histogram, dsc_config_limit(&config));
+    dsc_counts counts = zero_counts(histogram, dsc_config_limit(&config));
     for (int64_t i = 0; i < j->requests; i++) {
         dsc_request q;
         dsc_shard_request(shard, i, &q);

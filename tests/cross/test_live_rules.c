@@ -3,6 +3,7 @@
 // rules emit the target's distribution, and greedy rules the target's argmax. New methods and rules
 // are covered by being listed. test_live_rules [--device cpu|cuda[:i]]
 #include "tests/cross/live_bench.h"
+#include "tests/zero_counts.h"
 
 #include <gsl/gsl_cdf.h>
 #include <string.h>
@@ -47,7 +48,7 @@ static double chance(bench *b, const dsc_config *c, const dsc_verifier_type *rul
                      dsc_draft_kind made, const double *dist)
 {
     int64_t count[TEXTS] = {0}, histogram[NODES + 1];
-    dsc_counts counts = dsc_counts_zero(histogram, NODES);
+    dsc_counts counts = zero_counts(histogram, NODES);
     int degrees;
     for (int64_t r = 0; r < REQUESTS; r++)
         count[number_of(bench_run(b, c, rule, made, r, 0, &plain, &counts))]++;
@@ -102,7 +103,7 @@ static void greedy_output_is_that_of_plain_decoding(void **state)
     dsc_config none;
     int64_t histogram[NODES + 1], accepted = 0;
     int32_t alone[PROMPTS][LONG];
-    dsc_counts counts = dsc_counts_zero(histogram, NODES);
+    dsc_counts counts = zero_counts(histogram, NODES);
     bench_init(&b, device, LONG_VOCAB, 2 * PROMPT, LONG, LONG_CONTEXT);
     default_config(&none, &dsc_drafter_none);
     for (int64_t p = 0; p < PROMPTS; p++)
@@ -118,7 +119,7 @@ static void greedy_output_is_that_of_plain_decoding(void **state)
                 continue;
             default_config(&c, *d);
             assert_ok(dsc_config_prepare(&c, &err), err);
-            counts = dsc_counts_zero(histogram, NODES);
+            counts = zero_counts(histogram, NODES);
             for (int64_t p = 0; p < PROMPTS; p++) {
                 const int32_t *got = bench_run(&b, &c, *v, made, p, p, &greedy, &counts);
                 for (int64_t i = 0; i < LONG; i++)

@@ -3,6 +3,7 @@
 // rule, written out for outputs of a few tokens. The enumeration uses no formula of conditional
 // distributions, only the definitions of the rules.
 #include "tests/close.h"
+#include "tests/zero_counts.h"
 
 #include "sim/expect/expect_rule.h"
 #include "theory/block_verify.h"
@@ -452,7 +453,7 @@ static void replay(bench *b, const pair *p, const dsc_config *config, size_t cou
     for (size_t c = 0; c < count; c++) {
         memset(histogram[c], 0, sizeof histogram[c]);
         out[c] = (dsc_expected){.histogram = histogram[c]};
-        counts[c] = dsc_counts_zero(unused, ROOM - 1);
+        counts[c] = zero_counts(unused, ROOM - 1);
         counts[c].expected = &out[c];
     }
     dsc_arena_reset(&b->arena);

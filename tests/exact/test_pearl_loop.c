@@ -6,6 +6,7 @@
 // A segment runs from one token of the target's own to the next. Segments are i.i.d., so a ratio of
 // their sums has the standard error of a ratio of means.
 #include "tests/close.h"
+#include "tests/zero_counts.h"
 
 #include "sim/cost/cost.h"
 #include "sim/cost/price.h"
@@ -114,7 +115,7 @@ static void run(bench *b, const dsc_config *c, const dsc_verifier_type *rule, ds
     dsc_arena_reset(&b->arena);
     b->segments = 0;
     b->open = (segment){{0}};
-    b->counts = dsc_counts_zero(b->histogram, ROOM - 1);
+    b->counts = zero_counts(b->histogram, ROOM - 1);
     b->counts.parallel_steps = b->parallel_steps;
     b->counts.parallel_length = dsc_config_width(c);
     assert_true(b->counts.parallel_length <= ROOM);

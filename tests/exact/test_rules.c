@@ -3,6 +3,7 @@
 // Lossless rules emit the target's distribution, whatever is drafted, and greedy ones the target's
 // output. New methods and rules are covered through their lists.
 #include "tests/default_config.h"
+#include "tests/zero_counts.h"
 
 #include "sim/loop.h"
 #include "sim/model/model_markov.h"
@@ -103,7 +104,7 @@ static void lossless_rules_emit_the_target_distribution(void **state)
             if (!(*v)->lossless || (*v)->greedy || !fits(*d, *v, &made))
                 continue;
             int64_t count[TEXTS] = {0}, histogram[ROOM];
-            dsc_counts counts = dsc_counts_zero(histogram, ROOM - 1);
+            dsc_counts counts = zero_counts(histogram, ROOM - 1);
             short_config(&c, *d);
             for (int64_t r = 0; r < requests; r++)
                 count[run_request(&b, &c, *v, made, r, 1, &counts)]++;
@@ -127,7 +128,7 @@ static void a_lossy_rule_does_not(void **state)
     bench b;
     double dist[TEXTS];
     int64_t count[TEXTS] = {0}, histogram[ROOM];
-    dsc_counts counts = dsc_counts_zero(histogram, ROOM - 1);
+    dsc_counts counts = zero_counts(histogram, ROOM - 1);
     dsc_config c;
     int degrees;
     bench_init(&b);
@@ -148,7 +149,7 @@ static void greedy_targets_emit_the_target_output(void **state)
     dsc_config none;
     bench_init(&b);
     short_config(&none, &dsc_drafter_none);
-    dsc_counts counts = dsc_counts_zero(histogram, ROOM - 1);
+    dsc_counts counts = zero_counts(histogram, ROOM - 1);
     int alone = run_request(&b, &none, &dsc_verifier_greedy, DSC_DRAFT_TOPK, 0, 0, &counts);
     for (const dsc_drafter_type *const *d = dsc_drafters(); *d; d++)
         for (const dsc_verifier_type *const *v = dsc_verifiers(); *v; v++) {
@@ -176,7 +177,7 @@ static void better_rules_accept_more(void **state)
     for (int i = 0; i < 3; i++) {
         dsc_config c;
         int64_t histogram[ROOM];
-        dsc_counts counts = dsc_counts_zero(histogram, ROOM - 1);
+        dsc_counts counts = zero_counts(histogram, ROOM - 1);
         short_config(&c, &dsc_drafter_spectr);
         for (int64_t r = 0; r < requests; r++)
             run_request(&b, &c, order[i], DSC_DRAFT_SAMPLED, r, 1, &counts);

@@ -7,6 +7,7 @@
 #define DSC_TESTS_LOOKAHEAD_REFERENCE_H
 
 #include "model_fixture.h"
+#include "tests/zero_counts.h"
 
 #include "base/rng.h"
 #include "sim/loop.h"
@@ -167,7 +168,7 @@ typedef struct bench {
 
 static inline void bench_clear(bench *b)
 {
-    b->counts = dsc_counts_zero(b->histogram, RUN_HISTOGRAM - 1);
+    b->counts = zero_counts(b->histogram, RUN_HISTOGRAM - 1);
     memset(b->width, 0, sizeof b->width);
     b->counts.width = b->width;
     b->counts.width_length = RUN_WIDTH;

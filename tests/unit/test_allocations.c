@@ -3,6 +3,7 @@
 // scratch, which a first pass over the same requests has grown. A replacement of malloc counts the
 // calls.
 #include "tests/default_config.h"
+#include "tests/zero_counts.h"
 
 #include "sim/loop.h"
 #include "sim/model/model_spec.h"
@@ -66,7 +67,7 @@ static void run(bench *b, const dsc_config *c, const dsc_verifier_type *rule, ds
     dsc_error err = {0};
     for (int64_t r = 0; r < REQUESTS; r++) {
         dsc_request q = {.index = r, .prompt = prompt};
-        dsc_counts counts = dsc_counts_zero(histogram, TOKENS);
+        dsc_counts counts = zero_counts(histogram, TOKENS);
         counts.width = width;
         counts.width_length = ROOM;
         counts.parallel_steps = c->drafter->parallel ? parallel_steps : NULL;

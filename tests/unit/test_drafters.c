@@ -3,6 +3,7 @@
 // what a pass costs, and tokens per step against closed forms on distributions that no context
 // changes.
 #include "tests/close.h"
+#include "tests/zero_counts.h"
 
 #include "sim/draft/tree_file.h"
 #include "sim/loop.h"
@@ -410,7 +411,7 @@ static void assert_tokens(const dsc_drafter_type *d, char *settings, const dsc_v
     assert_ok(dsc_model_synthetic_begin(&r.middle, &middle.base, r.request.prompt, TOKENS, 1, &err),
               err);
     r.models.middle = &r.middle.base;
-    *counts = dsc_counts_zero(histogram, ROOM - 1);
+    *counts = zero_counts(histogram, ROOM - 1);
     const dsc_loop_input in = {.config = &r.config,
                                .rule = rule,
                                .kind = kind,

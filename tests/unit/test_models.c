@@ -3,6 +3,7 @@
 // sampling by inversion, Markov chains, pairs of a given acceptance; the models on top of them;
 // recorded rows as distributions; synthetic traces.
 #include "model_fixture.h"
+#include "tests/zero_counts.h"
 
 #include "base/rng.h"
 #include "sim/loop.h"
@@ -529,7 +530,7 @@ static void the_loop_runs(void **state)
     int64_t histogram[1] = {0};
     dsc_config none = {.drafter = &dsc_drafter_none};
     dsc_request q = {0};
-    dsc_counts counts = dsc_counts_zero(histogram, 0);
+    dsc_counts counts = zero_counts(histogram, 0);
     assert_ok(dsc_model_synthetic_begin(&m, l, (dsc_token_view){(int32_t[]){4}, 1}, 20, 0, &err),
               err);
     const dsc_models models = {.target = &m.base};
