@@ -43,18 +43,8 @@ double dsc_dist_probability(const dsc_dist *d, int32_t token)
     return weight * d->base;
 }
 
-void dsc_dist_fill(const dsc_dist *d, double *probs)
+static void fill_levels(const dsc_dist *d, double *probs)
 {
-    if (!d || !probs)
-        return;
-    if (d->dense) {
-        memcpy(probs, d->dense, (size_t)d->vocab_size * sizeof *probs);
-        return;
-    }
-    if (d->logits) {
-        dsc_softmax_fill(d->logits, probs);
-        return;
-    }
     double weight[DSC_DIST_LEVELS + 1] = {1};
     for (int j = 0; j < d->levels; j++)
         weight[j + 1] = weight[j] * d->level[j].other;
@@ -63,6 +53,18 @@ void dsc_dist_fill(const dsc_dist *d, double *probs)
     for (int j = d->levels - 1; j >= 0; j--) // longer contexts write over shorter ones
         for (size_t i = 0; i < d->level[j].count; i++)
             probs[d->level[j].token[i]] = weight[j] * d->level[j].probability[i];
+}
+
+void dsc_dist_fill(const dsc_dist *d, double *probs)
+{
+    if (!d || !probs)
+        return;
+    if (d->dense)
+        memcpy(probs, d->dense, (size_t)d->vocab_size * sizeof *probs);
+    else if (d->logits)
+        dsc_softmax_fill(d->logits, probs);
+    else
+        fill_levels(d, probs);
 }
 
 // floor(u n) for u in [0, 1], kept below n where rounding reached it.
