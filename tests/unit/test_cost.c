@@ -90,10 +90,8 @@ static void interpolation_is_exact_on_planes(void **state)
                 assert_close(draft_s(&cost, t, c, b), plane(t, c, b) / 7, 1e-15);
             }
     assert_close(target_s(&cost, 64, 4096, 3), plane(64, 4096, 3), 1e-15); // the last corner
-    const dsc_pass beyond[] = {{64.5, 10, 1, false},
-                               {0.5, 10, 1, false},
-                               {2, 4097, 1, false},
-                               {2, 10, 4, false}};
+    const dsc_pass beyond[] = {
+        {64.5, 10, 1, false}, {0.5, 10, 1, false}, {2, 4097, 1, false}, {2, 10, 4, false}};
     const char *const says[] = {"tokens 64.5", "tokens 0.5", "context 4097", "batch 4"};
     for (size_t i = 0; i < sizeof beyond / sizeof *beyond; i++) {
         double s;
