@@ -25,6 +25,7 @@ enum {
     TOK_BMP = 1 << 16,  // code points with a direct table
     TOK_WAITING = 16,   // words gathered before they are encoded
     TOK_JOIN_BITS = 20, // log2 of the bits of the join filter
+    TOK_KNOWN_BITS = 21, // log2 of the bits of the filter of merges
     TOK_MARK = 0x2581,  // the character for a space in SentencePiece vocabularies
 };
 
@@ -58,6 +59,7 @@ typedef struct tok_merge {
 typedef struct tok_merges {
     tok_merge *slot;
     size_t mask;
+    uint64_t *known; // 1 << TOK_KNOWN_BITS bits: whether a pair with this hash merges
 } tok_merges;
 
 int dsc_tok_merges_init(tok_merges *m, size_t capacity, dsc_error *err);
@@ -70,11 +72,15 @@ static inline uint64_t dsc_tok_mix(uint64_t x)
     return x ^ x >> 32;
 }
 
-// Never NULL: a pair that does not merge has an entry of rank UINT32_MAX.
+// Never NULL: a pair that does not merge has an entry of rank UINT32_MAX. Most pairs do not; the
+// bits for them stay in a near cache.
 static inline const tok_merge *dsc_tok_merges_get(const tok_merges *m, int32_t left, int32_t right)
 {
-    uint64_t pair = (uint64_t)(uint32_t)left << 32 | (uint32_t)right;
-    size_t i = dsc_tok_mix(pair) & m->mask;
+    static const tok_merge none = {.pair = UINT64_MAX, .rank = UINT32_MAX, .id = TOK_NONE};
+    uint64_t pair = (uint64_t)(uint32_t)left << 32 | (uint32_t)right, hash = dsc_tok_mix(pair);
+    if (!(m->known[hash >> (70 - TOK_KNOWN_BITS)] >> (hash >> (64 - TOK_KNOWN_BITS)) % 64 & 1))
+        return &none;
+    size_t i = hash & m->mask;
     while (m->slot[i].pair != pair && m->slot[i].pair != UINT64_MAX)
         i = (i + 1) & m->mask;
     return &m->slot[i];
@@ -307,13 +313,22 @@ const tok_added *dsc_tok_find(const tok_finder *f, tok_text text, size_t from, s
 
 // ---- tokenizer_bpe.c ----
 
-// The symbols of one word, as arrays that grow with the longest word seen.
+// The tokens of a stretch of a word.
+typedef struct tok_window {
+    int32_t *id;
+    uint32_t *start; // [count + 1] the symbols where tokens begin, then where the stretch ends
+    size_t count;
+} tok_window;
+
+// The symbols of one word and the windows in which they are merged. The arrays grow with the
+// longest word seen.
 typedef struct tok_word {
-    int32_t *id;    // [capacity]
-    uint32_t *rank; // rank of the pair that begins here, UINT32_MAX = none
-    uint32_t *next, *prev;
-    uint64_t *heap; // [2 * capacity] rank << 32 | position
+    int32_t *id; // [capacity]
     size_t count, capacity;
+    tok_window window[2]; // of at most `size` symbols
+    size_t size;
+    uint32_t *rank; // [3 * size] rank of the pair that begins here; the symbols after and before
+    uint64_t *heap; // [2 * size] rank << 32 | position
 } tok_word;
 
 // Appends the tokens of one pre-tokenized word.
