@@ -341,7 +341,7 @@ static int encode_windows(const tok_merges *m, tok_word *w, size_t size, dsc_tok
     *joined = true;
     encode_window(m, w, a, 0, size);
     while (!rc && a->start[a->count] < w->count) {
-        *joined = continue_window(m, w, a, b, size, size / 8, &i, &j) ||
+        *joined = continue_window(m, w, a, b, size, size / 6, &i, &j) ||
                   continue_window(m, w, a, b, size, size / 2, &i, &j);
         if (!*joined)
             return DSC_OK;
