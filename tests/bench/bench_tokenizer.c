@@ -59,6 +59,32 @@ static int encode_all(dsc_encoder *e, const char *text, size_t length, size_t re
     return DSC_OK;
 }
 
+// Words of WORD letters: equal ones, random ones, and those of the text.
+static int bench_words(dsc_encoder *e, const char *path, const char *text, size_t length,
+                       dsc_tokens *tokens, dsc_error *err)
+{
+    static const char *const names[] = {"word of one letter", "word of random letters",
+                                        "text without spaces"};
+    enum { WORD = 1000 * 1000 };
+    char *word = malloc(WORD);
+    int rc = word ? DSC_OK : dsc_fail(err, DSC_ENOMEM, "out of memory");
+    uint32_t random = 1;
+    for (int kind = 0; !rc && kind < 3; kind++) {
+        double seconds;
+        size_t n = 0;
+        for (size_t i = 0; n < WORD && i < length; i++) {
+            random = random * 1664525 + 1013904223; // Numerical Recipes
+            word[n] = kind == 0 ? 'a' : kind == 1 ? (char)('a' + (random >> 16) % 26) : text[i];
+            n += (word[n] | 0x20) >= 'a' && (word[n] | 0x20) <= 'z';
+        }
+        rc = encode_all(e, word, n, n, tokens, &seconds, err);
+        if (!rc)
+            report(path, names[kind], n, seconds);
+    }
+    free(word);
+    return rc;
+}
+
 static int bench(const char *path, const char *text, size_t length)
 {
     dsc_error err = {0};
@@ -81,15 +107,8 @@ static int bench(const char *path, const char *text, size_t length)
     }
     if (!rc)
         report(path, "decode", length, now_s() - start);
-    char *word = malloc(1000 * 1000);
-    if (!rc && word) {
-        for (size_t i = 0; i < 1000 * 1000; i++)
-            word[i] = "abcdefghijklmnopqrstuvwxyz"[i * i % 89 % 26];
-        rc = encode_all(e, word, 1000 * 1000, 1000 * 1000, &tokens, &seconds, &err);
-        if (!rc)
-            report(path, "encode one word", 1000 * 1000, seconds);
-    }
-    free(word);
+    if (!rc)
+        rc = bench_words(e, path, text, length, &tokens, &err);
     dsc_buffer_fini(&back);
     dsc_tokens_fini(&tokens);
     dsc_encoder_free(e);

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Files made to eat memory or time are refused before they do: archives that expand without end,
-// brackets without end, lines without end, headers that declare more than there is. Each is read
+// brackets without end, lines without end, headers that declare more than there is, tokenizers that
+// lengthen a text at every step. Each is read
 // in a child of its own, whose memory is measured.
 #include "base/table.h"
 #include "sim/model/corpus.h"
@@ -91,6 +92,31 @@ static int read_tokenizer(const char *path, dsc_error *err)
 {
     dsc_tokenizer *t;
     int rc = dsc_tokenizer_load(&t, path, err);
+    dsc_tokenizer_free(t);
+    return rc;
+}
+
+enum { TEXT_LENGTH = 1000 * 1000 };
+static char text[TEXT_LENGTH];
+static size_t text_length;
+
+// Encodes the text with the tokenizer, and decodes its tokens.
+static int encode_text(const char *path, dsc_error *err)
+{
+    dsc_tokenizer *t = NULL;
+    dsc_encoder *e = NULL;
+    dsc_tokens tokens = {0};
+    dsc_buffer back = {0};
+    int rc = dsc_tokenizer_load(&t, path, err);
+    if (!rc)
+        rc = dsc_encoder_new(&e, t, err);
+    if (!rc)
+        rc = dsc_encode(e, text, text_length, false, &tokens, err);
+    if (!rc)
+        rc = dsc_decode(t, tokens.id, tokens.count, false, &back, err);
+    dsc_buffer_fini(&back);
+    dsc_tokens_fini(&tokens);
+    dsc_encoder_free(e);
     dsc_tokenizer_free(t);
     return rc;
 }
@@ -411,13 +437,108 @@ static void files_of_4_gb(void **state)
     }
 }
 
+// --- tokenizers --------------------------------------------------------------------------------
+
+static void add_times(dsc_buffer *b, const char *part, int times)
+{
+    for (int i = 0; i < times; i++)
+        assert_int_equal(dsc_buffer_puts(b, part, NULL), DSC_OK);
+}
+
+// Writes tokenizer.json: `before`, then `part` as often as `times`, then `after` and a model whose
+// tokens are a, b and the two bytes of e with acute accent in the alphabet of ByteLevel.
+static void put_tokenizer(const char *before, const char *part, int times, const char *after)
+{
+    dsc_buffer b = {0};
+    add_times(&b, before, 1);
+    add_times(&b, part, times);
+    add_times(&b, after, 1);
+    add_times(&b,
+              "\"model\":{\"type\":\"BPE\",\"vocab\":{\"a\":0,\"b\":1,\"\u00c3\":2,"
+              "\"\u00a9\":3},\"merges\":[]}}",
+              1);
+    put_file(in_scratch("tokenizer.json"), b.data, b.length);
+    dsc_buffer_fini(&b);
+}
+
+#define DOUBLE "{\"type\":\"Replace\",\"pattern\":{\"String\":\"a\"},\"content\":\"aa\"},"
+#define NOTHING "{\"type\":\"Replace\",\"pattern\":{\"String\":\"?\"},\"content\":\"?\"}]},"
+#define EACH                                                                                       \
+    "{\"type\":\"Split\",\"pattern\":{\"Regex\":\".\"},\"behavior\":\"Isolated\","                 \
+    "\"invert\":false}"
+#define MARK(c) "{\"type\":\"Metaspace\",\"replacement\":\"" c "\",\"prepend_scheme\":\"always\"}"
+#define SPELL "{\"type\":\"ByteLevel\",\"add_prefix_space\":false,\"use_regex\":false}"
+#define ADDED(content) "\"added_tokens\":[{\"id\":4,\"content\":\"" content
+#define FLAGS                                                                                      \
+    "\",\"single_word\":false,\"lstrip\":false,\"rstrip\":false,\"normalized\":false,"             \
+    "\"special\":true}],"
+
+// Steps that each may be reasonable, and together or with that text are not. Each would end at a
+// multiple of the memory or after hours, not after a second.
+static void steps_that_grow(void **state)
+{
+    (void)state;
+    static const struct {
+        const char *before, *part, *after, *word;
+        int times;
+    } cases[] = {
+        {"{\"normalizer\":{\"type\":\"Sequence\",\"normalizers\":[", DOUBLE, NOTHING,
+         "normalizer[6] (Replace)", 40},
+        {"{\"decoder\":{\"type\":\"Sequence\",\"decoders\":[", DOUBLE, NOTHING,
+         "decoder[6] (Replace)", 40},
+        {"{\"normalizer\":{\"type\":\"Replace\",\"pattern\":{\"Regex\":\"x*\"},\"content\":\"",
+         "ab", "\"},", "normalizer (Replace)", 50 * 1000},
+        {"{" ADDED("|" FLAGS) "\"normalizer\":{\"type\":\"Prepend\",\"prepend\":\"", "????", "\"},",
+         "normalizer (Prepend)", 100 * 1000},
+        {"{\"pre_tokenizer\":{\"type\":\"Sequence\",\"pretokenizers\":[", SPELL ",", SPELL "]},",
+         "(ByteLevel)", 40},
+        {"{\"pre_tokenizer\":{\"type\":\"Sequence\",\"pretokenizers\":[",
+         EACH "," MARK("_") "," EACH "," MARK("-") ",", EACH "]},", "(Metaspace)", 12},
+        {"{" ADDED(""), "aaaa", "?" FLAGS, "added token 4 has 400001 bytes; at most 1024",
+         100 * 1000},
+        {"{\"post_processor\":{\"type\":\"TemplateProcessing\",\"single\":[{\"Sequence\":{\"id\":"
+         "\"A\"}},"
+         "{\"SpecialToken\":{\"id\":\"x\"}}],\"special_tokens\":{\"x\":{\"ids\":[0",
+         ",1", "]}}},", "more than 1024 tokens", 100 * 1000},
+    };
+    text_length = sizeof text / 10;
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+        memset(text, 'a', sizeof text);
+        for (size_t k = 0; strstr(cases[i].before, "\"|\"") && k < sizeof text; k += 2)
+            text[k] = '|';
+        for (size_t k = 0; strcmp(cases[i].word, "(ByteLevel)") == 0 && k < sizeof text; k += 2)
+            memcpy(text + k, "\u00e9", 2);
+        put_tokenizer(cases[i].before, cases[i].part, cases[i].times, cases[i].after);
+        refuse(encode_text, "tokenizer.json", cases[i].word);
+    }
+}
+
+// A text of combining marks in the wrong order, which takes minutes to sort by exchanging
+// neighbors, and a word of a million letters.
+static void texts_of_one_word(void **state)
+{
+    (void)state;
+    text_length = sizeof text;
+    for (size_t k = 0; k < sizeof text; k += 2) // marks of class 230, then of class 220
+        memcpy(text + k, k < sizeof text / 2 ? "\u0301" : "\u0323", 2);
+    for (int i = 0; i < 2; i++) {
+        put_tokenizer("{\"normalizer\":{\"type\":\"NFC\"},", "", 0, "");
+        outcome o = run_child(encode_text, in_scratch("tokenizer.json"));
+        print_message("%.2f s\n", o.seconds);
+        assert_int_equal(o.rc, DSC_OK);
+        assert_true(o.seconds < 60); // takes a second, also under sanitizers
+        memset(text, 'a', sizeof text);
+    }
+}
+
 #define TEST(f) cmocka_unit_test_setup_teardown(f, make_scratch, remove_scratch)
 
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         TEST(zeros_in_archives), TEST(line_of_4_gb),  TEST(nested_brackets),
-        TEST(declared_2_to_60),  TEST(files_of_4_gb),
+        TEST(declared_2_to_60),  TEST(files_of_4_gb), TEST(steps_that_grow),
+        TEST(texts_of_one_word),
     };
     if (dsc_tokenizer_load(&bytes, "bytes", NULL))
         return 1;

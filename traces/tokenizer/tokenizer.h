@@ -4,6 +4,12 @@
 //
 // The specification is the behavior of the HF `tokenizers` library, token for token. Loading a file
 // fails with the name of any feature that is not supported.
+//
+// Whatever the file contains, time and memory are proportional to the text, but for regexes, whose
+// backtracking is limited. The normalizers and pre-tokenizers of a file together may add at most 64
+// bytes for each byte of a text, and 65536, in one call of dsc_encode; so may the decoders in one
+// call of dsc_decode. An added token has at most 1024 bytes, a template at most 1024 tokens on a
+// side. Exceeding a limit is DSC_EINPUT, with the file, the step and the limit.
 #ifndef DSC_TRACES_TOKENIZER_H
 #define DSC_TRACES_TOKENIZER_H
 
@@ -54,14 +60,15 @@ void dsc_encoder_free(dsc_encoder *e);
 // Appends the tokens of text[0, length) to *out. `add_special` applies the post-processor's
 // template (BOS, for example; the bytes tokenizer puts "<s>" first). DSC_EINPUT when the text is
 // not valid UTF-8, with the first bad byte (the bytes tokenizer accepts any bytes), or when a regex
-// of the file exceeds its limits. On failure *out keeps its old count.
+// or the steps of the file exceed their limits. On failure *out keeps its old count.
 int dsc_encode(dsc_encoder *e, const char *text, size_t length, bool add_special, dsc_tokens *out,
                dsc_error *err);
 
 // Appends the text of id[0, count) to *out, without special tokens when `skip_special`.
 // decode(encode(s)) == s for every valid UTF-8 s encoded without add_special, unless the tokenizer
 // itself loses information: by a normalizer (such as NFC), stripped space around added tokens, or
-// characters without a token. DSC_EINPUT for an id without a token.
+// characters without a token. DSC_EINPUT for an id without a token, and when the decoders exceed
+// their limit.
 int dsc_decode(const dsc_tokenizer *t, const int32_t *id, size_t count, bool skip_special,
                dsc_buffer *out, dsc_error *err);
 

@@ -28,6 +28,9 @@ static int finder_init(tok_reader *r, tok_finder *f, bool normalized)
         const tok_added *a = f->token[i];
         if (a->pattern.length == 0)
             return dsc_tok_bad(r, "added token '%s' is empty after normalization", a->content.data);
+        if (a->pattern.length > TOK_MAX_ADDED) // every byte of a text may begin one
+            return dsc_tok_bad(r, "added token %d has %zu bytes; at most %d are supported", a->id,
+                               a->pattern.length, TOK_MAX_ADDED);
         if (i && compare(&f->token[i - 1], &f->token[i]) == 0)
             return dsc_tok_bad(r, "added tokens '%s' and '%s' are equal after normalization",
                                f->token[i - 1]->content.data, a->content.data);
@@ -48,12 +51,16 @@ static int normalize_patterns(tok_reader *r)
     dsc_tokenizer *t = r->t;
     dsc_buffer buffer[2] = {{0}, {0}};
     tok_matcher *m = NULL;
+    size_t length = 0;
+    for (size_t i = 0; i < t->added_count; i++)
+        length += t->added[i].content.length;
+    tok_growth growth = dsc_tok_growth(r->path, length);
     int rc = dsc_tok_matcher_new(&m, r->err);
     for (size_t i = 0; !rc && i < t->added_count; i++) {
         tok_added *a = &t->added[i];
         tok_text text = a->content;
         if (a->normalized)
-            rc = dsc_tok_normalize(t, m, &text, buffer, r->err);
+            rc = dsc_tok_normalize(t, m, &text, buffer, &growth, r->err);
         char *copy = NULL;
         if (!rc)
             rc = dsc_strndup(&copy, text.data, text.length, r->err);

@@ -1,14 +1,18 @@
 // SPDX-License-Identifier: Apache-2.0
 // Byte pair encoding of one word: repeatedly merges the pair of neighbors with the lowest rank, the
-// leftmost of equals (Sennrich et al. 2016, arXiv:1508.07909). Short words search for that pair
-// each time; long words use a heap, O(n log n).
+// leftmost of equals (Sennrich et al. 2016, arXiv:1508.07909). Up to 64 symbols are searched for
+// that pair each time. Longer words are encoded in overlapping windows, in time linear in the word.
 #include "traces/tokenizer/tokenizer_internal.h"
 
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
-enum { SHORT = 24 }; // symbols
+enum {
+    WINDOW = 64, // symbols; bits of a mask
+    LANES = 16,  // pairs that are compared at once
+    NO_PAIR = INT32_MAX,
+};
 
 static int reserve(tok_word *w, size_t need, dsc_error *err)
 {
@@ -16,23 +20,16 @@ static int reserve(tok_word *w, size_t need, dsc_error *err)
         return DSC_OK;
     if (need >= INT32_MAX)
         return dsc_fail(err, DSC_EINPUT, "a word of %zu symbols is too long to encode", need);
-    size_t n = need + need / 4 + 64;
-    dsc_tok_word_fini(w);
-    int rc = dsc_new(&w->id, n, err);
-    if (!rc)
-        rc = dsc_new(&w->rank, 3 * n, err);
-    if (rc)
-        return rc;
-    w->next = w->rank + n;
-    w->prev = w->next + n;
-    rc = dsc_new(&w->heap, 2 * n, err);
-    w->capacity = rc ? 0 : n;
-    return rc;
+    return dsc_resize(&w->id, &w->capacity, need, err);
 }
 
 void dsc_tok_word_fini(tok_word *w)
 {
     free(w->id);
+    for (int i = 0; i < 2; i++) {
+        free(w->window[i].id);
+        free(w->window[i].start);
+    }
     free(w->rank);
     free(w->heap);
     *w = (tok_word){0};
@@ -113,32 +110,86 @@ static int symbols(const dsc_tokenizer *t, tok_word *w, tok_text word, dsc_error
     return rc;
 }
 
-static void merge_short(const tok_merges *m, tok_word *w)
+// --- up to WINDOW symbols ----------------------------------------------------------------------
+
+typedef int32_t quad __attribute__((vector_size(16)));
+
+static inline quad lower(quad a, quad b)
 {
-    size_t n = w->count;
-    if (n < 2)
-        return;
-    for (size_t i = 0; i + 1 < n; i++)
-        w->rank[i] = dsc_tok_merges_get(m, w->id[i], w->id[i + 1])->rank;
-    for (;;) {
-        size_t best = 0;
-        for (size_t i = 1; i + 1 < n; i++)
-            if (w->rank[i] < w->rank[best])
-                best = i;
-        if (n < 2 || w->rank[best] == UINT32_MAX)
-            break;
-        w->id[best] = dsc_tok_merges_get(m, w->id[best], w->id[best + 1])->id;
-        n--;
-        memmove(w->id + best + 1, w->id + best + 2, (n - best - 1) * sizeof *w->id);
-        if (best + 1 < n) {
-            memmove(w->rank + best + 1, w->rank + best + 2, (n - best - 2) * sizeof *w->rank);
-            w->rank[best] = dsc_tok_merges_get(m, w->id[best], w->id[best + 1])->rank;
-        }
-        if (best > 0)
-            w->rank[best - 1] = dsc_tok_merges_get(m, w->id[best - 1], w->id[best])->rank;
-    }
-    w->count = n;
+    quad less = a < b;
+    return (a & less) | (b & ~less);
 }
+
+static inline quad four(const int32_t *key)
+{
+    quad x;
+    memcpy(&x, key, sizeof x);
+    return x;
+}
+
+// The smallest of n keys; n is a multiple of LANES.
+static inline int32_t smallest(const int32_t *key, size_t n)
+{
+    quad a = four(key), b = four(key + 4), c = four(key + 8), d = four(key + 12);
+    for (size_t i = LANES; i < n; i += LANES) {
+        a = lower(a, four(key + i));
+        b = lower(b, four(key + i + 4));
+        c = lower(c, four(key + i + 8));
+        d = lower(d, four(key + i + 12));
+    }
+    a = lower(lower(a, b), lower(c, d));
+    int32_t low = a[0] < a[1] ? a[0] : a[1], high = a[2] < a[3] ? a[2] : a[3];
+    return low < high ? low : high;
+}
+
+typedef struct tok_pairs {  // of neighbors, by the position of the left one
+    int32_t key[WINDOW];    // rank * WINDOW + position, or NO_PAIR
+    int32_t merged[WINDOW]; // the token that the pair becomes
+} tok_pairs;
+
+// Sets the key of the pair at `at`; returns the smaller of that key and `best`.
+static inline int32_t find_pair(tok_pairs *pairs, const tok_merges *m, size_t at, int32_t left,
+                                int32_t right, int32_t best)
+{
+    const tok_merge *merge = dsc_tok_merges_get(m, left, right);
+    const int32_t rank = (int32_t)merge->rank; // -1: none
+    const int32_t key = rank < 0 ? NO_PAIR : rank * WINDOW + (int32_t)at;
+    pairs->key[at] = key;
+    pairs->merged[at] = merge->id;
+    return key < best ? key : best;
+}
+
+// Merges id[0, n) in place, without moving: bit i of the result is set when a token begins at i.
+// The pairs that stay are searched before the new ones are looked up, so that a processor can do
+// both at a time.
+static uint64_t merge_few(const tok_merges *m, int32_t *id, size_t n)
+{
+    tok_pairs pairs;
+    const size_t searched = (n + LANES - 1) / LANES * LANES;
+    uint64_t begins = UINT64_MAX >> (WINDOW - n);
+    int32_t best = NO_PAIR;
+    for (size_t i = 0; i + 1 < n; i++)
+        best = find_pair(&pairs, m, i, id[i], id[i + 1], best);
+    for (size_t i = n - 1; i < searched; i++)
+        pairs.key[i] = NO_PAIR;
+    while (best != NO_PAIR) {
+        const size_t at = (size_t)best % WINDOW;
+        uint64_t after = begins & ~(uint64_t)1 << at, before = begins & (((uint64_t)1 << at) - 1);
+        const size_t left = before ? (size_t)(WINDOW - 1 - __builtin_clzll(before)) : at;
+        id[at] = pairs.merged[at];
+        begins ^= after & -after; // the symbol that was merged into this one
+        pairs.key[__builtin_ctzll(after)] = pairs.key[at] = pairs.key[left] = NO_PAIR;
+        after &= after - 1;
+        best = smallest(pairs.key, searched);
+        if (after)
+            best = find_pair(&pairs, m, at, id[at], id[__builtin_ctzll(after)], best);
+        if (before)
+            best = find_pair(&pairs, m, left, id[left], id[at], best);
+    }
+    return begins;
+}
+
+// --- any number of symbols ---------------------------------------------------------------------
 
 static void sift_down(uint64_t *heap, size_t count, size_t i)
 {
@@ -160,49 +211,162 @@ static void push(uint64_t *heap, size_t *count, uint64_t x)
     heap[i] = x;
 }
 
-// Every merge pops an entry, pushes at most two and removes a symbol, so 2 n entries are enough. An
-// entry is stale when the pair at its position now has another rank (or none: UINT32_MAX).
-static void merge_long(const tok_merges *m, tok_word *w)
+// Makes room for `size` symbols in each window and in the arrays of the heap.
+static int reserve_window(tok_word *w, size_t size, dsc_error *err)
 {
-    const uint32_t end = (uint32_t)w->count;
+    if (size <= w->size)
+        return DSC_OK;
+    w->size = 0;
+    int rc = DSC_OK;
+    for (int i = 0; i < 2 && !rc; i++) {
+        free(w->window[i].id);
+        free(w->window[i].start);
+        w->window[i] = (tok_window){0};
+        rc = dsc_new(&w->window[i].id, size, err);
+        if (!rc)
+            rc = dsc_new(&w->window[i].start, size + 1, err);
+    }
+    free(w->rank);
+    free(w->heap);
+    w->rank = NULL;
+    w->heap = NULL;
+    if (!rc)
+        rc = dsc_new(&w->rank, 3 * size, err);
+    if (!rc)
+        rc = dsc_new(&w->heap, 2 * size, err);
+    w->size = rc ? 0 : size;
+    return rc;
+}
+
+// Every merge pops an entry, pushes at most two and removes a symbol, so 2 n entries are enough. An
+// entry is stale when the pair at its position now has another rank (or none: UINT32_MAX). Symbols
+// are merged in place; next[i] is where the symbol after that at i begins.
+static const uint32_t *merge_many(const tok_merges *m, tok_word *w, int32_t *id, uint32_t end)
+{
+    uint32_t *rank = w->rank, *next = rank + end, *prev = next + end;
+    uint64_t *heap = w->heap;
     size_t count = 0;
     for (uint32_t i = 0; i < end; i++) {
-        w->next[i] = i + 1;
-        w->prev[i] = i - 1; // of the first: UINT32_MAX
-        w->rank[i] = i + 1 < end ? dsc_tok_merges_get(m, w->id[i], w->id[i + 1])->rank : UINT32_MAX;
-        if (w->rank[i] != UINT32_MAX)
-            w->heap[count++] = (uint64_t)w->rank[i] << 32 | i;
+        next[i] = i + 1;
+        prev[i] = i - 1; // of the first: UINT32_MAX
+        rank[i] = i + 1 < end ? dsc_tok_merges_get(m, id[i], id[i + 1])->rank : UINT32_MAX;
+        if (rank[i] != UINT32_MAX)
+            heap[count++] = (uint64_t)rank[i] << 32 | i;
     }
     for (size_t i = count / 2; i-- > 0;)
-        sift_down(w->heap, count, i);
+        sift_down(heap, count, i);
     while (count) {
-        uint64_t top = w->heap[0];
-        w->heap[0] = w->heap[--count];
+        uint64_t top = heap[0];
+        heap[0] = heap[--count];
         if (count)
-            sift_down(w->heap, count, 0);
+            sift_down(heap, count, 0);
         uint32_t at = (uint32_t)top;
-        if (w->rank[at] != top >> 32)
+        if (rank[at] != top >> 32)
             continue;
-        uint32_t right = w->next[at], after = w->next[right], before = w->prev[at];
-        w->id[at] = dsc_tok_merges_get(m, w->id[at], w->id[right])->id;
-        w->next[at] = after;
-        w->rank[right] = w->rank[at] = UINT32_MAX;
+        uint32_t right = next[at], after = next[right], before = prev[at];
+        id[at] = dsc_tok_merges_get(m, id[at], id[right])->id;
+        next[at] = after;
+        rank[right] = rank[at] = UINT32_MAX;
         if (after < end) {
-            w->prev[after] = at;
-            w->rank[at] = dsc_tok_merges_get(m, w->id[at], w->id[after])->rank;
-            if (w->rank[at] != UINT32_MAX)
-                push(w->heap, &count, (uint64_t)w->rank[at] << 32 | at);
+            prev[after] = at;
+            rank[at] = dsc_tok_merges_get(m, id[at], id[after])->rank;
+            if (rank[at] != UINT32_MAX)
+                push(heap, &count, (uint64_t)rank[at] << 32 | at);
         }
         if (before != UINT32_MAX) {
-            w->rank[before] = dsc_tok_merges_get(m, w->id[before], w->id[at])->rank;
-            if (w->rank[before] != UINT32_MAX)
-                push(w->heap, &count, (uint64_t)w->rank[before] << 32 | before);
+            rank[before] = dsc_tok_merges_get(m, id[before], id[at])->rank;
+            if (rank[before] != UINT32_MAX)
+                push(heap, &count, (uint64_t)rank[before] << 32 | before);
         }
     }
-    size_t n = 0;
-    for (uint32_t i = 0; i < end; i = w->next[i])
-        w->id[n++] = w->id[i];
-    w->count = n;
+    return next;
+}
+
+// Encodes at most `size` symbols from `from` on, as if they were a word.
+static void encode_window(const tok_merges *m, tok_word *w, tok_window *o, size_t from, size_t size)
+{
+    const size_t n = w->count - from < size ? w->count - from : size;
+    memcpy(o->id, w->id + from, n * sizeof *o->id);
+    o->count = 0;
+    if (size > WINDOW) {
+        const uint32_t *next = merge_many(m, w, o->id, (uint32_t)n);
+        for (uint32_t i = 0; i < n; i = next[i]) {
+            o->start[o->count] = (uint32_t)from + i;
+            o->id[o->count++] = o->id[i];
+        }
+    } else {
+        for (uint64_t begins = merge_few(m, o->id, n); begins; begins &= begins - 1) {
+            const int i = __builtin_ctzll(begins);
+            o->start[o->count] = (uint32_t)from + (uint32_t)i;
+            o->id[o->count++] = o->id[i];
+        }
+    }
+    o->start[o->count] = (uint32_t)(from + n);
+}
+
+// Encodes the window that begins with a token among the last `overlap` symbols of `a`. Returns
+// whether a token of `a` is also one of that window `b`, as *i and *j.
+static bool continue_window(const tok_merges *m, tok_word *w, const tok_window *a, tok_window *b,
+                            size_t size, size_t overlap, size_t *i, size_t *j)
+{
+    const size_t low = a->start[a->count] - overlap;
+    for (*i = a->count; *i > 1 && a->start[*i - 1] >= low; --*i)
+        ;
+    if (*i == a->count)
+        return false;
+    encode_window(m, w, b, a->start[*i], size);
+    for (*j = 0; *i < a->count && *j < b->count;) {
+        const uint32_t x = a->start[*i], y = b->start[*j];
+        if (x == y && a->start[*i + 1] == b->start[*j + 1])
+            return true;
+        *i += x <= y;
+        *j += y <= x;
+    }
+    return false;
+}
+
+// Encodes a word in windows of `size` symbols. Two that overlap are joined at a token that both
+// have. That is exact. Call a cut between two neighboring stretches of a word sound when encoding
+// the two as one word merges nothing across the cut. If all cuts of a word are sound, none is
+// crossed when the word is encoded: up to a first crossing, two stretches are merged as they would
+// be by themselves, where nothing crosses. Within a window all tokens are such stretches, and a
+// token that two windows share makes one chain of their tokens. *joined is false, and what was
+// appended means nothing, when two windows share none; larger ones, then, do.
+static int encode_windows(const tok_merges *m, tok_word *w, size_t size, dsc_tokens *out,
+                          bool *joined, dsc_error *err)
+{
+    tok_window *a = &w->window[0], *b = &w->window[1];
+    size_t from = 0, i, j;
+    int rc = DSC_OK;
+    *joined = true;
+    encode_window(m, w, a, 0, size);
+    while (!rc && a->start[a->count] < w->count) {
+        *joined = continue_window(m, w, a, b, size, size / 6, &i, &j) ||
+                  continue_window(m, w, a, b, size, size / 2, &i, &j);
+        if (!*joined)
+            return DSC_OK;
+        rc = dsc_tokens_append(out, a->id + from, i - from, err);
+        tok_window *other = a;
+        a = b;
+        b = other;
+        from = j;
+    }
+    return rc ? rc : dsc_tokens_append(out, a->id + from, a->count - from, err);
+}
+
+static int encode_symbols(const tok_merges *m, tok_word *w, dsc_tokens *out, dsc_error *err)
+{
+    enum { GROWTH = 8 };
+    const size_t before = out->count;
+    bool joined = false;
+    int rc = DSC_OK;
+    for (size_t size = WINDOW; !rc && !joined; size *= GROWTH) {
+        out->count = before;
+        rc = reserve_window(w, size < w->count || size == WINDOW ? size : w->count, err);
+        if (!rc)
+            rc = encode_windows(m, w, size, out, &joined, err);
+    }
+    return rc;
 }
 
 int dsc_tok_word_encode(const dsc_tokenizer *t, tok_word *w, tok_text word, dsc_tokens *out,
@@ -218,11 +382,7 @@ int dsc_tok_word_encode(const dsc_tokenizer *t, tok_word *w, tok_text word, dsc_
     int rc = reserve(w, t->raw_bytes && t->byte_fallback ? 2 * word.length : word.length, err);
     if (!rc)
         rc = symbols(t, w, word, err);
-    if (rc)
+    if (rc || w->count == 0)
         return rc;
-    if (w->count <= SHORT)
-        merge_short(&t->merges, w);
-    else
-        merge_long(&t->merges, w);
-    return dsc_tokens_append(out, w->id, w->count, err);
+    return encode_symbols(&t->merges, w, out, err);
 }

@@ -59,26 +59,25 @@ static int append_lossy(dsc_buffer *out, const char *s, size_t length, dsc_error
 // A string in the byte-level alphabet becomes its bytes; any other string stays.
 static int byte_level(const tok_list *in, tok_list *out, dsc_error *err)
 {
-    dsc_buffer raw = {0};
-    int rc = dsc_buffer_append(&raw, "", 0, err);
-    for (size_t i = 0; !rc && i < in->count; i++) {
+    char *raw; // a string is at most as long as its spelling
+    int rc = dsc_new(&raw, in->bytes.length, err);
+    if (rc)
+        return rc;
+    char *to = raw;
+    for (size_t i = 0; i < in->count; i++) {
         tok_text s = get_string(in, i);
         const char *p = s.data, *end = p + s.length;
-        size_t before = raw.length;
-        while (!rc && p < end) {
-            int byte = dsc_tok_char_byte(dsc_tok_next(&p));
-            if (byte < 0) {
-                raw.length = before;
-                rc = dsc_buffer_append(&raw, s.data, s.length, err);
-                break;
-            }
-            char c = (char)byte;
-            rc = dsc_buffer_append(&raw, &c, 1, err);
+        char *before = to;
+        int byte = 0;
+        while (p < end && (byte = dsc_tok_char_byte(dsc_tok_next(&p))) >= 0)
+            *to++ = (char)byte;
+        if (byte < 0) {
+            memcpy(before, s.data, s.length);
+            to = before + s.length;
         }
     }
-    if (!rc)
-        rc = append_lossy(&out->bytes, raw.data, raw.length, err);
-    dsc_buffer_fini(&raw);
+    rc = append_lossy(&out->bytes, raw, (size_t)(to - raw), err);
+    free(raw);
     return rc ? rc : close_string(out, err);
 }
 
@@ -152,24 +151,26 @@ static int strip(const tok_step *step, tok_text s, dsc_buffer *out, dsc_error *e
 }
 
 // All marks of the first string are removed, as in the HF library; other marks become spaces.
-static int metaspace(const tok_step *step, tok_text s, bool first, dsc_buffer *out, dsc_error *err)
+static int metaspace(const tok_step *step, tok_text s, bool first, dsc_buffer *out,
+                     tok_growth *growth, dsc_error *err)
 {
     tok_step as_replace = *step;
     as_replace.content = (tok_text){" ", !first || step->scheme == TOK_NEVER};
-    return dsc_tok_replace(&as_replace, NULL, s, out, err);
+    return dsc_tok_replace(&as_replace, NULL, s, out, growth, err);
 }
 
 // The steps that map each string by itself.
-static int map_strings(const tok_step *step, const tok_list *in, tok_list *out, dsc_error *err)
+static int map_strings(const tok_step *step, const tok_list *in, tok_list *out, tok_growth *growth,
+                       dsc_error *err)
 {
     tok_matcher *m = NULL;
     int rc = step->regex ? dsc_tok_matcher_new(&m, err) : DSC_OK;
     for (size_t i = 0; !rc && i < in->count; i++) {
         tok_text s = get_string(in, i);
         switch (step->kind) {
-        case TOK_REPLACE: rc = dsc_tok_replace(step, m, s, &out->bytes, err); break;
+        case TOK_REPLACE: rc = dsc_tok_replace(step, m, s, &out->bytes, growth, err); break;
         case TOK_STRIP: rc = strip(step, s, &out->bytes, err); break;
-        default: rc = metaspace(step, s, i == 0, &out->bytes, err);
+        default: rc = metaspace(step, s, i == 0, &out->bytes, growth, err);
         }
         if (!rc)
             rc = close_string(out, err);
@@ -178,7 +179,8 @@ static int map_strings(const tok_step *step, const tok_list *in, tok_list *out, 
     return rc;
 }
 
-static int run_step(const tok_step *step, const tok_list *in, tok_list *out, dsc_error *err)
+static int run_step(const tok_step *step, const tok_list *in, tok_list *out, tok_growth *growth,
+                    dsc_error *err)
 {
     int rc = dsc_buffer_append(&out->bytes, "", 0, err);
     if (rc)
@@ -187,7 +189,7 @@ static int run_step(const tok_step *step, const tok_list *in, tok_list *out, dsc
     case TOK_BYTE_LEVEL: return byte_level(in, out, err);
     case TOK_BYTE_FALLBACK: return byte_fallback(in, out, err);
     case TOK_FUSE: return add_string(out, in->bytes.data, in->bytes.length, err);
-    default: return map_strings(step, in, out, err);
+    default: return map_strings(step, in, out, growth, err);
     }
 }
 
@@ -220,10 +222,11 @@ int dsc_decode(const dsc_tokenizer *t, const int32_t *id, size_t count, bool ski
 {
     tok_list list[2] = {0};
     int rc = collect(t, id, count, skip_special, &list[0], err);
+    tok_growth growth = dsc_tok_growth(t->name, list[0].bytes.length);
     for (size_t i = 0; !rc && i < t->decoders.count; i++) {
         tok_list *next = &list[(i + 1) % 2];
         next->count = next->bytes.length = 0;
-        rc = run_step(&t->decoders.at[i], &list[i % 2], next, err);
+        rc = run_step(&t->decoders.at[i], &list[i % 2], next, &growth, err);
     }
     if (!rc) {
         const dsc_buffer *b = &list[t->decoders.count % 2].bytes;

@@ -33,7 +33,8 @@ void dsc_encoder_free(dsc_encoder *e)
         return;
     dsc_tok_matcher_free(e->matcher);
     dsc_tok_word_fini(&e->word);
-    dsc_arena_fini(&e->arena);
+    for (size_t i = 0; i < 2 * TOK_MAX_STEPS; i++)
+        dsc_buffer_fini(&e->rewritten[i]);
     dsc_buffer_fini(&e->normal[0]);
     dsc_buffer_fini(&e->normal[1]);
     dsc_tok_words_fini(e);
@@ -99,7 +100,6 @@ static int around_added(dsc_encoder *e, const tok_finder *f, tok_text text, bool
 
 static int split_stretch(dsc_encoder *e, tok_text text, bool first, dsc_error *err)
 {
-    dsc_arena_reset(&e->arena);
     e->waits = 0;
     int rc = dsc_tok_split(e, 0, (tok_piece){.text = text, .first = first}, err);
     return rc ? rc : dsc_tok_encode_waiting(e, err);
@@ -107,7 +107,7 @@ static int split_stretch(dsc_encoder *e, tok_text text, bool first, dsc_error *e
 
 static int normalize_stretch(dsc_encoder *e, tok_text text, bool first, dsc_error *err)
 {
-    int rc = dsc_tok_normalize(e->t, e->matcher, &text, e->normal, err);
+    int rc = dsc_tok_normalize(e->t, e->matcher, &text, e->normal, &e->growth, err);
     return rc ? rc : around_added(e, &e->t->normalized, text, first, split_stretch, err);
 }
 
@@ -163,6 +163,7 @@ int dsc_encode(dsc_encoder *e, const char *text, size_t length, bool add_special
     if (rc)
         return rc;
     e->out = out;
+    e->growth = dsc_tok_growth(e->t->name, input.length);
     rc = e->t->bytes ? encode_bytes(input, add_special, out, err)
                      : encode_text(e, input, add_special, err);
     e->out = NULL;

@@ -21,11 +21,17 @@
 enum {
     TOK_MAX_ID = (1 << 24) - 1,
     TOK_MAX_STEPS = 64, // most steps of a pipeline; also bounds the recursion over pre-tokenizers
-    TOK_NONE = -1,      // no such token
-    TOK_BMP = 1 << 16,  // code points with a direct table
-    TOK_WAITING = 16,   // words gathered before they are encoded
-    TOK_JOIN_BITS = 20, // log2 of the bits of the join filter
-    TOK_MARK = 0x2581,  // the character for a space in SentencePiece vocabularies
+    TOK_MAX_MERGES = 1 << 24,
+    TOK_MAX_ADDED = 1024,    // bytes of an added token
+    TOK_MAX_TEMPLATE = 1024, // tokens around a text
+    TOK_GROWTH = 64,         // bytes that steps may add per byte of a text,
+    TOK_GROWTH_FREE = 65536, // and to any text
+    TOK_NONE = -1,           // no such token
+    TOK_BMP = 1 << 16,       // code points with a direct table
+    TOK_WAITING = 16,        // words gathered before they are encoded
+    TOK_JOIN_BITS = 20,      // log2 of the bits of the join filter
+    TOK_KNOWN_BITS = 20,     // log2 of the bits of the filter of merges
+    TOK_MARK = 0x2581,       // the character for a space in SentencePiece vocabularies
 };
 
 typedef struct tok_text {
@@ -58,6 +64,7 @@ typedef struct tok_merge {
 typedef struct tok_merges {
     tok_merge *slot;
     size_t mask;
+    uint64_t *known; // 1 << TOK_KNOWN_BITS bits: whether a pair with this hash merges
 } tok_merges;
 
 int dsc_tok_merges_init(tok_merges *m, size_t capacity, dsc_error *err);
@@ -70,11 +77,15 @@ static inline uint64_t dsc_tok_mix(uint64_t x)
     return x ^ x >> 32;
 }
 
-// Never NULL: a pair that does not merge has an entry of rank UINT32_MAX.
+// Never NULL: a pair that does not merge has an entry of rank UINT32_MAX. Most pairs do not; the
+// bits for them stay in a near cache.
 static inline const tok_merge *dsc_tok_merges_get(const tok_merges *m, int32_t left, int32_t right)
 {
-    uint64_t pair = (uint64_t)(uint32_t)left << 32 | (uint32_t)right;
-    size_t i = dsc_tok_mix(pair) & m->mask;
+    static const tok_merge none = {.pair = UINT64_MAX, .rank = UINT32_MAX, .id = TOK_NONE};
+    uint64_t pair = (uint64_t)(uint32_t)left << 32 | (uint32_t)right, hash = dsc_tok_mix(pair);
+    if (!(m->known[hash >> (70 - TOK_KNOWN_BITS)] >> (hash >> (64 - TOK_KNOWN_BITS)) % 64 & 1))
+        return &none;
+    size_t i = hash & m->mask;
     while (m->slot[i].pair != pair && m->slot[i].pair != UINT64_MAX)
         i = (i + 1) & m->mask;
     return &m->slot[i];
@@ -176,6 +187,7 @@ enum tok_scheme { TOK_ALWAYS, TOK_FIRST, TOK_NEVER };
 // One element of a normalizer, pre-tokenizer or decoder sequence.
 typedef struct tok_step {
     enum tok_kind kind;
+    char where[64];   // place in the file and type, for messages
     tok_regex *regex; // REPLACE, SPLIT, BYTE_LEVEL; NULL: `pattern` is literal (or nothing splits)
     tok_text pattern; // owned; REPLACE, SPLIT; METASPACE: the replacement character
     tok_text content; // owned; PREPEND, REPLACE; STRIP as decoder: the character
@@ -195,6 +207,18 @@ typedef struct tok_steps {
 } tok_steps;
 
 void dsc_tok_steps_fini(tok_steps *s);
+
+// What steps may still add to a text. Without a limit, forty steps that double a text would fill
+// any memory.
+typedef struct tok_growth {
+    const char *file;
+    size_t limit, left; // bytes
+} tok_growth;
+
+tok_growth dsc_tok_growth(const char *file, size_t text_length);
+// Counts `before` bytes that become `after` bytes by a step. Call it before memory is reserved.
+// DSC_EINPUT when steps add more than the limit.
+int dsc_tok_grow(tok_growth *g, const tok_step *s, size_t before, size_t after, dsc_error *err);
 
 // ---- tokenizer_split.c: matches of a step's pattern in a text ----
 
@@ -295,10 +319,10 @@ int dsc_tok_read_template(tok_reader *r, const json_t *root);
 // Applies all normalizers to *io; the result is in one of the two buffers, or is the input itself
 // when nothing changed.
 int dsc_tok_normalize(const dsc_tokenizer *t, tok_matcher *m, tok_text *io, dsc_buffer buffer[2],
-                      dsc_error *err);
+                      tok_growth *growth, dsc_error *err);
 // Appends `in` with every match of s->pattern replaced.
 int dsc_tok_replace(const tok_step *s, tok_matcher *m, tok_text in, dsc_buffer *out,
-                    dsc_error *err);
+                    tok_growth *growth, dsc_error *err);
 
 // ---- tokenizer_added.c ----
 
@@ -307,13 +331,22 @@ const tok_added *dsc_tok_find(const tok_finder *f, tok_text text, size_t from, s
 
 // ---- tokenizer_bpe.c ----
 
-// The symbols of one word, as arrays that grow with the longest word seen.
+// The tokens of a stretch of a word.
+typedef struct tok_window {
+    int32_t *id;
+    uint32_t *start; // [count + 1] the symbols where tokens begin, then where the stretch ends
+    size_t count;
+} tok_window;
+
+// The symbols of one word and the windows in which they are merged. The arrays grow with the
+// longest word seen.
 typedef struct tok_word {
-    int32_t *id;    // [capacity]
-    uint32_t *rank; // rank of the pair that begins here, UINT32_MAX = none
-    uint32_t *next, *prev;
-    uint64_t *heap; // [2 * capacity] rank << 32 | position
+    int32_t *id; // [capacity]
     size_t count, capacity;
+    tok_window window[2]; // of at most `size` symbols
+    size_t size;
+    uint32_t *rank; // [3 * size] rank of the pair that begins here; the symbols after and before
+    uint64_t *heap; // [2 * size] rank << 32 | position
 } tok_word;
 
 // Appends the tokens of one pre-tokenized word.
@@ -346,8 +379,11 @@ struct dsc_encoder {
     const dsc_tokenizer *t;
     tok_matcher *matcher;
     tok_word word;
-    dsc_arena arena; // texts rewritten by pre-tokenizers, for one segment at a time
+    // Texts that pre-tokenizers rewrite: pieces of step i in [2 i], and their spelled parts in
+    // [2 i + 1].
+    dsc_buffer rewritten[2 * TOK_MAX_STEPS];
     dsc_buffer normal[2];
+    tok_growth growth; // of the text of the current call
     struct tok_short_entry *short_cache;
     struct tok_long_entry *long_cache;
     tok_waiting waiting[TOK_WAITING]; // [waits]

@@ -70,6 +70,8 @@ int dsc_tok_merges_init(tok_merges *m, size_t capacity, dsc_error *err)
 {
     size_t n = table_size(capacity);
     int rc = dsc_new(&m->slot, n, err);
+    if (!rc)
+        rc = dsc_new(&m->known, (size_t)1 << (TOK_KNOWN_BITS - 6), err);
     m->mask = n - 1;
     for (size_t i = 0; !rc && i < n; i++)
         m->slot[i] = (tok_merge){.pair = UINT64_MAX, .rank = UINT32_MAX, .id = TOK_NONE};
@@ -79,7 +81,9 @@ int dsc_tok_merges_init(tok_merges *m, size_t capacity, dsc_error *err)
 void dsc_tok_merges_put(tok_merges *m, int32_t left, int32_t right, uint32_t rank, int32_t id)
 {
     uint64_t pair = (uint64_t)(uint32_t)left << 32 | (uint32_t)right;
-    size_t i = dsc_tok_mix(pair) & m->mask;
+    uint64_t hash = dsc_tok_mix(pair);
+    size_t i = hash & m->mask;
+    m->known[hash >> (70 - TOK_KNOWN_BITS)] |= (uint64_t)1 << (hash >> (64 - TOK_KNOWN_BITS)) % 64;
     while (m->slot[i].pair != pair && m->slot[i].pair != UINT64_MAX)
         i = (i + 1) & m->mask;
     m->slot[i] =
@@ -89,5 +93,6 @@ void dsc_tok_merges_put(tok_merges *m, int32_t left, int32_t right, uint32_t ran
 void dsc_tok_merges_fini(tok_merges *m)
 {
     free(m->slot);
+    free(m->known);
     *m = (tok_merges){0};
 }

@@ -156,6 +156,9 @@ static int read_merges(tok_reader *r, const json_t *merges)
 {
     dsc_tokenizer *t = r->t;
     dsc_buffer joined = {0};
+    if (json_array_size(merges) > TOK_MAX_MERGES)
+        return dsc_tok_bad(r, "model.merges has %zu elements; at most %d are supported",
+                           json_array_size(merges), TOK_MAX_MERGES);
     int rc = dsc_tok_merges_init(&t->merges, json_array_size(merges), r->err);
     uint32_t rank = 0;
     size_t index;

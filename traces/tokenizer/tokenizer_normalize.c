@@ -9,10 +9,30 @@
 #include <emmintrin.h>
 #endif
 
+tok_growth dsc_tok_growth(const char *file, size_t text_length)
+{
+    size_t limit;
+    if (__builtin_mul_overflow(text_length, TOK_GROWTH, &limit) ||
+        __builtin_add_overflow(limit, TOK_GROWTH_FREE, &limit))
+        limit = SIZE_MAX;
+    return (tok_growth){.file = file, .limit = limit, .left = limit};
+}
+
+int dsc_tok_grow(tok_growth *g, const tok_step *s, size_t before, size_t after, dsc_error *err)
+{
+    if (after <= before)
+        return DSC_OK;
+    if (after - before > g->left)
+        return dsc_fail(err, DSC_EINPUT,
+                        "%s: %s makes the text too long: all steps together may add %zu bytes, "
+                        "which are %d for each byte of the text and %d",
+                        g->file, s->where, g->limit, TOK_GROWTH, TOK_GROWTH_FREE);
+    g->left -= after - before;
+    return DSC_OK;
+}
+
 static int prepend(const tok_step *s, tok_text in, dsc_buffer *out, dsc_error *err)
 {
-    if (in.length == 0)
-        return DSC_OK;
     int rc = dsc_buffer_append(out, s->content.data, s->content.length, err);
     return rc ? rc : dsc_buffer_append(out, in.data, in.length, err);
 }
@@ -64,7 +84,8 @@ static bool replaces_byte(const tok_step *s)
 
 // Replaces one byte by `content`. Copies WIDE bytes at a time; those after a match are copied
 // again.
-static int replace_byte(const tok_step *s, tok_text in, dsc_buffer *out, dsc_error *err)
+static int replace_byte(const tok_step *s, tok_text in, dsc_buffer *out, tok_growth *growth,
+                        dsc_error *err)
 {
     enum { SHORT = 8 }; // a short content is copied with this fixed size, which is faster
     const char what = s->pattern.data[0], *p = in.data, *end = p + in.length;
@@ -75,7 +96,9 @@ static int replace_byte(const tok_step *s, tok_text in, dsc_buffer *out, dsc_err
     if (__builtin_mul_overflow(matches, n, &room) ||
         __builtin_add_overflow(room, out->length + in.length + SHORT + 1, &room))
         return dsc_fail(err, DSC_ENOMEM, "the text is too long to normalize");
-    int rc = dsc_resize(&out->data, &out->capacity, room, err);
+    int rc = dsc_tok_grow(growth, s, matches, matches * n, err);
+    if (!rc)
+        rc = dsc_resize(&out->data, &out->capacity, room, err);
     if (rc)
         return rc;
     memcpy(content, s->content.data, is_short ? n : 0);
@@ -101,18 +124,21 @@ static int replace_byte(const tok_step *s, tok_text in, dsc_buffer *out, dsc_err
     return DSC_OK;
 }
 
-int dsc_tok_replace(const tok_step *s, tok_matcher *m, tok_text in, dsc_buffer *out, dsc_error *err)
+int dsc_tok_replace(const tok_step *s, tok_matcher *m, tok_text in, dsc_buffer *out,
+                    tok_growth *growth, dsc_error *err)
 {
     if (!s->regex && s->pattern.length == 1)
-        return replace_byte(s, in, out, err);
+        return replace_byte(s, in, out, growth, err);
     tok_scan scan = {.step = s, .matcher = m, .text = in};
     int rc = DSC_OK, more;
     while (!rc && (more = dsc_tok_scan(&scan, err)) != 0) {
         if (more < 0)
             return more;
-        if (scan.is_match)
-            rc = dsc_buffer_append(out, s->content.data, s->content.length, err);
-        else
+        if (scan.is_match) {
+            rc = dsc_tok_grow(growth, s, scan.end - scan.start, s->content.length, err);
+            if (!rc)
+                rc = dsc_buffer_append(out, s->content.data, s->content.length, err);
+        } else
             rc = dsc_buffer_append(out, in.data + scan.start, scan.end - scan.start, err);
     }
     return rc;
@@ -120,25 +146,86 @@ int dsc_tok_replace(const tok_step *s, tok_matcher *m, tok_text in, dsc_buffer *
 
 // `prepend` followed by `replace` in one pass.
 static int prepend_replaced(const tok_step *s, const tok_step *replace, tok_text in,
-                            dsc_buffer *out, dsc_error *err)
+                            dsc_buffer *out, tok_growth *growth, dsc_error *err)
 {
-    if (in.length == 0)
-        return DSC_OK;
-    int rc = replace_byte(replace, s->content, out, err);
-    return rc ? rc : replace_byte(replace, in, out, err);
+    int rc = replace_byte(replace, s->content, out, growth, err);
+    return rc ? rc : replace_byte(replace, in, out, growth, err);
 }
 
-static int unicode_form(const tok_step *s, tok_text in, dsc_buffer *out, dsc_error *err)
+static int combining_class(int32_t c)
 {
-    utf8proc_uint8_t *result = NULL;
-    utf8proc_ssize_t n =
-        utf8proc_map((const utf8proc_uint8_t *)in.data, (utf8proc_ssize_t)in.length, &result,
-                     (utf8proc_option_t)(s->form | UTF8PROC_STABLE));
-    if (n < 0)
-        return dsc_fail(err, n == UTF8PROC_ERROR_NOMEM ? DSC_ENOMEM : DSC_EINPUT,
-                        "Unicode normalization failed: %s", utf8proc_errmsg(n));
-    int rc = dsc_buffer_append(out, result, (size_t)n, err);
-    free(result);
+    return utf8proc_get_property(c)->combining_class;
+}
+
+// Sorts a run of combining marks by class, those of one class in their order (Unicode 15, section
+// 3.11), by counting: a text can be one run, for which utf8proc_decompose takes quadratic time.
+static int order_marks(int32_t *mark, size_t count, dsc_error *err)
+{
+    enum { CLASSES = 256 };
+    size_t start[CLASSES + 1] = {0};
+    int32_t *sorted;
+    int rc = dsc_new(&sorted, count, err);
+    if (rc)
+        return rc;
+    for (size_t i = 0; i < count; i++)
+        start[combining_class(mark[i]) + 1]++;
+    for (size_t k = 0; k < CLASSES; k++)
+        start[k + 1] += start[k];
+    for (size_t i = 0; i < count; i++)
+        sorted[start[combining_class(mark[i])]++] = mark[i];
+    memcpy(mark, sorted, count * sizeof *mark);
+    free(sorted);
+    return DSC_OK;
+}
+
+static int order_all_marks(int32_t *code, size_t count, dsc_error *err)
+{
+    int rc = DSC_OK;
+    for (size_t i = 0, end; !rc && i < count; i = end) {
+        int last = combining_class(code[i]), class = last;
+        bool ordered = true;
+        for (end = i + 1; last && end < count && (class = combining_class(code[end])); end++) {
+            ordered = ordered && class >= last;
+            last = class;
+        }
+        if (!ordered)
+            rc = order_marks(code + i, end - i, err);
+    }
+    return rc;
+}
+
+// Decomposes the text and puts its marks in order. *out is owned by the caller, and has room for
+// one more code point.
+static int decompose(const tok_step *s, tok_text in, int32_t **out, size_t *count, dsc_error *err)
+{
+    enum { MOST = 32 }; // code points of one character; U+FDFA has 18
+    size_t capacity = 0;
+    const char *p = in.data, *end = p + in.length;
+    int rc = DSC_OK, unused = 0;
+    *out = NULL;
+    for (*count = 0; !rc && p < end;) {
+        rc = dsc_resize(out, &capacity, *count + MOST + 1, err);
+        if (!rc)
+            *count += (size_t)utf8proc_decompose_char((int32_t)dsc_tok_next(&p), *out + *count,
+                                                      MOST, (utf8proc_option_t)s->form, &unused);
+    }
+    return rc ? rc : order_all_marks(*out, *count, err);
+}
+
+static int unicode_form(const tok_step *s, tok_text in, dsc_buffer *out, tok_growth *growth,
+                        dsc_error *err)
+{
+    int32_t *code;
+    size_t count;
+    int rc = decompose(s, in, &code, &count, err);
+    if (!rc && count) {
+        size_t n = (size_t)utf8proc_reencode(code, (utf8proc_ssize_t)count,
+                                             (utf8proc_option_t)(s->form | UTF8PROC_STABLE));
+        rc = dsc_tok_grow(growth, s, in.length, n, err);
+        if (!rc)
+            rc = dsc_buffer_append(out, code, n, err);
+    }
+    free(code);
     return rc;
 }
 
@@ -166,7 +253,7 @@ static bool is_ascii(tok_text t)
 }
 
 int dsc_tok_normalize(const dsc_tokenizer *t, tok_matcher *m, tok_text *io, dsc_buffer buffer[2],
-                      dsc_error *err)
+                      tok_growth *growth, dsc_error *err)
 {
     int rc = DSC_OK;
     for (size_t i = 0; !rc && i < t->normalizers.count; i++) {
@@ -181,15 +268,20 @@ int dsc_tok_normalize(const dsc_tokenizer *t, tok_matcher *m, tok_text *io, dsc_
             break;
         switch (s->kind) {
         case TOK_PREPEND:
+            if (io->length == 0)
+                break;
+            rc = dsc_tok_grow(growth, s, 0, s->content.length, err);
+            if (rc)
+                break;
             if (following && replaces_byte(following)) {
-                rc = prepend_replaced(s, following, *io, out, err);
+                rc = prepend_replaced(s, following, *io, out, growth, err);
                 i++;
             } else {
                 rc = prepend(s, *io, out, err);
             }
             break;
-        case TOK_REPLACE: rc = dsc_tok_replace(s, m, *io, out, err); break;
-        case TOK_UNICODE_FORM: rc = unicode_form(s, *io, out, err); break;
+        case TOK_REPLACE: rc = dsc_tok_replace(s, m, *io, out, growth, err); break;
+        case TOK_UNICODE_FORM: rc = unicode_form(s, *io, out, growth, err); break;
         default: rc = strip(s, *io, out, err); break;
         }
         *io = (tok_text){out->data, out->length};

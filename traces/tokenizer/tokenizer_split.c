@@ -99,14 +99,39 @@ static bool joins(enum tok_behavior behavior, bool is_match, bool last_was_match
     }
 }
 
-// Spells every byte in the byte-level alphabet (at most two bytes each).
-static int spell_bytes(dsc_encoder *e, tok_text *text, dsc_error *err)
+// *out: room for `bytes` bytes in e->rewritten[at]. Pieces that were there before are done, except
+// for words in the queue.
+static int make_room(dsc_encoder *e, size_t at, size_t bytes, char **out, dsc_error *err)
 {
-    char *p;
-    int rc = dsc_arena_alloc(&e->arena, &p, text->length, 2, err);
+    enum { LEAST = 4096 };
+    dsc_buffer *b = &e->rewritten[at];
+    int rc = DSC_OK;
+    if (b->capacity - b->length < bytes) {
+        rc = dsc_tok_encode_waiting(e, err);
+        b->length = 0;
+        if (!rc)
+            rc = dsc_resize(&b->data, &b->capacity, bytes > LEAST ? bytes : LEAST, err);
+        if (rc)
+            return rc;
+    }
+    *out = b->data + b->length;
+    b->length += bytes;
+    return rc;
+}
+
+// Spells every byte in the byte-level alphabet (at most two bytes each).
+static int spell_bytes(dsc_encoder *e, size_t step, tok_text *text, dsc_error *err)
+{
+    char *p, spelled[4];
+    size_t n = 0;
+    for (size_t i = 0; i < text->length; i++)
+        n += dsc_tok_utf8_put(spelled, dsc_tok_byte_char((uint8_t)text->data[i]));
+    int rc = dsc_tok_grow(&e->growth, &e->t->pre_tokenizers.at[step], text->length, n, err);
+    if (!rc)
+        rc = make_room(e, 2 * step + 1, 2 * text->length, &p, err);
     if (rc)
         return rc;
-    size_t n = 0;
+    n = 0;
     for (size_t i = 0; i < text->length; i++)
         n += dsc_tok_utf8_put(p + n, dsc_tok_byte_char((uint8_t)text->data[i]));
     *text = (tok_text){p, n};
@@ -127,7 +152,7 @@ static int pass_on(dsc_encoder *e, size_t step, tok_piece from, size_t start, si
         return dsc_tok_encode_word(e, piece, err);
     int rc = DSC_OK;
     if (e->t->pre_tokenizers.at[step].kind == TOK_BYTE_LEVEL) {
-        rc = spell_bytes(e, &piece.text, err);
+        rc = spell_bytes(e, step, &piece.text, err);
         piece.after = 0;
     }
     return rc ? rc : dsc_tok_split(e, step + 1, piece, err);
@@ -184,17 +209,19 @@ static int cut(dsc_encoder *e, size_t step, tok_piece piece, enum tok_behavior b
                                                      : DSC_OK;
 }
 
-// Replaces the text by a copy in the encoder's arena with `prefix` in front.
-static int prefixed(dsc_encoder *e, tok_piece *io, const char *prefix, size_t n, dsc_error *err)
+// Replaces the text by a copy with a space in front.
+static int add_space(dsc_encoder *e, size_t step, tok_piece *io, dsc_error *err)
 {
-    tok_text text = io->text;
+    const size_t n = io->text.length;
     char *p;
-    int rc = dsc_arena_new(&e->arena, &p, n + text.length, err);
+    int rc = dsc_tok_grow(&e->growth, &e->t->pre_tokenizers.at[step], n, n + 1, err);
+    if (!rc)
+        rc = make_room(e, 2 * step, n + 1, &p, err);
     if (rc)
         return rc;
-    memcpy(p, prefix, n);
-    memcpy(p + n, text.data, text.length);
-    io->text = (tok_text){p, n + text.length};
+    *p = ' ';
+    memcpy(p + 1, io->text.data, n);
+    io->text = (tok_text){p, n + 1};
     io->after = 0;
     return DSC_OK;
 }
@@ -204,7 +231,7 @@ static int byte_level(dsc_encoder *e, size_t step, tok_piece piece, dsc_error *e
     const tok_step *s = &e->t->pre_tokenizers.at[step];
     int rc = DSC_OK;
     if (s->prefix_space && piece.text.data[0] != ' ')
-        rc = prefixed(e, &piece, " ", 1, err);
+        rc = add_space(e, step, &piece, err);
     if (rc)
         return rc;
     return s->regex ? cut(e, step, piece, TOK_ISOLATED, err)
@@ -221,7 +248,10 @@ static int metaspace(dsc_encoder *e, size_t step, tok_piece piece, dsc_error *er
                   (piece.text.length >= n && memcmp(piece.text.data, s->pattern.data, n) == 0);
     bool add = !marked && (s->scheme == TOK_ALWAYS || (s->scheme == TOK_FIRST && piece.first));
     char *out;
-    int rc = dsc_arena_new(&e->arena, &out, piece.text.length + (spaces + 1) * n, err);
+    const size_t longer = piece.text.length + spaces * (n - 1) + (add ? n : 0);
+    int rc = dsc_tok_grow(&e->growth, s, piece.text.length, longer, err);
+    if (!rc)
+        rc = make_room(e, 2 * step, longer, &out, err);
     if (rc)
         return rc;
     if (add) {

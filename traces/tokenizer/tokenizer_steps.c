@@ -226,6 +226,7 @@ static int read_step(tok_reader *r, const json_t *o, const char *where, const st
         return rc;
     steps->at[steps->count] = (tok_step){.kind = type->kind, .form = type->form};
     tok_step *s = &steps->at[steps->count++];
+    snprintf(s->where, sizeof s->where, "%.40s (%s)", where, type->name);
     return type->read ? type->read(r, o, where, s) : DSC_OK;
 }
 
@@ -289,6 +290,9 @@ static int add_ids(tok_reader *r, const json_t *ids, dsc_tokens *list)
 {
     size_t index;
     json_t *value;
+    if (json_array_size(ids) > TOK_MAX_TEMPLATE - list->count)
+        return dsc_tok_bad(r, "post_processor: a template adds more than %d tokens",
+                           TOK_MAX_TEMPLATE);
     json_array_foreach(ids, index, value)
     {
         json_int_t n = json_is_integer(value) ? json_integer_value(value) : -1;
