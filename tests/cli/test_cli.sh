@@ -83,7 +83,7 @@ good sweep one.dst --method llma --n 1 --k 6 -o one.jsonl
 tail -n 1 one.jsonl | metrics >sweep.metrics
 check "sweep has the metrics of sim" cmp sim.metrics sweep.metrics
 good tune one.dst --method llma --n 1 --k 6 --split 0 -o one.best.jsonl
-tail -n 1 one.best.jsonl | metrics >tune.metrics
+grep '"method": "llma"' one.best.jsonl | metrics >tune.metrics
 check "tune has the metrics of sim" cmp sim.metrics tune.metrics
 good sim one.dst --method llma --n 1 --k 6 --timeline one.steps
 column() { # number: of the target's steps, as a list
@@ -177,7 +177,8 @@ if command -v gnuplot >/dev/null 2>&1; then
 fi
 
 # --- usage: exit 2 ---------------------------------------------------------------------------
-bad 2 'command is expected'
+good
+check "without a command there is a guide" grep -q 'draftscope advise\|draftscope tune' out
 bad 2 'did you mean sweep' sweeep
 bad 2 'import, synth, info' trace
 bad 2 'did you mean verify' trace verfy x
