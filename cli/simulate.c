@@ -211,6 +211,8 @@ static int any_reference(const dsc_trace *trace, const char *chosen, bool *found
             for (int64_t r = 0; r < q.references; r++)
                 *found = *found || q.reference_kind[r] == kind;
         }
+        if (!rc)
+            rc = dsc_shard_check(shard, err);
         dsc_shard_close(shard);
     }
     return rc;

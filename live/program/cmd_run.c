@@ -307,7 +307,7 @@ static int run_all(context *c, dsc_error *err)
         if (!rc && cli_progress_step(&c->progress, i + 1, count))
             rc = dsc_fail(err, DSC_EINTERRUPT, "stopped");
     }
-    return rc;
+    return rc ? rc : live_prompts_check(&c->job.prompts, err);
 }
 
 // --- the result ----------------------------------------------------------------------------------

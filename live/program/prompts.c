@@ -260,6 +260,14 @@ int live_prompts_replay(live_prompts *p, const dsc_trace *trace, bool columns, d
                           p->source, p->skipped);
 }
 
+int live_prompts_check(const live_prompts *p, dsc_error *err)
+{
+    int rc = DSC_OK;
+    for (size_t s = 0; s < p->shards && !rc; s++)
+        rc = dsc_shard_check(p->shard[s], err);
+    return rc;
+}
+
 void live_prompts_free(live_prompts *p)
 {
     for (size_t i = 0; i < p->shards; i++)

@@ -38,6 +38,8 @@ int live_prompts_add(live_prompts *p, const char *text, dsc_error *err);
 // (live/session/replay.h); requests without an output are left out. `columns`: with all recorded
 // columns. DSC_EINPUT: a token that is not in the vocabulary.
 int live_prompts_replay(live_prompts *p, const dsc_trace *trace, bool columns, dsc_error *err);
+// DSC_EINPUT when a shard that the prompts came from changed meanwhile.
+int live_prompts_check(const live_prompts *p, dsc_error *err);
 void live_prompts_free(live_prompts *p);
 
 // Writes "prompts.jsonl:4" or "prompt 2" for messages; `size` is in bytes.

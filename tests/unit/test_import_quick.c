@@ -310,12 +310,15 @@ static void test_replace(void **state)
         const char *content = contents[i % 4];
         tok_step step = {
             .kind = TOK_REPLACE, .pattern = {x, 1}, .content = {content, strlen(content)}};
+        tok_growth growth = dsc_tok_growth("test", length);
         by_hand.length = by_regex.length = 0;
         assert_int_equal(dsc_buffer_append(&by_hand, "<", (size_t)i % 3 == 0, NULL), 0);
         assert_int_equal(dsc_buffer_append(&by_regex, "<", (size_t)i % 3 == 0, NULL), 0);
-        assert_int_equal(dsc_tok_replace(&step, m, (tok_text){text, length}, &by_hand, NULL), 0);
+        assert_int_equal(
+            dsc_tok_replace(&step, m, (tok_text){text, length}, &by_hand, &growth, NULL), 0);
         step.regex = regex;
-        assert_int_equal(dsc_tok_replace(&step, m, (tok_text){text, length}, &by_regex, NULL), 0);
+        assert_int_equal(
+            dsc_tok_replace(&step, m, (tok_text){text, length}, &by_regex, &growth, NULL), 0);
         assert_int_equal(by_hand.length, by_regex.length);
         assert_memory_equal(by_hand.data, by_regex.data, by_hand.length + 1);
     }

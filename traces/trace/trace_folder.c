@@ -159,7 +159,7 @@ static int set_path(dsc_outfolder *f, const char *path, dsc_error *err)
     if (rc)
         return rc;
     const char *slash = strrchr(f->path, '/'), *base = slash ? slash + 1 : f->path;
-    if (!*base || !strcmp(base, ".") || !strcmp(base, ".."))
+    if (!*base || !strcmp(base, ".") || !strcmp(base, "..") || !strcmp(f->path, "-"))
         rc = dsc_fail(err, DSC_EUSAGE, "'%s' cannot be the name of a %s; use %s", path,
                       f->kind->noun, f->kind->example);
     return rc;
