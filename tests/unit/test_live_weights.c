@@ -644,7 +644,7 @@ static void test_files(void **state)
     write_text(f, "training_args.bin", "x");
     assert_refused(f, DSC_EINPUT, "no weights");
     write_text(f, "pytorch_model-00001-of-00002.bin", "x");
-    assert_refused(f, DSC_EINPUT, "'model.safetensors')\" pytorch_model*.bin");
+    assert_refused(f, DSC_EINPUT, "'model.safetensors')\" ./pytorch_model*.bin");
     put_llama(&l, DSC_F32, "model.");
     write_model(f, &l);
     f->memory = 100;

@@ -327,7 +327,7 @@ static void statistics_of_theory(void **state)
                                            {0, 1},
                                            {.5, .25, .25},
                                            {.125, .125, .125, .125, .125, .125, .125, .125},
-                                           {1e-300, 1, 1e-12, .3, .2}};
+                                           {1e-300, .5, 1e-12, .3, .2}};
     dsc_error err = {0};
     dsc_trace_info info = sample_info(false, false);
     info.statistics_k = DSC_STATISTICS_K_MAX;

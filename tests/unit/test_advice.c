@@ -1,0 +1,241 @@
+// SPDX-License-Identifier: Apache-2.0
+// Tests the verdict on a search and the settings of engines that follow it.
+#include "tests/unit/tune_fixture.h"
+
+#include <jansson.h>
+
+// --- engines -----------------------------------------------------------------------------------
+
+static dsc_config configured(const dsc_drafter_type *drafter, const char *const *over, size_t overs)
+{
+    dsc_error err;
+    dsc_space s;
+    assert_ok(space_of(&s, drafter, over, overs, NULL, 0, &err), err);
+    assert_int_equal(s.total, 1);
+    dsc_config c = dsc_space_at(&s, 0);
+    dsc_space_fini(&s);
+    return c;
+}
+
+static void batches(void **state)
+{
+    (void)state;
+    dsc_error err;
+    dsc_buffer b = {0};
+    const char *const length[] = {"length=5", "length=2", "length=0"};
+    dsc_config c[4];
+    cli_engine_choice choice[4];
+    static const int64_t sizes[] = {1, 8, 32, 256};
+    for (size_t i = 0; i < 4; i++) {
+        c[i] = configured(&dsc_drafter_draft_model, &length[i < 2 ? 0 : i - 1], 1);
+        choice[i] = (cli_engine_choice){&c[i], &dsc_verifier_greedy, sizes[i]};
+    }
+    assert_ok(cli_engine_lines(&b, CLI_VLLM, choice, 4, &err), err);
+    assert_string_equal(b.data,
+                        "vllm serve MODEL --speculative-config '{\"method\": \"draft_model\", "
+                        "\"model\": \"DRAFT\", \"num_speculative_tokens\": 5, "
+                        "\"num_speculative_tokens_per_batch_size\": [[1, 8, 5], [9, 32, 2], "
+                        "[33, 256, 0]]}'\n");
+    dsc_buffer_fini(&b);
+    assert_ok(cli_engine_lines(&b, CLI_SGLANG, choice, 4, &err), err);
+    assert_non_null(strstr(b.data, "--speculative-num-steps 2 --speculative-eagle-topk 1 "
+                                   "--speculative-num-draft-tokens 3\n"));
+    assert_non_null(strstr(b.data, "# batches of up to 256:\n# no speculation"));
+    assert_non_null(strstr(b.data, "\"33\": {\"candidate_steps\": [0]}}\n"));
+    dsc_buffer_fini(&b);
+    assert_ok(cli_engine_lines(&b, CLI_VLLM, &choice[3], 1, &err), err);
+    assert_string_equal(b.data, "# no speculation: leave the speculative options out\n");
+    dsc_buffer_fini(&b);
+    choice[0].rule = &dsc_verifier_rejection;
+    assert_ok(cli_engine_lines(&b, CLI_VLLM, choice, 1, &err), err);
+    assert_non_null(strstr(b.data, "\"draft_sample_method\": \"probabilistic\""));
+    dsc_buffer_fini(&b);
+}
+
+static const char *said(const dsc_table *t, const char *key)
+{
+    const char *text = dsc_table_get_comment(t, key);
+    assert_non_null(text);
+    return text;
+}
+
+// Two batch sizes, the second of which pays for every token: one search, two winners, one line.
+static void a_winner_for_each_batch_size(void **state)
+{
+    (void)state;
+    enum { REQUESTS = 30 };
+    dsc_error err;
+    dsc_space space;
+    dsc_tune t;
+    dsc_standing *standing[2];
+    dsc_table table = {0};
+    dsc_buffer lines = {0};
+    const dsc_cost busy = {&dsc_cost_linear, 0.01, 0.05, 0.001, NULL, ""};
+    const dsc_cost idle = {&dsc_cost_linear, 1, 1e-6, 1e-6, NULL, ""};
+    const dsc_tune_price two[] = {{1, &idle}, {64, &busy}};
+    const char *const over[] = {"length=0:4"};
+    const cli_tune_naming name = {"speedup", "grid", "vllm"};
+    setting m = markov(REQUESTS, 1);
+    m.run.workload = &m.load;
+    dsc_tune_options o = options(REQUESTS, 0.5, 2);
+    o.price = two;
+    o.prices = 2;
+    assert_ok(space_of(&space, &dsc_drafter_draft_model, over, 1, NULL, 0, &err), err);
+    assert_ok(dsc_tune_init(&t, &o, &err), err);
+    assert_ok(dsc_tune_run(&t, NULL, &space, &m.run, &err), err);
+    dsc_space none;
+    assert_ok(space_of(&none, &dsc_drafter_none, NULL, 0, NULL, 0, &err), err);
+    assert_ok(dsc_tune_run(&t, NULL, &none, &m.run, &err), err);
+    for (size_t p = 0; p < 2; p++)
+        assert_ok(dsc_tune_rank(&t, p, 1, &standing[p], &err), err);
+    assert_ok(cli_tune_describe(&table, &t, standing, &name, 1, &err), err);
+    assert_ok(cli_tune_rows(&table, &t, standing, 2, &err), err);
+    assert_ok(cli_tune_engine_lines(&lines, &t, standing, CLI_VLLM, &name, 1, &err), err);
+    assert_non_null(strstr(said(&table, "best_batch_1"), "draft-model num-speculative-tokens=4: "));
+    assert_non_null(strstr(said(&table, "best_batch_64"),
+                           "draft-model num-speculative-tokens=0: 1.0000 on test"));
+    assert_string_equal(said(&table, "tried_draft-model_batch_64"), "5 of 5 configurations");
+    assert_int_equal(table.rows, 4);
+    assert_int_equal(dsc_table_at(&table, 2, CLI_TUNE_BATCH)->i, 64);
+    assert_int_equal(dsc_table_at(&table, 2, CLI_TUNE_RANK)->i, 1);
+    assert_non_null(strstr(lines.data, "[[1, 1, 4], [2, 64, 0]]"));
+    dsc_buffer_fini(&lines);
+    dsc_table_fini(&table);
+    free(standing[0]);
+    free(standing[1]);
+    dsc_tune_fini(&t);
+    dsc_space_fini(&none);
+    dsc_space_fini(&space);
+    setting_fini(&m);
+}
+
+// Runs chains of 1 to 4 tokens, with or without `none`, and judges them.
+static int advise(const dsc_cost *cost, double split, dsc_objective objective, bool with_none,
+                  dsc_advice *a, dsc_standing *judged, dsc_error *err)
+{
+    enum { REQUESTS = 8 }; // few, so that intervals are wide
+    dsc_space space, none;
+    dsc_tune t;
+    dsc_standing *standing;
+    const char *const over[] = {"length=1:4"};
+    const dsc_tune_price one = {1, cost};
+    setting m = markov(REQUESTS, 1);
+    m.run.workload = &m.load;
+    dsc_tune_options o = options(REQUESTS, split, 1);
+    o.objective = objective;
+    o.price = &one;
+    o.prices = 1;
+    assert_ok(space_of(&space, &dsc_drafter_draft_model, over, 1, NULL, 0, err), *err);
+    assert_ok(space_of(&none, &dsc_drafter_none, NULL, 0, NULL, 0, err), *err);
+    assert_ok(dsc_tune_init(&t, &o, err), *err);
+    assert_ok(dsc_tune_run(&t, NULL, &space, &m.run, err), *err);
+    if (with_none)
+        assert_ok(dsc_tune_run(&t, NULL, &none, &m.run, err), *err);
+    assert_ok(dsc_tune_rank(&t, 0, 1, &standing, err), *err);
+    int rc = dsc_tune_advise(&t, 0, standing, NULL, NULL, 1, a, err);
+    if (!rc)
+        *judged = standing[a->standing];
+    free(standing);
+    dsc_tune_fini(&t);
+    dsc_space_fini(&none);
+    dsc_space_fini(&space);
+    setting_fini(&m);
+    return rc;
+}
+
+// Over costs from drafts that are almost free to drafts that cost more than the target: a
+// recommendation exactly when the lower end of the interval is above 1, and never without costs, a
+// test set or a comparison.
+static void verdicts(void **state)
+{
+    (void)state;
+    dsc_error err;
+    dsc_advice a;
+    dsc_standing s;
+    bool on = false, off = false;
+    for (double draft_s = 1e-4; draft_s < 2; draft_s *= 1.08) {
+        const dsc_cost cost = {&dsc_cost_linear, 1, 1e-6, draft_s, NULL, ""};
+        for (int objective = DSC_OBJECTIVE_SPEEDUP; objective <= DSC_OBJECTIVE_THROUGHPUT;
+             objective++) {
+            assert_ok(advise(&cost, 0.5, (dsc_objective)objective, true, &a, &s, &err), err);
+            if (a.kind == DSC_ADVICE_ON)
+                assert_true(a.low > 1 && a.speedup >= a.low && a.speedup <= a.high);
+            else
+                assert_true(a.kind == DSC_ADVICE_OFF && !(a.low > 1));
+            if (objective == DSC_OBJECTIVE_SPEEDUP && a.speedup > 0)
+                assert_close(a.speedup, s.test, 1e-12); // without speculation it is 1
+            on |= a.kind == DSC_ADVICE_ON;
+            off |= a.kind == DSC_ADVICE_OFF;
+        }
+        assert_ok(advise(&cost, 0, DSC_OBJECTIVE_SPEEDUP, true, &a, &s, &err), err);
+        assert_true(a.kind == DSC_ADVICE_ABSTAIN && isnan(a.speedup) &&
+                    strstr(a.why, "exploratory"));
+        assert_ok(advise(&cost, 0.5, DSC_OBJECTIVE_BLOCK_EFFICIENCY, true, &a, &s, &err), err);
+        assert_true(a.kind == DSC_ADVICE_ABSTAIN && strstr(a.why, "block efficiency"));
+        assert_int_equal(advise(&cost, 0.5, DSC_OBJECTIVE_SPEEDUP, false, &a, &s, &err),
+                         DSC_EUSAGE);
+    }
+    assert_true(on && off);
+    assert_ok(advise(&unit, 0.5, DSC_OBJECTIVE_SPEEDUP, true, &a, &s, &err), err);
+    assert_true(a.kind == DSC_ADVICE_ABSTAIN && strstr(a.why, "unit"));
+}
+
+// What vLLM gets between quotes is JSON.
+static void check_json(const char *lines)
+{
+    const char *begin = strstr(lines, "--speculative-config '");
+    if (!begin)
+        return;
+    begin += strlen("--speculative-config '");
+    json_t *j = json_loadb(begin, strcspn(begin, "'"), JSON_REJECT_DUPLICATES, NULL);
+    assert_true(json_is_object(j));
+    assert_true(json_is_string(json_object_get(j, "method")));
+    assert_true(json_integer_value(json_object_get(j, "num_speculative_tokens")) > 0);
+    json_decref(j);
+}
+
+static void every_form(void **state)
+{
+    (void)state;
+    dsc_error err;
+    size_t printed = 0;
+    for (const dsc_drafter_type *const *d = dsc_drafters(); *d; d++)
+        for (int engine = CLI_VLLM; engine < CLI_ENGINE_COUNT; engine++) {
+            dsc_buffer b = {0};
+            dsc_config c = configured(*d, NULL, 0);
+            const cli_engine_choice choice = {&c, &dsc_verifier_greedy, 1};
+            const char *lacks = cli_engine_lacks((cli_engine)engine, &c);
+            if (!cli_engine_has((cli_engine)engine, *d)) {
+                assert_non_null(lacks);
+                continue;
+            }
+            assert_null(lacks); // the defaults are what engines do
+            assert_ok(cli_engine_lines(&b, (cli_engine)engine, &choice, 1, &err), err);
+            assert_true(b.length > 10 && b.data[b.length - 1] == '\n');
+            assert_null(strstr(b.data, "(null)"));
+            check_json(b.data);
+            printed++;
+            dsc_buffer_fini(&b);
+        }
+    assert_int_equal(printed, 16);
+    const char *const two[] = {"branches=2"}, *const least[] = {"prompt-lookup-min=2"},
+                      *const up[] = {"increment=3"};
+    dsc_config c = configured(&dsc_drafter_suffix, two, 1);
+    assert_non_null(cli_engine_lacks(CLI_VLLM, &c));
+    c = configured(&dsc_drafter_ngram, least, 1);
+    assert_non_null(cli_engine_lacks(CLI_HF, &c));
+    assert_null(cli_engine_lacks(CLI_VLLM, &c));
+    c = configured(&dsc_drafter_hf_dynamic, up, 1);
+    assert_non_null(cli_engine_lacks(CLI_HF, &c));
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(batches),
+        cmocka_unit_test(a_winner_for_each_batch_size),
+        cmocka_unit_test(verdicts),
+        cmocka_unit_test(every_form),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
