@@ -27,6 +27,7 @@ fi
 
 find base theory traces sim plots cli live -name '*.o' ! -path 'theory/rows/*' \
     ! -name otm_race.o ! -name otm_sampler.o ! -name 'libkernels_la-*' ! -path '*/cuda/*' \
+    ! -name 'tests_unit_test_live_ops-*' \
     2>/dev/null >"$work/objects"
 while read -r object; do
     n=$(fused "$object")

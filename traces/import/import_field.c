@@ -80,10 +80,12 @@ int dsc_import_accepted(int64_t *out, const json_t *lengths, size_t i, const cha
     const json_t *v = json_array_get(lengths, i);
     if (!json_is_integer(v))
         return dsc_import_wrong_type(v, "an integer", err, "%s[%zu]", field, i);
-    *out = json_integer_value(v) - 1;
-    if (*out >= 0 && *out <= UINT16_MAX)
+    const int64_t length = json_integer_value(v);
+    if (length >= 1 && length <= UINT16_MAX + 1) {
+        *out = length - 1;
         return DSC_OK;
+    }
     return dsc_fail(err, DSC_EINPUT,
                     "field '%s[%zu]' is %lld; with the bonus token it must be 1 to %d", field, i,
-                    (long long)json_integer_value(v), UINT16_MAX + 1);
+                    (long long)length, UINT16_MAX + 1);
 }
