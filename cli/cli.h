@@ -120,6 +120,8 @@ int cli_parse(const dsc_option_set *sets, size_t count, int argc, char **argv, s
 // or a file of a trace that is one; compared by device and inode. Part of cli_parse.
 int cli_check_outputs(const dsc_option_set *sets, size_t count, char **word, size_t words,
                       dsc_error *err);
+// The same for a file whose name is made from that of --output.
+int cli_check_written(const cli_call *call, const char *path, dsc_error *err);
 // DSC_EUSAGE when an option is neither in the sets nor one of any method.
 int cli_check_options(const dsc_option_set *sets, size_t count, int argc, char **argv,
                       dsc_error *err);

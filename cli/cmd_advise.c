@@ -112,10 +112,12 @@ static int open_logs(context *c, dsc_error *err)
         rc = make_name(&c->tsv, call->out, ".tsv", err);
     if (!rc)
         rc = make_name(&c->html, call->out, ".html", err);
-    if (!rc)
-        rc = dsc_outfile_check(c->tsv, call->force, err);
-    if (!rc)
-        rc = dsc_outfile_check(c->html, call->force, err);
+    const char *const written[] = {c->tsv, c->html};
+    for (size_t i = 0; i < 2 && !rc; i++) {
+        rc = cli_check_written(call, written[i], err);
+        if (!rc)
+            rc = dsc_outfile_check(written[i], call->force, err);
+    }
     const cli_advise_logs logs = {.path = (const char *const *)call->word,
                                   .paths = call->words,
                                   .format = value[FORMAT].text,
@@ -155,13 +157,10 @@ static int make_space(context *c, size_t m, dsc_error *err)
 }
 
 // Returns whether the cost model prices a pass of a draft model at more than nothing.
-static bool prices_drafts(const dsc_cost *cost, dsc_error *why)
+static bool prices_drafts(const dsc_cost *cost)
 {
     double seconds = 0;
-    if (!dsc_cost_draft(cost, (dsc_pass){1, 1, 1, false}, &seconds, why) && seconds > 0)
-        return true;
-    dsc_fail(why, DSC_EUSAGE, "the cost model has no time of a pass of the draft model");
-    return false;
+    return !dsc_cost_draft(cost, (dsc_pass){1, 1, 1, false}, &seconds, NULL) && seconds > 0;
 }
 
 // Decides whether the data can answer a method; if not, c->why says what is missing.
@@ -180,11 +179,17 @@ static void check_method(context *c, size_t m)
         dsc_config_fini(&last);
     }
     if (!rc && d == &dsc_drafter_llma && !dsc_trace_get_info(c->s.trace)->references)
-        rc = dsc_fail(&why, DSC_EUSAGE, "the requests have no references to copy from");
-    if (!rc && d->needs_draft && !prices_drafts(&c->s.cost, &why))
-        rc = why.status;
+        rc = dsc_fail(&why, DSC_EUSAGE,
+                      "method llma needs references to copy from, which no request has");
+    if (!rc && d->needs_draft && !prices_drafts(&c->s.cost))
+        rc = dsc_fail(&why, DSC_EUSAGE,
+                      "method %s needs a cost model with the time of a pass of the draft model",
+                      d->name);
     c->rule[m] = rc ? NULL : rule;
-    snprintf(c->why[m], sizeof c->why[m], "%.199s", why.message);
+    // What is in parentheses at the end names options of other commands.
+    const char *hint = strstr(why.message, " (");
+    snprintf(c->why[m], sizeof c->why[m], "%.*s",
+             hint ? (int)(hint - why.message) : (int)sizeof c->why[m] - 1, why.message);
 }
 
 static int tune(context *c, dsc_error *err)
@@ -294,6 +299,8 @@ static void print_missing(const context *c)
         any = true;
         printf("  %s\n", c->why[m]);
     }
+    if (any)
+        puts("  draftscope live record --draft DIR records what methods with a draft model need.");
 }
 
 static int write_files(context *c, dsc_error *err)
@@ -326,8 +333,6 @@ static int report(context *c, dsc_error *err)
         rc = cli_tune_comment_lines(&c->table, lines.data, err);
     if (!rc)
         rc = cli_tune_rows(&c->table, &c->found, c->standing, 0, err);
-    if (!rc)
-        rc = write_files(c, err);
     if (!rc) {
         printf("%s: %" PRId64 " requests, %" PRId64 " output tokens; cost %s\n",
                dsc_trace_path(c->s.trace), info->requests, info->output_tokens,
@@ -339,9 +344,11 @@ static int report(context *c, dsc_error *err)
         print_missing(c);
         if (engine->given)
             printf("\nSettings of %s\n%s", engine->text, lines.data);
+        rc = write_files(c, err); // last: the verdict does not depend on the disk
+    }
+    if (!rc)
         printf("\nWritten: %s (%zu configurations), %s (report)\n", c->tsv, c->found.trials,
                c->html);
-    }
     dsc_buffer_fini(&lines);
     return rc;
 }

@@ -69,3 +69,12 @@ int cli_check_outputs(const dsc_option_set *sets, size_t count, char **word, siz
         }
     return rc;
 }
+
+int cli_check_written(const cli_call *call, const char *path, dsc_error *err)
+{
+    const cli_command *c = call->command;
+    const dsc_option_set own = {
+        .table = c->option, .count = c->options, .value = (dsc_option_value *)call->value};
+    return check_output(dsc_option_find(c->option, c->options, "output"), path, &own, 1, call->word,
+                        call->words, err);
+}

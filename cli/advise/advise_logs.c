@@ -3,18 +3,13 @@
 // tokenizer have the hashes that it records.
 #include "base/sha256.h"
 #include "cli/advise/advise.h"
+#include "cli/trace/trace.h"
 #include "traces/import/import.h"
 
 #include <jansson.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
-
-static void note(void *user, const char *message)
-{
-    (void)user;
-    fprintf(stderr, "draftscope: note: %s\n", message);
-}
 
 // Returns whether the trace's provenance lists these files, by content and in this order.
 static bool lists_files(const dsc_trace_info *info, const char (*hex)[DSC_SHA256_HEX], size_t count)
@@ -67,7 +62,7 @@ static int import(const cli_advise_logs *logs, dsc_error *err)
                                   .version = PACKAGE_VERSION,
                                   .command = cli_command_line(),
                                   .progress = cli_progress_step,
-                                  .note = note,
+                                  .note = cli_trace_note,
                                   .user = &progress};
     int rc = logs->tokenizer ? dsc_tokenizer_load(&tokenizer, logs->tokenizer, err) : DSC_OK;
     cli_progress_init(&progress, logs->progress, "bytes");

@@ -17,6 +17,7 @@ advise "$rag" --tokenizer "$tokenizer" --cost linear:.02,.0005 --batch-size 1,64
 says 'advice.dst: 29 requests, 5385 output tokens; cost linear:.02,.0005'
 says 'The verdict is chosen on 15 requests and judged on 14 others.'
 says 'method draft-model with rule greedy needs column draft_argmax of the trace'
+says 'draftscope live record --draft DIR records what'
 says 'vllm serve MODEL --speculative-config'
 says '# no speculation: leave the speculative options out'
 check "trace, table and report" test -d advice.dst -a -s advice.tsv -a -s advice.html
@@ -54,10 +55,22 @@ says 'run draft-model num-speculative-tokens='
 says 'trtllm-serve MODEL --config draft.yaml'
 check "the trace itself is used" test ! -e pair.dst/pair.dst
 advise pair.dst --cost linear:.02,.0001 --batch-size 1 -o free
-says 'the cost model has no time of a pass of the draft model'
+says 'method draft-model needs a cost model with the time of a pass of the draft model'
 advise pair.dst -o unit
 says 'no verdict: cost model unit prices draft tokens at nothing'
 says 'Without costs there is no verdict: give --cost'
+printf 'tokens\ttarget_s\n1\t1\n64\t2\n' >cost.tsv
+cp cost.tsv kept.tsv
+bad 2 'cost.tsv is an input' advise pair.dst --cost table:cost.tsv -o cost --force
+check "an input is not overwritten" cmp cost.tsv kept.tsv
+(
+    ulimit -f 2
+    trap '' XFSZ
+    exec "$draftscope" advise pair.dst --cost linear:.02,.0001,.0005 -o dry
+) 2>err | cat >out
+says 'run draft-model num-speculative-tokens='
+check "without room for the table there is a verdict and one line" grep -q 'cannot write dry.tsv' err
+check "and no file" test ! -e dry.tsv -a ! -e dry.html
 bad 4 'nothing.jsonl' advise nothing.jsonl --tokenizer bytes --cost linear:.02,.0005 -o nothing
 bad 2 'log files or a trace expected' advise --cost linear:.02,.0005
 check "a refused command leaves nothing" sh -c '! ls -d nothing* 2>/dev/null'
