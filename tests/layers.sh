@@ -51,7 +51,7 @@ sim base theory theory/rows traces/trace
 sim/draft base theory traces/trace sim
 sim/verify base theory theory/rows sim
 sim/model base traces/files traces/tokenizer traces/trace traces/import sim
-sim/cost base traces/trace sim
+sim/cost base traces/files traces/trace sim
 sim/expect base traces/trace sim
 sim/run base sim sim/model sim/cost sim/expect
 sim/sweep base sim sim/model sim/cost sim/run

@@ -2,10 +2,12 @@
 // A linear cost model fitted to a recorded run: verify_s = FIXED + PER_TOKEN x (drafted + 1) and
 // draft_s = DRAFT x drafted. Both lines are fitted to the steps of a trace with step times,
 // robustly against interrupted steps (base/statistics.h). DRAFT is the time of a call, because a
-// draft model is called once for each draft token.
+// draft model is called once for each draft token. A trace without step times is fitted by the wall
+// times of its requests (sim/cost/fit_wall.h).
 #include "sim/cost/cost.h"
 
 #include "base/statistics.h"
+#include "sim/cost/fit_wall.h"
 #include "traces/trace/trace.h"
 
 #include <inttypes.h>
@@ -118,24 +120,16 @@ static int fit(const sample *s, dsc_cost *cost, dsc_error *err)
     return rc;
 }
 
-static int open_fit(dsc_cost *cost, const char *path, dsc_error *err)
+static int fit_steps(dsc_cost *cost, const dsc_trace *trace, const char *path, dsc_error *err)
 {
-    dsc_trace *trace;
     sample s = {.stride = 1};
-    int rc = dsc_trace_open(&trace, path, err);
-    if (rc)
-        return rc;
-    if (!dsc_trace_get_info(trace)->has_step_verify_s)
-        rc = dsc_fail(err, DSC_EINPUT, "%s: the trace lacks step times (verify_s)", path);
-    if (!rc)
-        rc = dsc_trace_each(trace, add_steps, &s, err);
+    int rc = dsc_trace_each(trace, add_steps, &s, err);
     if (!rc && !s.verify.count)
         rc = dsc_fail(err, DSC_EINPUT, "%s: the trace has no steps", path);
     if (!rc)
         rc = fit(&s, cost, err);
     if (!rc && !(cost->fixed_s + cost->per_token_s > 0))
         rc = dsc_fail(err, DSC_EINPUT, "%s: all step times are 0", path);
-    dsc_trace_close(trace);
     free(s.verify.x);
     free(s.verify.y);
     free(s.draft.x);
@@ -143,8 +137,21 @@ static int open_fit(dsc_cost *cost, const char *path, dsc_error *err)
     return rc;
 }
 
-const dsc_cost_type dsc_cost_fit = {.name = "fit",
-                                    .summary = "linear, fitted to the steps of a recorded run",
-                                    .usage = "TRACE",
-                                    .linear = true,
-                                    .open = open_fit};
+static int open_fit(dsc_cost *cost, const char *path, dsc_error *err)
+{
+    dsc_trace *trace;
+    int rc = dsc_trace_open(&trace, path, err);
+    if (rc)
+        return rc;
+    rc = dsc_trace_get_info(trace)->has_step_verify_s ? fit_steps(cost, trace, path, err)
+                                                      : dsc_fit_wall(cost, trace, err);
+    dsc_trace_close(trace);
+    return rc;
+}
+
+const dsc_cost_type dsc_cost_fit = {
+    .name = "fit",
+    .summary = "linear, fitted to the step or wall times of a recorded run",
+    .usage = "TRACE",
+    .linear = true,
+    .open = open_fit};

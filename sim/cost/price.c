@@ -109,7 +109,7 @@ int dsc_price_run(dsc_price *out, const dsc_cost *cost, const dsc_counts *counts
     const dsc_pass plain = {1, (double)counts->output_context / tokens, (double)batch, true};
     rc = counts->parallel_steps ? overlapped(cost, counts, pass, out, err)
                                 : in_turns(cost, counts, pass, out, err);
-    if (!rc)
+    if (!rc && !cost->no_plain)
         rc = dsc_cost_target(cost, plain, &out->plain_s, err);
     if (rc)
         return rc;

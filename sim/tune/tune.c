@@ -64,6 +64,12 @@ int dsc_tune_init(dsc_tune *t, const dsc_tune_options *options, dsc_error *err)
         return dsc_fail(err, DSC_EUSAGE,
                         "a split takes at least 2 requests: select and report on all of them "
                         "(--split 0)");
+    for (size_t p = 0; p < options->prices && options->objective == DSC_OBJECTIVE_SPEEDUP; p++) {
+        const dsc_cost *cost = options->price[p].cost;
+        if (cost && cost->no_plain)
+            return dsc_fail(err, DSC_EINPUT, "--cost %s: no speedup: %s", cost->type->name,
+                            cost->no_plain);
+    }
     int rc = dsc_new(&t->request, (size_t)options->requests, err);
     if (!rc)
         rc = split_requests(t, err);
