@@ -247,6 +247,9 @@ static int print_verdict(const context *c, size_t p, const char *head, dsc_advic
     if (!rc)
         printf("%8s  %-7s  %-16s  %s%s\n", head, speedup, interval, verb[a.kind],
                a.kind == DSC_ADVICE_ABSTAIN ? a.why : name.data);
+    if (!rc && a.cost_low > 0)
+        printf("%8s  %-7s  %.2f to %-8.2f  %s\n", "", "", a.cost_low, a.cost_high,
+               a.caveat ? a.caveat : "within the quartiles of the measured times");
     dsc_buffer_fini(&name);
     return rc;
 }
@@ -285,6 +288,8 @@ static void print_caveats(const context *c)
     if (!strcmp(c->s.cost.type->name, "unit"))
         puts("  Without costs there is no verdict: give --cost, for example a table of draftscope "
              "live profile (see: draftscope list costs).");
+    if (c->s.cost.caveat[0])
+        printf("  Cost: %s.\n", c->s.cost.caveat);
     puts("  Not modeled: arrival of requests, queueing, other work of the server, memory.");
 }
 

@@ -150,8 +150,9 @@ static int add_totals(context *c, const dsc_counts *counts, dsc_error *err)
 {
     dsc_result result = {
         .config = &c->config, .rule = c->s.run.rule, .counts = counts, .cost = &c->s.cost};
-    int parts =
-        DSC_RESULT_INTERVAL | expected(c) | (c->call->value[BATCH].given ? DSC_RESULT_BATCH : 0);
+    int parts = DSC_RESULT_INTERVAL | expected(c) |
+                (c->call->value[BATCH].given ? DSC_RESULT_BATCH : 0) |
+                (c->s.cost.spread ? DSC_RESULT_SPREAD : 0);
     int rc = dsc_bootstrap_interval(&c->bootstrap, &result.low, &result.high, err);
     if (!rc)
         rc = dsc_result_columns(&c->table, &c->config.drafter, 1, parts, err);

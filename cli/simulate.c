@@ -133,6 +133,8 @@ int cli_simulation_open(cli_simulation *s, const cli_call *call, dsc_error *err)
         rc = dsc_option_list(&call->command->option[batch - call->value], batch->text, &s->batch,
                              &s->batches, err);
     s->run.widths = !rc && !s->cost.type->linear;
+    if (!rc && s->cost.caveat[0])
+        fprintf(stderr, "draftscope: cost: %s\n", s->cost.caveat);
     return rc;
 }
 
