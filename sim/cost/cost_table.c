@@ -154,8 +154,8 @@ static int read_times(grid *g, const dsc_table *t, const char *name, double **ou
 }
 
 // Reads both quartiles of a model's passes, or leaves them NULL.
-static int read_quartiles(grid *g, const dsc_table *t, const char *const name[2], double *out[2],
-                          dsc_error *err)
+static int read_quartiles(grid *g, const dsc_table *t, const char *const name[2],
+                          const double *typical, double *out[2], dsc_error *err)
 {
     double *quartile[2] = {NULL, NULL};
     int rc = read_times(g, t, name[0], &quartile[0], err);
@@ -165,6 +165,11 @@ static int read_quartiles(grid *g, const dsc_table *t, const char *const name[2]
         if (quartile[0][r] > quartile[1][r])
             rc = dsc_fail(err, DSC_EINPUT, "%s:%zu: %s is above %s", g->path, line_of(t, r),
                           name[0], name[1]);
+    // The mean over rounds lies outside of the quartiles when a round was slow.
+    for (size_t r = 0; r < t->rows && !rc && quartile[0] && quartile[1]; r++) {
+        quartile[0][r] = fmin(quartile[0][r], typical[r]);
+        quartile[1][r] = fmax(quartile[1][r], typical[r]);
+    }
     for (int q = 0; q < 2 && quartile[0] && quartile[1]; q++)
         out[q] = quartile[q];
     return rc;
@@ -183,8 +188,10 @@ static int read_columns(grid *g, const dsc_table *t, dsc_error *err)
             rc = read_times(g, t, draft[again], &g->draft[again], err);
     }
     if (!rc)
-        rc = read_quartiles(g, t, target_quartile, g->target_quartile, err);
-    return rc || !g->draft[0] ? rc : read_quartiles(g, t, draft_quartile, g->draft_quartile, err);
+        rc = read_quartiles(g, t, target_quartile, g->target[0], g->target_quartile, err);
+    return rc || !g->draft[0]
+               ? rc
+               : read_quartiles(g, t, draft_quartile, g->draft[0], g->draft_quartile, err);
 }
 
 static int read_grid(grid *g, const dsc_table *t, dsc_error *err)
