@@ -32,6 +32,7 @@ typedef struct dsc_cost {
     double per_token_s; // per token in it, of all sequences
     double draft_s;     // per call of the draft model
     void *model;        // of the other types
+    char note[512];     // details: the errors of a fit, the hash of a table; may be empty
     // Quartiles of measured times: 0 typical times; 1 the third quartile, where the model has one,
     // and -1 the first. dsc_price_run compares a run at one quartile with no speculation at the
     // other.
@@ -40,7 +41,6 @@ typedef struct dsc_cost {
     char caveat[200]; // what speaks against the times, a sentence; may be empty
     // Why the time of a pass of one token is unknown, so that speedups are NaN; NULL: it is known.
     const char *no_plain;
-    char note[512]; // details: the errors of a fit, the hash of a table; may be empty
 } dsc_cost;
 
 struct dsc_cost_type {
