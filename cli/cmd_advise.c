@@ -373,7 +373,7 @@ static int execute(const cli_call *call, dsc_error *err)
                        measured ? metrics : call->value[COST].text, err);
     if (!rc)
         rc = dsc_cost_parse(&c.s.cost, c.cost, err);
-    if (rc == DSC_EINPUT && measured) // what the pages say is worth having without a cost
+    if (rc == DSC_EINPUT && measured) // the load is worth having without a cost
         (void)cli_advise_metrics(metrics, NULL);
     if (!rc)
         rc = dsc_option_list(&options[BATCH], call->value[BATCH].text, &c.s.batch, &c.s.batches,

@@ -165,7 +165,7 @@ static int choose_terms(const sample *s, bool use[TERMS], const char *path, dsc_
         if (t == DRAFT && whole > 0 && !use[t])
             rc = dsc_fail(err, DSC_EINPUT,
                           "%s: %s are a fixed multiple of the steps in every request, so their "
-                          "times cannot be told apart; add runs with another draft length",
+                          "times cannot be separated; add runs with another draft length",
                           path, s->info->has_step_drafted ? "draft tokens" : "accepted tokens");
         if (t == STEP && !use[t])
             rc = dsc_fail(err, DSC_EINPUT, "%s: the requests with wall times have no steps", path);

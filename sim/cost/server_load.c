@@ -96,7 +96,7 @@ static int check_model(page *p, const dsc_metric_sample *m, dsc_error *err)
     if (*model && *p->model && strcmp(model, p->model) != 0)
         return dsc_fail(err, DSC_EINPUT,
                         "the page has metrics of '%.60s' and of '%.60s'; times of several models "
-                        "cannot be told apart: keep the lines of one",
+                        "cannot be separated: keep the lines of one",
                         p->model, model);
     if (*model)
         memcpy(p->model, model, sizeof model);

@@ -88,8 +88,8 @@ int dsc_step_times_fit(dsc_cost *cost, const dsc_step_time *t, size_t n, const c
     const char *drafting = split          ? "draft_s is the time of steps with drafts beyond it"
                            : !plain       ? "the time of a step contains its draft"
                            : plain == all ? "the time of a draft model is unknown"
-                                          : "per token with the draft model's time, which a "
-                                            "second load without drafts would tell apart";
+                                          : "per token with the draft model's time, which takes "
+                                            "a second load without drafts to separate";
     double least = tokens_of(t), most = least;
     for (size_t i = 1; i < n; i++) {
         least = fmin(least, tokens_of(&t[i]));

@@ -37,7 +37,7 @@ int dsc_metrics_page_read(const char *path, dsc_metric_wanted *wanted, dsc_metri
 void dsc_metric_stem(const char **name, size_t *length);
 void dsc_metric_without(const char *name, size_t *length, const char *end);
 
-// The value of a label with the quotation mark behind it, or NULL.
+// The value of a label with the quotation mark after it, or NULL.
 const char *dsc_metric_label(const dsc_metric_sample *m, const char *name);
 // Joins the labels but `left_out` with commas.
 void dsc_metric_join(const dsc_metric_sample *m, const char *left_out, char out[DSC_METRIC_BYTES]);
