@@ -15,9 +15,9 @@
 // and the time of a step without one is unknown (dsc_cost.no_plain).
 #include "sim/cost/fit_wall.h"
 
-#include "base/json_file.h"
 #include "base/memory.h"
 #include "base/statistics.h"
+#include "sim/cost/fit_residuals.h"
 
 #include <inttypes.h>
 #include <math.h>
@@ -28,42 +28,22 @@
 enum { STEP, DRAFT, PROMPT, CONTEXT, START, TERMS };
 static const char *const term_name[TERMS] = {"steps", "draft tokens", "prompt tokens",
                                              "thousand tokens of context in a step", "turns"};
-enum { REQUESTS_MIN = 20, CATEGORY_MIN = 20, CATEGORIES_MAX = 64, CATEGORY_BYTES = 40 };
 
 typedef struct request {
     double x[TERMS], wall_s;
     int category;
 } request;
 
-typedef struct category {
-    char name[CATEGORY_BYTES];
-    double measured, predicted; // seconds of the held-out requests
-    int64_t requests;
-} category;
-
 typedef struct sample {
     const dsc_trace_info *info;
     request *item; // [count]
     size_t count, capacity;
-    int64_t left_out;                  // without a wall time
-    category category[CATEGORIES_MAX]; // the last one is of all others
-    int categories;
+    int64_t left_out; // without a wall time
+    dsc_fit_residuals residuals;
     double drafted, accepted;
 } sample;
 
 // --- a request -----------------------------------------------------------------------------------
-
-// Returns the place of a category; the last one is shared by all that do not fit.
-static int find_category(sample *s, const char *name)
-{
-    for (int i = 0; i < s->categories; i++)
-        if (strcmp(s->category[i].name, name) == 0)
-            return i;
-    if (s->categories == CATEGORIES_MAX - 1)
-        return s->categories;
-    snprintf(s->category[s->categories].name, CATEGORY_BYTES, "%.*s", CATEGORY_BYTES - 1, name);
-    return s->categories++;
-}
 
 // Adds up a number of seconds or an array of them, one for each turn. *turns 0: there is none.
 static int read_wall(const json_t *metadata, const dsc_request *q, double *wall_s, int64_t *turns,
@@ -89,7 +69,7 @@ static int read_wall(const json_t *metadata, const dsc_request *q, double *wall_
 }
 
 static int add_request(sample *s, const dsc_request *q, double wall_s, int64_t turns,
-                       const char *category_name, dsc_error *err)
+                       const json_t *metadata, dsc_error *err)
 {
     int rc = dsc_resize(&s->item, &s->capacity, s->count + 1, err);
     if (rc)
@@ -111,25 +91,22 @@ static int add_request(sample *s, const dsc_request *q, double wall_s, int64_t t
                     [CONTEXT] = steps * (prompt + output / 2) / 1000,
                     [START] = (double)turns},
                    wall_s,
-                   find_category(s, category_name)};
-    s->category[r->category].requests++;
+                   dsc_fit_category_of(&s->residuals, metadata)};
+    s->residuals.category[r->category].requests++;
     return DSC_OK;
 }
 
 static int visit(void *context, const dsc_request *q, dsc_error *err)
 {
     sample *s = context;
-    json_error_t e;
-    json_t *metadata = NULL;
+    json_t *metadata;
     double wall_s = 0;
     int64_t turns = 0;
-    if (q->metadata.length && dsc_json_load(&metadata, q->metadata.bytes,
-                                            (size_t)q->metadata.length, 0, &e, err) == DSC_ENOMEM)
-        return DSC_ENOMEM;
-    int rc = read_wall(metadata, q, &wall_s, &turns, err);
-    const char *name = json_string_value(json_object_get(metadata, "category"));
+    int rc = dsc_fit_metadata(&metadata, q, err);
+    if (!rc)
+        rc = read_wall(metadata, q, &wall_s, &turns, err);
     if (!rc && turns)
-        rc = add_request(s, q, wall_s, turns, name ? name : "all", err);
+        rc = add_request(s, q, wall_s, turns, metadata, err);
     s->left_out += !turns;
     json_decref(metadata);
     return rc;
@@ -225,26 +202,18 @@ static int fit_terms(const sample *s, bool use[TERMS], double out[TERMS], const 
 
 // --- the result ----------------------------------------------------------------------------------
 
-// Predicts the odd requests from the even ones. Returns R2, the share of their variance.
-static int hold_out(sample *s, const bool use[TERMS], double *r2, dsc_error *err)
+// Predicts the odd requests from the even ones.
+static int hold_out(sample *s, const bool use[TERMS], dsc_error *err)
 {
-    double c[TERMS], mean = 0, rest = 0, all = 0;
+    double c[TERMS];
     int rc = fit_once(s, 2, use, c, err);
-    for (size_t i = 1; i < s->count; i += 2)
-        mean += s->item[i].wall_s / (double)(s->count / 2);
     for (size_t i = 1; i < s->count && !rc; i += 2) {
         const request *r = &s->item[i];
-        category *g = &s->category[r->category];
-        g = g->requests < CATEGORY_MIN ? &s->category[CATEGORIES_MAX - 1] : g;
         double predicted = 0;
         for (int t = 0; t < TERMS; t++)
             predicted += c[t] * r->x[t];
-        g->measured += r->wall_s;
-        g->predicted += predicted;
-        rest += (r->wall_s - predicted) * (r->wall_s - predicted);
-        all += (r->wall_s - mean) * (r->wall_s - mean);
+        dsc_fit_hold_out(&s->residuals, r->category, r->wall_s, predicted);
     }
-    *r2 = 1 - rest / all;
     return rc;
 }
 
@@ -259,11 +228,9 @@ static void append(dsc_cost *cost, size_t *used, const char *format, ...)
         n < 0 || (size_t)n >= sizeof cost->note - *used ? sizeof cost->note - 1 : *used + (size_t)n;
 }
 
-// The residual of each category as far as there is room, the worst one first.
-static void describe(dsc_cost *cost, const sample *s, const double c[TERMS], double r2)
+static void describe(dsc_cost *cost, const sample *s, const double c[TERMS])
 {
     size_t used = 0;
-    bool told[CATEGORIES_MAX] = {false};
     append(cost, &used, "%zu requests: wall_s =", s->count);
     for (int t = 0; t < TERMS; t++)
         if (c[t] > 0)
@@ -271,25 +238,7 @@ static void describe(dsc_cost *cost, const sample *s, const double c[TERMS], dou
                    t == DRAFT && !s->info->has_step_drafted ? "accepted tokens" : term_name[t]);
     if (s->left_out)
         append(cost, &used, "; %" PRId64 " without a wall time left out", s->left_out);
-    append(cost, &used, "; on the held-out half R2 %.4f, residuals", r2);
-    for (;;) {
-        int worst = -1;
-        double most = -1;
-        for (int i = 0; i < CATEGORIES_MAX; i++) {
-            const category *g = &s->category[i];
-            const double error = fabs(g->predicted / g->measured - 1);
-            if (g->measured > 0 && !told[i] && error > most) {
-                most = error;
-                worst = i;
-            }
-        }
-        if (worst < 0)
-            return;
-        const category *g = &s->category[worst];
-        told[worst] = true;
-        append(cost, &used, " %s %+.1f %%", worst == CATEGORIES_MAX - 1 ? "others" : g->name,
-               100 * (g->predicted / g->measured - 1));
-    }
+    dsc_fit_describe(&s->residuals, cost->note, sizeof cost->note);
 }
 
 // Takes the cost from the terms.
@@ -327,7 +276,7 @@ int dsc_fit_wall(dsc_cost *cost, const dsc_trace *trace, dsc_error *err)
     sample s = {.info = dsc_trace_get_info(trace)};
     const char *path = dsc_trace_path(trace);
     bool use[TERMS] = {false};
-    double c[TERMS], r2 = 0;
+    double c[TERMS];
     int rc = dsc_trace_each(trace, visit, &s, err);
     if (rc == DSC_EINPUT)
         dsc_error_prefix(err, rc, "%s", path);
@@ -336,21 +285,21 @@ int dsc_fit_wall(dsc_cost *cost, const dsc_trace *trace, dsc_error *err)
                       "%s: the trace has neither step times (verify_s) nor wall times (metadata "
                       "field wall_time)",
                       path);
-    if (!rc && s.count < REQUESTS_MIN)
+    if (!rc && s.count < DSC_HOLD_OUT_MIN)
         rc = dsc_fail(err, DSC_EINPUT,
                       "%s: only %zu requests have wall times; a fit and its held-out half take at "
                       "least %d",
-                      path, s.count, REQUESTS_MIN);
+                      path, s.count, DSC_HOLD_OUT_MIN);
     if (!rc)
         rc = choose_terms(&s, use, path, err);
     if (!rc)
         rc = fit_terms(&s, use, c, path, err);
     if (!rc)
-        rc = hold_out(&s, use, &r2, err);
+        rc = hold_out(&s, use, err);
     if (!rc)
         rc = convert(cost, &s, c, path, err);
     if (!rc)
-        describe(cost, &s, c, r2);
+        describe(cost, &s, c);
     free(s.item);
     return rc;
 }

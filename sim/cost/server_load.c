@@ -8,9 +8,10 @@
 //   spec_decode_num_{drafts,draft_tokens,accepted_tokens}
 // An output is what one step of the engine generated for a request, whatever the number of its
 // tokens (IterationStats.update_from_output in vllm/v1/metrics/stats.py observes one latency for
-// each), so the mean latency is the mean time of a step also with speculation. The counts check
-// this: tokens after the first = observations + accepted tokens. Where observations are as many as
-// these tokens, the histogram is of tokens, and a step takes the time of all it generated.
+// each, since commit 0015f3f), so the mean latency is the mean time of a step also with
+// speculation. The counts check this: tokens after the first = observations + accepted tokens.
+// Where observations are as many as these tokens, the histogram is of tokens, and a step takes the
+// time of all it generated.
 #include "sim/cost/server_load.h"
 
 #include "traces/files/metrics_page.h"

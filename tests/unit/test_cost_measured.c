@@ -412,6 +412,11 @@ static void wall_times_are_taken_apart(void **state)
     assert_non_null(strstr(cost.note, "60 requests: wall_s = 0.02 x steps + 0.0015 x draft tokens "
                                       "+ 0.0001 x prompt tokens + 0.002 x thousand"));
     assert_non_null(strstr(cost.note, "on the held-out half R2"));
+    assert_non_null(strstr(cost.note, " rag ")); // 30 requests, as many as qa
+    write_walls(RECORDED, 30, true, 1);          // 15 of each: too few for a category
+    assert_ok(parse(&cost, "fit", &file, 1, &err), err);
+    assert_non_null(strstr(cost.note, " others "));
+    assert_null(strstr(cost.note, " rag "));
     write_walls(NO_DRAFTS, REQUESTS, true, 1);
     assert_ok(parse(&cost, "fit", &file, 1, &err), err);
     assert_close(cost.per_token_s, 1e-4, 1e-9); // as a prompt token
