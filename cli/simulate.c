@@ -154,6 +154,8 @@ int cli_simulation_comments(const cli_simulation *s, const cli_call *call, dsc_t
 {
     const dsc_option_value *value = call->more;
     int rc = cli_comments(t, s->trace, call->seed, cli_call_value(call, "cost")->text, err);
+    if (!rc && s->cost.caveat[0])
+        rc = dsc_table_comment(t, "cost_caveat", s->cost.caveat, err);
     for (int o = 0; o < CLI_WORKLOAD_OPTIONS && !rc; o++)
         if (value[o].text && (value[CLI_WORKLOAD_TARGET].text || value[o].given))
             rc = dsc_table_comment(t, cli_workload_options[o].name, value[o].text, err);

@@ -22,15 +22,23 @@
 #include <string.h>
 
 enum { FILES_MAX = 32, FILE_MAX = 1 << 30 };
+#define SECONDS_MAX 1e6 // of a latency
+#define TOKENS_MAX 1e15
 
 static const char *const lists[] = {"output_lens", "ttfts", "itls"};
 
 static int check(const json_t *result, const char *path, dsc_error *err)
 {
     const size_t n = json_array_size(json_object_get(result, lists[0]));
-    if (!(json_number_value(json_object_get(result, "duration")) > 0))
-        return dsc_fail(err, DSC_EINPUT,
-                        "%s: no 'duration' above 0; is this a result of vllm bench serve?", path);
+    const double duration = json_number_value(json_object_get(result, "duration"));
+    const double drafted = json_number_value(json_object_get(result, "spec_decode_draft_tokens"));
+    if (!(drafted >= 0 && drafted <= TOKENS_MAX))
+        return dsc_fail(err, DSC_EINPUT, "%s: spec_decode_draft_tokens must be from 0 to 1e15",
+                        path);
+    if (!(duration >= 1e-6 && duration <= 1e3 * SECONDS_MAX))
+        return dsc_fail(
+            err, DSC_EINPUT,
+            "%s: no 'duration' from 1e-6 to 1e9 s; is this a result of vllm bench serve?", path);
     for (size_t i = 0; i < sizeof lists / sizeof *lists; i++)
         if (!n || json_array_size(json_object_get(result, lists[i])) != n)
             return dsc_fail(err, DSC_EINPUT,
@@ -46,10 +54,10 @@ static int add_request(const json_t *itls, size_t request, double *steps, double
 {
     for (size_t i = 0; i < json_array_size(itls); i++) {
         const json_t *x = json_array_get(itls, i);
-        if (!json_is_number(x) || !(json_number_value(x) >= 0))
-            return dsc_fail(err, DSC_EINPUT,
-                            "%s: itls[%zu][%zu] must be a time in seconds of at least 0", path,
-                            request, i);
+        if (!json_is_number(x) ||
+            !(json_number_value(x) >= 0 && json_number_value(x) <= SECONDS_MAX))
+            return dsc_fail(err, DSC_EINPUT, "%s: itls[%zu][%zu] must be a time from 0 to 1e6 s",
+                            path, request, i);
         *seconds += json_number_value(x);
         ++*steps;
     }

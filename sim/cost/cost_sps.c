@@ -29,6 +29,7 @@
 #include <string.h>
 
 enum { FILE_MAX = 16 << 20 };
+#define NUMBER_MAX 1e9 // of tokens, sequences, seconds and steps per second
 
 typedef struct curve {
     double batch;  // 0: for all
@@ -68,9 +69,9 @@ static int read_list(sps *m, const json_t *from, const char *field, double least
     for (size_t i = 0; i < *count && !rc; i++) {
         const json_t *x = json_array_get(list, i);
         (*out)[i] = json_number_value(x);
-        if (!json_is_number(x) || !((*out)[i] >= least) || !isfinite((*out)[i]))
-            rc = dsc_fail(err, DSC_EINPUT, "%s: %s[%zu] must be a number of at least %g", m->path,
-                          field, i, least);
+        if (!json_is_number(x) || !((*out)[i] >= least && (*out)[i] <= NUMBER_MAX))
+            rc = dsc_fail(err, DSC_EINPUT, "%s: %s[%zu] must be a number from %g to %g", m->path,
+                          field, i, least, NUMBER_MAX);
     }
     return rc;
 }
@@ -89,7 +90,7 @@ static int read_curve(sps *m, const json_t *from, const char *x, const char *y, 
     for (size_t i = 0; i < c->count && !rc; i++) {
         if (i && !(c->x[i] > c->x[i - 1]))
             rc = dsc_fail(err, DSC_EINPUT, "%s: '%s' must increase", m->path, x);
-        if (!rc && unit == 0 && !(c->s[i] > 0))
+        if (!rc && unit == 0 && !(c->s[i] >= 1 / NUMBER_MAX))
             rc = dsc_fail(err, DSC_EINPUT, "%s: %s[%zu] must be above 0", m->path, y, i);
         c->s[i] = unit > 0 ? c->s[i] / unit : 1 / c->s[i];
     }
@@ -100,8 +101,8 @@ static int read_bias(sps *m, const json_t *from, const char *field, double unit,
 {
     const json_t *x = json_object_get(from, field);
     m->bias_s = json_number_value(x) / unit;
-    if (x && !(json_is_number(x) && m->bias_s >= 0))
-        return dsc_fail(err, DSC_EINPUT, "%s: '%s' must be a time of at least 0", m->path, field);
+    if (x && !(json_is_number(x) && m->bias_s >= 0 && m->bias_s <= NUMBER_MAX))
+        return dsc_fail(err, DSC_EINPUT, "%s: '%s' must be a time from 0 to 1e9 s", m->path, field);
     return DSC_OK;
 }
 
@@ -111,7 +112,7 @@ static int read_exact(sps *m, const char *key, const json_t *table, double whole
 {
     char *end;
     c->batch = (double)strtol(key, &end, 10);
-    if (*end || !(c->batch >= 1))
+    if (*end || !(c->batch >= 1 && c->batch <= NUMBER_MAX))
         return dsc_fail(err, DSC_EINPUT, "%s: cost_tables has '%.40s', which is no batch size",
                         m->path, key);
     int rc = read_curve(m, table, "token_counts", "step_time_ms", 1000, c, err);
@@ -134,10 +135,11 @@ static int read_schema_2(sps *m, const json_t *from, dsc_error *err)
         json_object_get(json_object_get(from, "engine_fingerprint"), "max_draft_len");
     const char *key;
     if (json_integer_value(json_object_get(from, "schema_version")) != 2 ||
-        !json_object_size(tables) || json_integer_value(whole) < 1)
+        !json_object_size(tables) || json_integer_value(whole) < 1 ||
+        json_integer_value(whole) > 65535)
         return dsc_fail(err, DSC_EINPUT,
                         "%s: schema_version must be 2, cost_tables an object that is not empty and "
-                        "engine_fingerprint.max_draft_len at least 1",
+                        "engine_fingerprint.max_draft_len from 1 to 65535",
                         m->path);
     int rc = dsc_arena_new(&m->memory, &m->step, json_object_size(tables), err);
     json_object_foreach(tables, key, table) if (!rc) rc =

@@ -304,7 +304,8 @@ static double cell_time(double *const times[2], double *const quartiles[2], bool
     const double typical = times[again && times[1]][cell];
     if (!quartile || !quartiles[0])
         return typical;
-    return typical * (quartiles[quartile > 0][cell] / times[0][cell]);
+    const double at = quartiles[quartile > 0][cell];
+    return again && times[1] ? typical * (at / times[0][cell]) : at;
 }
 
 static int look_up(const grid *g, double *const times[2], double *const quartiles[2], int quartile,

@@ -58,11 +58,12 @@ static int read_wall(const json_t *metadata, const dsc_request *q, double *wall_
     *turns = (int64_t)n;
     for (size_t i = 0; i < n; i++) {
         const json_t *x = json_is_array(wall) ? json_array_get(wall, i) : wall;
-        if (!(json_number_value(x) > 0)) // also 0 for what is no number
-            return dsc_fail(err, DSC_EINPUT,
-                            "request %.*s: %s must be a time in seconds above 0, not %g",
-                            (int)(q->id.length < 60 ? q->id.length : 60), q->id.bytes, name,
-                            json_number_value(x));
+        if (!(json_number_value(x) > 0 && json_number_value(x) <= 1e9)) // 0: it is no number
+            return dsc_fail(
+                err, DSC_EINPUT,
+                "request %.*s: %s must be a time in seconds above 0 and up to 1e9, not %g",
+                (int)(q->id.length < 60 ? q->id.length : 60), q->id.bytes, name,
+                json_number_value(x));
         *wall_s += json_number_value(x);
     }
     return DSC_OK;

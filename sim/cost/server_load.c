@@ -131,8 +131,8 @@ static int keep(void *user, const dsc_metric_sample *m, dsc_error *err)
         p->value[which] = (double)NAN;
         p->engines[which] = 0;
     }
-    if (!(m->value >= 0 && isfinite(m->value)))
-        return dsc_fail(err, DSC_EINPUT, "%s is '%.60s'; it must be a number of at least 0",
+    if (!(m->value >= 0 && m->value <= 0x1p53))
+        return dsc_fail(err, DSC_EINPUT, "%s is '%.60s'; it must be a number from 0 to 2^53",
                         names[which].name, m->text);
     int rc = which == STARTED ? DSC_OK : check_model(p, m, err);
     if (!rc)

@@ -85,6 +85,7 @@ done
 good merge part1.tsv part2.tsv -o merged.tsv
 check "shards have the quartiles" sh -c \
     'grep -v "^# command" one.tsv >a; grep -v "^# command" merged.tsv >b; cmp a b'
+check "and the cells" grep -q '^# cost_caveat: quartiles are more than 1.5x apart in 2 of 7 cells' one.tsv
 check "in two columns" grep -q 'speedup_cost_low.*speedup_cost_high' one.tsv
 awk 'BEGIN { print "tokens\ttarget_s\ttarget_s_low\ttarget_s_high"
     for (t = 1; t <= 64; t *= 2) print t "\t" .01 + .001 * t "\t" .005 + .001 * t "\t" .05 + .001 * t }' \
