@@ -7,6 +7,7 @@
 
 #include <inttypes.h>
 #include <math.h>
+#include <stdlib.h>
 
 // Mean seconds of a target call; `pass` has the mean width, the context and the batch.
 static int target_call(const dsc_cost *cost, const dsc_counts *c, dsc_pass pass, double *seconds,
@@ -29,7 +30,8 @@ static int target_call(const dsc_cost *cost, const dsc_counts *c, dsc_pass pass,
     return rc;
 }
 
-// Draft model and target at the same time: a step takes as long as the longer of the two.
+// Draft model and target at the same time, one sequence: a step takes as long as the longer of the
+// two.
 static int overlapped(const dsc_cost *cost, const dsc_counts *c, dsc_pass pass, dsc_price *out,
                       dsc_error *err)
 {
@@ -52,6 +54,86 @@ static int overlapped(const dsc_cost *cost, const dsc_counts *c, dsc_pass pass, 
         out->draft_s += (double)(steps * calls) * draft;
         out->verify_s += (double)steps * target;
     }
+    return rc;
+}
+
+// Mean seconds of a step that calls the draft model `calls` times, where the tokens of the target's
+// pass have the distribution; *target is the mean of that pass alone.
+static int longer_of_both(const dsc_cost *cost, const dsc_width_dist *dist, double draft,
+                          dsc_pass pass, double *step, double *target, dsc_error *err)
+{
+    int rc = DSC_OK;
+    *step = *target = 0;
+    for (size_t i = 0; !rc && i < dist->count; i++) {
+        double one;
+        pass.tokens = (double)(dist->least + (int64_t)i) / pass.batch;
+        rc = dsc_cost_target(cost, pass, &one, err);
+        if (rc)
+            break;
+        *step += dist->chance[i] * fmax(draft, one);
+        *target += dist->chance[i] * one;
+    }
+    return rc;
+}
+
+// The distribution of tokens when no sequence of the batch calls the draft model more than `most`
+// times; *share is the probability of that.
+static int steps_up_to(dsc_width_dist *out, const dsc_counts *c, int64_t most, int64_t batch,
+                       int64_t *width, double *share, dsc_error *err)
+{
+    const int64_t n = c->parallel_length;
+    int64_t some = 0, all = 0;
+    for (int64_t w = 0; w < n; w++)
+        width[w] = 0;
+    for (int64_t i = 0; i < n * n; i++) {
+        all += c->parallel_steps[i];
+        if (i / n > most)
+            continue;
+        some += c->parallel_steps[i];
+        width[i % n] += c->parallel_steps[i];
+    }
+    *out = (dsc_width_dist){0};
+    *share = pow((double)some / (double)all, (double)batch);
+    return some ? dsc_width_dist_init(out, width, n, batch, err) : DSC_OK;
+}
+
+// Draft model and target at the same time, in a batch: the sequences are in states of their own,
+// the target's pass covers the tokens of all of them, and the step waits for the sequence with the
+// most calls of the draft model. With F_c, the probability that no sequence has more than c calls,
+// a step takes the sum over c of E[step with c calls; F_c] - E[step with c calls; F_{c-1}].
+static int overlapped_batch(const dsc_cost *cost, const dsc_counts *c, dsc_pass pass,
+                            dsc_price *out, dsc_error *err)
+{
+    dsc_width_dist now = {0}, before = {0};
+    int64_t *width, steps = 0;
+    double share = 0, last = 0, one = 0, sum[3] = {0, 0, 0}; // of step, draft and target
+    int rc = dsc_new(&width, (size_t)c->parallel_length, err);
+    for (int64_t i = 0; i < c->parallel_length * c->parallel_length; i++)
+        steps += c->parallel_steps[i];
+    pass.tokens = 1;
+    for (int64_t calls = 0; calls < c->parallel_length && !rc; calls++) {
+        double a[2] = {0, 0}, b[2] = {0, 0};
+        rc = steps_up_to(&now, c, calls, (int64_t)pass.batch, width, &share, err);
+        if (!rc && share > last && calls && !one)
+            rc = dsc_cost_draft(cost, pass, &one, err);
+        if (!rc && share > last)
+            rc = longer_of_both(cost, &now, (double)calls * one, pass, &a[0], &a[1], err);
+        if (!rc && share > last)
+            rc = longer_of_both(cost, &before, (double)calls * one, pass, &b[0], &b[1], err);
+        sum[0] += share * a[0] - last * b[0];
+        sum[1] += (share - last) * (double)calls * one;
+        sum[2] += share * a[1] - last * b[1];
+        dsc_width_dist_fini(&before);
+        before = now;
+        now = (dsc_width_dist){0};
+        last = share;
+    }
+    dsc_width_dist_fini(&before);
+    dsc_width_dist_fini(&now);
+    free(width);
+    out->time_s = (double)steps * sum[0];
+    out->draft_s = (double)steps * sum[1];
+    out->verify_s = (double)steps * sum[2];
     return rc;
 }
 
@@ -107,8 +189,9 @@ int dsc_price_run(dsc_price *out, const dsc_cost *cost, const dsc_counts *counts
                            .batch = (double)batch,
                            .again = counts->parallel_steps != NULL};
     const dsc_pass plain = {1, (double)counts->output_context / tokens, (double)batch, true};
-    rc = counts->parallel_steps ? overlapped(cost, counts, pass, out, err)
-                                : in_turns(cost, counts, pass, out, err);
+    rc = !counts->parallel_steps ? in_turns(cost, counts, pass, out, err)
+         : batch == 1            ? overlapped(cost, counts, pass, out, err)
+                                 : overlapped_batch(cost, counts, pass, out, err);
     if (!rc)
         rc = dsc_cost_target(cost, plain, &out->plain_s, err);
     if (rc)
