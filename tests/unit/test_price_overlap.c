@@ -7,7 +7,7 @@
 
 #include <string.h>
 
-enum { WINDOW = 6, SIZE = WINDOW + 1 };
+enum { WINDOW = 6, WIDEST = 8, SIZE = WIDEST + 1 };
 
 static uint64_t draw(uint64_t *state) // SplitMix64
 {
@@ -27,17 +27,17 @@ typedef struct step {
 } step;
 
 // One step of a sequence. `pending`: its window is verified in this step, else only the first token
-// of the next one (sim/draft/pearl.c). Some steps end an output and draft less.
-static step advance(bool *pending, double rate, uint64_t *seed)
+// of the next one (sim/draft/pearl.c). A share `ends` of the steps ends an output and drafts less.
+static step advance(bool *pending, int window, double rate, double ends, uint64_t *seed)
 {
-    step s = {WINDOW, *pending ? WINDOW : 1, 0};
+    step s = {window, *pending ? window : 1, 0};
     while (s.emitted < s.width && uniform(seed) < rate)
         s.emitted++;
     *pending = s.emitted == s.width;
     if (!*pending)
         s.emitted++; // the correction
-    if (uniform(seed) < 0.15) {
-        s.calls = (int)(draw(seed) % SIZE);
+    if (uniform(seed) < ends) {
+        s.calls = (int)(draw(seed) % (uint64_t)(window + 1));
         *pending = false;
     }
     return s;
@@ -52,7 +52,7 @@ static double simulate(const dsc_cost *cost, int batch, double rate, int steps, 
     for (int i = 0; i < steps; i++) {
         int calls = 0, width = 0;
         for (int b = 0; b < batch; b++) {
-            const step s = advance(&pending[b], rate, &seed);
+            const step s = advance(&pending[b], WINDOW, rate, 0.15, &seed);
             calls = s.calls > calls ? s.calls : calls;
             width += s.width;
             tokens += s.emitted;
@@ -72,13 +72,13 @@ typedef struct run {
 } run;
 
 // The counts of one sequence.
-static void count(run *r, double rate, int steps, uint64_t seed)
+static void count(run *r, int window, double rate, double ends, int steps, uint64_t seed)
 {
     bool pending = false;
     *r = (run){.counts = {.parallel_length = SIZE}};
     r->counts.parallel_steps = r->parallel;
     for (int i = 0; i < steps; i++) {
-        const step s = advance(&pending, rate, &seed);
+        const step s = advance(&pending, window, rate, ends, &seed);
         r->parallel[s.calls * SIZE + s.width - 1]++;
         r->counts.output_tokens += s.emitted;
         r->counts.draft_calls += s.calls;
@@ -109,7 +109,7 @@ static void a_batch_costs_what_its_events_cost(void **state)
                 dsc_cost cost;
                 dsc_price price;
                 run r;
-                count(&r, rate, 5 * steps, 17);
+                count(&r, WINDOW, rate, 0.15, 5 * steps, 17);
                 assert_ok(dsc_cost_parse(&cost, costs[i], &err), err);
                 assert_ok(dsc_price_run(&price, &cost, &r.counts, batches[b], &err), err);
                 const double truth =
@@ -148,29 +148,56 @@ static void alike_steps_are_priced_by_hand(void **state)
     assert_close(p.draft_s, 10 * 0.75 * 0.012, 1e-12);
 }
 
-// The speedups of nano-PEARL fall from batch size 1 to 32 by 0.62 to 0.66 (docs/limits.md). A
-// roofline with an engine's shares falls, the bound does not.
+// nano-PEARL (github.com/smart-lty/nano-PEARL at 27015b7, docs/bench_summary.md): Qwen2.5-1.5B for
+// 72B, one H200 and two; mean accepted tokens M + 1 and the speedup at batch sizes 1, 8, 16, 32.
+// The acceptance rate is 1 - 1/(M + 1). Its window is the rounded ratio of the models' speeds,
+// which is 8 by the roofline; the contexts are not published.
+static const struct {
+    const char *workload;
+    double accepted, speedup[4];
+} published[] = {
+    {"AIME", 15.08, {4.52, 4.08, 3.65, 2.82}},
+    {"CNNDM", 3.855, {2.08, 1.78, 1.59, 1.38}},
+    {"GSM8K", 7.337, {3.16, 2.90, 2.58, 2.05}},
+    {"HumanEval", 9.646, {3.76, 3.51, 3.09, 2.46}},
+};
+
+static void speedups(double out[4], const char *cost_text, double rate)
+{
+    dsc_cost cost;
+    dsc_price price;
+    dsc_error err = {0};
+    run r;
+    count(&r, 8, rate, 0, 200000, 3);
+    assert_ok(dsc_cost_parse(&cost, cost_text, &err), err);
+    for (int b = 0; b < 4; b++) {
+        assert_ok(dsc_price_run(&price, &cost, &r.counts, b ? 4 << b : 1, &err), err);
+        out[b] = price.speedup;
+    }
+    dsc_cost_fini(&cost);
+}
+
+// The roofline with an engine's shares falls with the batch, but less than the program does, whose
+// attention reads the context once per token; the bound does not fall up to 16.
 static void batches_slow_pearl_down(void **state)
 {
     (void)state;
-    static const char pair[] = "roofline:qwen2.5-72b,qwen2.5-1.5b,h200,tp=2";
-    double fall[2];
-    run r;
-    count(&r, 0.87, 200000, 3);
-    for (int bound = 0; bound < 2; bound++) {
-        char text[100];
-        dsc_error err = {0};
-        dsc_cost cost;
-        dsc_price one, many;
-        snprintf(text, sizeof text, "%s%s", pair, bound ? ",efficiency=1,overhead=0" : "");
-        assert_ok(dsc_cost_parse(&cost, text, &err), err);
-        assert_ok(dsc_price_run(&one, &cost, &r.counts, 1, &err), err);
-        assert_ok(dsc_price_run(&many, &cost, &r.counts, 32, &err), err);
-        fall[bound] = many.speedup / one.speedup;
-        dsc_cost_fini(&cost);
+    static const double bar[4] = {0.05, 0.15, 0.22, 0.27};
+    for (size_t i = 0; i < sizeof published / sizeof *published; i++) {
+        const double rate = 1 - 1 / published[i].accepted;
+        double preset[4], bound[4];
+        speedups(preset, "roofline:qwen2.5-72b,qwen2.5-1.5b,h200,tp=2", rate);
+        speedups(bound, "roofline:qwen2.5-72b,qwen2.5-1.5b,h200,tp=2,efficiency=1,overhead=0",
+                 rate);
+        print_message("%s:", published[i].workload);
+        for (int b = 0; b < 4; b++)
+            print_message(" %.2f (%.2f, bound %.2f)", preset[b], published[i].speedup[b], bound[b]);
+        print_message("\n");
+        for (int b = 0; b < 4; b++)
+            assert_close(preset[b] / published[i].speedup[b], 1, bar[b]);
+        assert_true(preset[3] < 0.9 * preset[0]);
+        assert_close(bound[2] / bound[0], 1, 1e-3);
     }
-    assert_true(fall[0] < 0.85);
-    assert_true(fall[1] > 0.95);
 }
 
 int main(void)
