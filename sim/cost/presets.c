@@ -171,10 +171,15 @@ const dsc_engine *dsc_engines(size_t *count)
 // mean prompt and half of the mean output. With 32 and 64 clients some steps contain a part of a
 // prompt, more of GSM8K's long prompts than of HumanEval's; the median is nearer to a pure step than
 // the mean, and the model has pure steps only. One H100: 133 (vLLM) and 158 (SGLang) output tokens/s of
-// one request, whose context is not stated; 1000 tokens would add 0.6 %.
+// one request, whose context is not stated; 1000 tokens would add 0.6 %. Two H200: plain decoding of
+// another engine, github.com/smart-lty/nano-PEARL at 27015b7, docs/bench_summary.md, on HumanEval, as
+// batch / (output tokens/s), prompts included; they check that the fixed time grows with the layers
+// and the rest with weights and machines. The context is not stated.
 #define A100 "roofline:llama-3.1-8b,a100-80"
 #define A100_EAGLE3 "roofline:llama-3.1-8b,eagle3,a100-80"
 #define H100 "roofline:llama-3.1-8b,h100"
+#define H200_72B "roofline:qwen2.5-72b,h200,tp=2"
+#define H200_32B "roofline:qwen3-32b,h200,tp=2"
 static const dsc_published_step steps[] = {
     // cost         workload   drafted batch context  seconds  calibrates
     {A100,        "humaneval",  0,  1, 379.6, 10.81e-3, true},
@@ -194,6 +199,14 @@ static const dsc_published_step steps[] = {
     {A100_EAGLE3, "gsm8k",      5,  8, 844.8, 16.21e-3, false},
     {A100_EAGLE3, "gsm8k",      5, 32, 844.3, 29.70e-3, false},
     {A100_EAGLE3, "gsm8k",      5, 64, 845.1, 50.74e-3, false},
+    {H200_72B,    "nano-PEARL", 0,  1, 300, 1 / 43.63,     false},
+    {H200_72B,    "nano-PEARL", 0,  8, 300, 8 / 336.82,    false},
+    {H200_72B,    "nano-PEARL", 0, 16, 300, 16 / 650.04,   false},
+    {H200_72B,    "nano-PEARL", 0, 32, 300, 32 / 1186.05,  false},
+    {H200_32B,    "nano-PEARL", 0,  1, 300, 1 / 78.64,     false},
+    {H200_32B,    "nano-PEARL", 0,  8, 300, 8 / 613.32,    false},
+    {H200_32B,    "nano-PEARL", 0, 16, 300, 16 / 1165.10,  false},
+    {H200_32B,    "nano-PEARL", 0, 32, 300, 32 / 2194.92,  false},
     {H100 ",engine=sglang", "not stated", 0, 1, 200, 1 / 158., true},
 };
 // clang-format on
