@@ -88,10 +88,10 @@ const dsc_model_shape *dsc_model_shape_presets(size_t *count)
 // --- machines ----------------------------------------------------------------------------------
 
 // Memory, bandwidth, and peaks of tensor operations without sparsity at boost clock, in 16-bit and
-// FP8 with 32-bit sums, INT8, FP4. 0: the machine has no such units. From NVIDIA's data sheets (V100,
-// A100, A10, L4, L40S, H100, H200, HGX B200, HGX B300), the white papers of GA102 (3090), AD102 (4090)
-// and RTX Blackwell (5090), and AMD's data sheet (MI300X). Data sheets that state peaks with sparsity
-// are halved; a system's are divided by its eight GPUs.
+// FP8 with 32-bit sums, INT8, FP4. 0: the machine has no such units. From NVIDIA's data sheets
+// (V100, A100, A10, L4, L40S, H100, H200, HGX B200, HGX B300), the white papers of GA102 (3090),
+// AD102 (4090) and RTX Blackwell (5090), and AMD's data sheet (MI300X). Data sheets that state
+// peaks with sparsity are halved; a system's are divided by its eight GPUs.
 static const dsc_hardware hardware[] = {
     // name       also     memory  bandwidth   16-bit     FP8       INT8       FP4
     {"v100",      NULL,     32e9,   900e9, {  125e12,        0,        0,        0}}, // SXM2, HBM2
@@ -118,8 +118,8 @@ const dsc_hardware *dsc_hardware_presets(size_t *count)
 
 // --- number formats ----------------------------------------------------------------------------
 
-// 4-bit weights have a 16-bit scale and a 4-bit zero for each 128 (AWQ, GPTQ), or an 8-bit scale for
-// each 32 (OCP Microscaling Formats 1.0).
+// 4-bit weights have a 16-bit scale and a 4-bit zero for each 128 (AWQ, GPTQ), or an 8-bit scale
+// for each 32 (OCP Microscaling Formats 1.0).
 static const dsc_number_format weights[] = {
     {"fp16",  2,                      DSC_MATH_16},
     {"bf16",  2,                      DSC_MATH_16},
@@ -146,10 +146,10 @@ const dsc_number_format *dsc_cache_formats(size_t *count)
 
 // --- engines -----------------------------------------------------------------------------------
 
-// vLLM: least squares of relative errors over the steps below that calibrate (HumanEval on an A100,
-// whose prompts are short, and one H100). The fixed times of a pass and of a layer follow from the
-// overheads of the target, 32 layers, and of a pass of its head, one layer. SGLang: vLLM's shares and
-// pass; its layer from one speed, so that none of its steps is left for a check.
+// vLLM: least squares of relative errors over the steps below that calibrate (HumanEval on an
+// A100, whose prompts are short, and one H100). The fixed times of a pass and of a layer follow
+// from the overheads of the target, 32 layers, and of a pass of its head, one layer. SGLang:
+// vLLM's shares and pass; its layer from one speed, so that none of its steps is left for a check.
 static const dsc_engine engines[] = {
     {"vllm", "vLLM 0.24, Llama-3.1-8B FP16, 8 steps on an A100 and 1 on an H100",
      .bandwidth = 0.904, .compute = 0.5815, .overlap = 0.571, .pass_s = 21e-6, .layer_s = 79.4e-6},
@@ -165,16 +165,17 @@ const dsc_engine *dsc_engines(size_t *count)
 
 // --- published steps ---------------------------------------------------------------------------
 
-// Llama-3.1-8B-Instruct FP16, EAGLE-3 with 5 draft tokens, vLLM 0.24.0, one A100-SXM4-80GB, that many
-// closed-loop clients, greedy; median inter-token latencies, which are steps, of
-// github.com/manojarulmurugan/SpecDecoding-Study-vLLM-SGLang at d96e4fb, phase 3. The context is the
-// mean prompt and half of the mean output. With 32 and 64 clients some steps contain a part of a
-// prompt, more of GSM8K's long prompts than of HumanEval's; the median is nearer to a pure step than
-// the mean, and the model has pure steps only. One H100: 133 (vLLM) and 158 (SGLang) output tokens/s of
-// one request, whose context is not stated; 1000 tokens would add 0.6 %. Two H200: plain decoding of
-// another engine, github.com/smart-lty/nano-PEARL at 27015b7, docs/bench_summary.md, on HumanEval, as
-// batch / (output tokens/s), prompts included; they check that the fixed time grows with the layers
-// and the rest with weights and machines. The context is not stated.
+// Llama-3.1-8B-Instruct FP16, EAGLE-3 with 5 draft tokens, vLLM 0.24.0, one A100-SXM4-80GB, that
+// many closed-loop clients, greedy; median inter-token latencies, which are steps, of
+// github.com/manojarulmurugan/SpecDecoding-Study-vLLM-SGLang at d96e4fb, phase 3. The context is
+// the mean prompt and half of the mean output. With 32 and 64 clients some steps contain a part of
+// a prompt, more of GSM8K's long prompts than of HumanEval's; the median is nearer to a pure step
+// than the mean, and the model has pure steps only. One H100: 133 (vLLM) and 158 (SGLang) output
+// tokens/s of one request, whose context is not stated; 1000 instead of 200 tokens would add 0.5
+// %. Two H200: plain decoding of another engine, github.com/smart-lty/nano-PEARL at 27015b7,
+// docs/bench_summary.md, on HumanEval, as batch / (output tokens/s), prompts included; they check
+// that the fixed time grows with the layers and the rest with weights and machines. The context is
+// not stated.
 #define A100 "roofline:llama-3.1-8b,a100-80"
 #define A100_EAGLE3 "roofline:llama-3.1-8b,eagle3,a100-80"
 #define H100 "roofline:llama-3.1-8b,h100"
