@@ -171,8 +171,8 @@ const dsc_engine *dsc_engines(size_t *count)
 // the mean prompt and half of the mean output. With 32 and 64 clients some steps contain a part of
 // a prompt, more of GSM8K's long prompts than of HumanEval's; the median is nearer to a pure step
 // than the mean, and the model has pure steps only. One H100: 133 (vLLM) and 158 (SGLang) output
-// tokens/s of one request, whose context is not stated; 1000 instead of 200 tokens would add 0.5
-// %. Two H200: plain decoding of another engine, github.com/smart-lty/nano-PEARL at 27015b7,
+// tokens/s of one request, whose context is not stated; 1000 instead of 200 tokens would add half a
+// percent. Two H200: plain decoding of another engine, github.com/smart-lty/nano-PEARL at 27015b7,
 // docs/bench_summary.md, on HumanEval, as batch / (output tokens/s), prompts included; they check
 // that the fixed time grows with the layers and the rest with weights and machines. The context is
 // not stated.
