@@ -76,64 +76,62 @@ static int longer_of_both(const dsc_cost *cost, const dsc_width_dist *dist, doub
     return rc;
 }
 
-// The distribution of tokens when no sequence of the batch calls the draft model more than `most`
-// times; *share is the probability of that.
-static int steps_up_to(dsc_width_dist *out, const dsc_counts *c, int64_t most, int64_t batch,
-                       int64_t *width, double *share, dsc_error *err)
+// The steps of a run with up to some number of calls of the draft model.
+typedef struct steps_up_to {
+    int64_t *width;      // [parallel_length] steps on m + 1 tokens
+    int64_t count;       // steps
+    double share;        // probability that no sequence of a batch has more calls
+    dsc_width_dist dist; // tokens of the batch's pass in that case
+} steps_up_to;
+
+// Adds the steps with `calls` calls. Returns whether there are any.
+static bool add_calls(steps_up_to *s, const dsc_counts *c, int64_t calls)
 {
-    const int64_t n = c->parallel_length;
-    int64_t some = 0, all = 0;
-    for (int64_t w = 0; w < n; w++)
-        width[w] = 0;
-    for (int64_t i = 0; i < n * n; i++) {
-        all += c->parallel_steps[i];
-        if (i / n > most)
-            continue;
-        some += c->parallel_steps[i];
-        width[i % n] += c->parallel_steps[i];
+    const int64_t *steps = c->parallel_steps + calls * c->parallel_length, before = s->count;
+    for (int64_t w = 0; w < c->parallel_length; w++) {
+        s->width[w] += steps[w];
+        s->count += steps[w];
     }
-    *out = (dsc_width_dist){0};
-    *share = pow((double)some / (double)all, (double)batch);
-    return some ? dsc_width_dist_init(out, width, n, batch, err) : DSC_OK;
+    return s->count > before;
 }
 
 // Draft model and target at the same time, in a batch: the sequences are in states of their own,
 // the target's pass covers the tokens of all of them, and the step waits for the sequence with the
-// most calls of the draft model. With F_c, the probability that no sequence has more than c calls,
-// a step takes the sum over c of E[step with c calls; F_c] - E[step with c calls; F_{c-1}].
+// most calls of the draft model. With the probability F_c that no sequence has more than c calls,
+// the mean time of a step is the sum over c of
+//   F_c E[step with c calls | at most c] - F_{c-1} E[step with c calls | at most c - 1]
 static int overlapped_batch(const dsc_cost *cost, const dsc_counts *c, dsc_pass pass,
                             dsc_price *out, dsc_error *err)
 {
-    dsc_width_dist now = {0}, before = {0};
-    int64_t *width, steps = 0;
-    double share = 0, last = 0, one = 0, sum[3] = {0, 0, 0}; // of step, draft and target
-    int rc = dsc_new(&width, (size_t)c->parallel_length, err);
+    steps_up_to s = {0};
+    double one = 0, all = 0;
+    int rc = dsc_new(&s.width, (size_t)c->parallel_length, err);
+    out->time_s = out->draft_s = out->verify_s = 0;
     for (int64_t i = 0; i < c->parallel_length * c->parallel_length; i++)
-        steps += c->parallel_steps[i];
+        all += (double)c->parallel_steps[i];
     pass.tokens = 1;
     for (int64_t calls = 0; calls < c->parallel_length && !rc; calls++) {
-        double a[2] = {0, 0}, b[2] = {0, 0};
-        rc = steps_up_to(&now, c, calls, (int64_t)pass.batch, width, &share, err);
-        if (!rc && share > last && calls && !one)
+        double with[2] = {0, 0}, without[2] = {0, 0};
+        const double before = s.share;
+        dsc_width_dist old = s.dist;
+        if (!add_calls(&s, c, calls))
+            continue;
+        s.share = pow((double)s.count / all, pass.batch);
+        rc = dsc_width_dist_init(&s.dist, s.width, c->parallel_length, (int64_t)pass.batch, err);
+        if (!rc && calls && !(one > 0))
             rc = dsc_cost_draft(cost, pass, &one, err);
-        if (!rc && share > last)
-            rc = longer_of_both(cost, &now, (double)calls * one, pass, &a[0], &a[1], err);
-        if (!rc && share > last)
-            rc = longer_of_both(cost, &before, (double)calls * one, pass, &b[0], &b[1], err);
-        sum[0] += share * a[0] - last * b[0];
-        sum[1] += (share - last) * (double)calls * one;
-        sum[2] += share * a[1] - last * b[1];
-        dsc_width_dist_fini(&before);
-        before = now;
-        now = (dsc_width_dist){0};
-        last = share;
+        const double draft = (double)calls * one;
+        if (!rc)
+            rc = longer_of_both(cost, &s.dist, draft, pass, &with[0], &with[1], err);
+        if (!rc)
+            rc = longer_of_both(cost, &old, draft, pass, &without[0], &without[1], err);
+        dsc_width_dist_fini(&old);
+        out->time_s += all * (s.share * with[0] - before * without[0]);
+        out->verify_s += all * (s.share * with[1] - before * without[1]);
+        out->draft_s += all * (s.share - before) * draft;
     }
-    dsc_width_dist_fini(&before);
-    dsc_width_dist_fini(&now);
-    free(width);
-    out->time_s = (double)steps * sum[0];
-    out->draft_s = (double)steps * sum[1];
-    out->verify_s = (double)steps * sum[2];
+    dsc_width_dist_fini(&s.dist);
+    free(s.width);
     return rc;
 }
 

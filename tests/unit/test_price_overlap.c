@@ -114,8 +114,9 @@ static void a_batch_costs_what_its_events_cost(void **state)
                 assert_ok(dsc_price_run(&price, &cost, &r.counts, batches[b], &err), err);
                 const double truth =
                     simulate(&cost, batches[b], rate, steps / batches[b] + 5000, 5);
-                // Standard errors of tokens per step are below 0.4 % for the simulated steps.
-                assert_close(1 / (price.tokens_per_s * truth), 1, 0.012);
+                // The standard error is 0.12 % with all steps (48 comparisons over two seeds); the
+                // bar is five of them, so that chance fails this test once in 30 000 seeds.
+                assert_close(1 / (price.tokens_per_s * truth), 1, 0.006 * sqrt(200000.0 / steps));
                 dsc_cost_fini(&cost);
             }
 }
