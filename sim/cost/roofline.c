@@ -14,6 +14,7 @@
 #include "sim/cost/roofline.h"
 
 #include <math.h>
+#include <stdio.h>
 #include <string.h>
 
 void dsc_roofline_init(dsc_roofline *r)
@@ -171,12 +172,15 @@ int dsc_roofline_fits(const dsc_roofline *r, double batch, double tokens, dsc_er
     cache *= r->cache->bytes * batch * tokens;
     if (weights + cache <= usable * r->machines)
         return DSC_OK;
+    char cached[80] = "";
+    if (cache > 0)
+        snprintf(cached, sizeof cached,
+                 " and %.1f GB of KV cache (batch size %.6g, %.6g tokens each)", cache / 1e9, batch,
+                 tokens);
     return dsc_fail(err, DSC_EUSAGE,
-                    "--cost: %.40s needs %.1f GB of weights and %.1f GB of KV cache (batch size "
-                    "%.6g, %.6g tokens each), but tp=%.0f %s have %.1f GB at "
+                    "--cost: %.40s needs %.1f GB of weights%s, but %.0f x %s have %.1f GB at "
                     "gpu-memory-utilization=%g: tp=%.0f would hold them, or smaller weights=, kv= "
                     "or batch size",
-                    name_of(&r->target), weights / 1e9, cache / 1e9, batch, tokens, r->machines,
-                    r->machine.name, usable * r->machines / 1e9, r->utilization,
-                    ceil((weights + cache) / usable));
+                    name_of(&r->target), weights / 1e9, cached, r->machines, r->machine.name,
+                    usable * r->machines / 1e9, r->utilization, ceil((weights + cache) / usable));
 }
