@@ -288,15 +288,15 @@ static void print_caveats(const context *c)
         printf("  With only %zu test requests the intervals are too narrow.\n", c->found.test);
     if (!info->prompt_tokens)
         puts("  The prompts are empty, so methods that copy from them look worse than they are.");
-    if (!strcmp(c->s.cost.type->name, "roofline"))
-        puts("  The roofline is the least time that the hardware permits, not a measurement.");
+    if (c->s.cost.caveat)
+        printf("  About the costs: %s.\n", c->s.cost.caveat);
     if (!strcmp(c->s.cost.type->name, "unit"))
         puts("  Without costs there is no verdict: give --cost, for example a table of draftscope "
              "live profile (see: draftscope list costs).");
     if (c->s.cost.type->linear && c->s.cost.note[0])
         printf("  Cost: %s.\n", c->s.cost.note);
-    if (c->s.cost.caveat[0])
-        printf("  Cost: %s.\n", c->s.cost.caveat);
+    if (c->s.cost.spread_caveat[0])
+        printf("  Cost: %s.\n", c->s.cost.spread_caveat);
     puts("  Not modeled: arrival of requests, queueing, other work of the server, memory.");
 }
 

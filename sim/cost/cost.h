@@ -37,10 +37,12 @@ typedef struct dsc_cost {
     // and -1 the first. dsc_price_run compares a run at one quartile with no speculation at the
     // other.
     int quartile;
-    bool spread;      // the model has quartiles
-    char caveat[200]; // what speaks against the times, a sentence; may be empty
+    bool spread; // the model has quartiles
+    // The cells whose quartiles are far apart, for readers of results; may be empty.
+    char spread_caveat[200];
     // Why the time of a pass of one token is unknown, so that speedups are NaN; NULL: it is known.
     const char *no_plain;
+    const char *caveat; // what its times are not, a clause for readers of results; or NULL
 } dsc_cost;
 
 struct dsc_cost_type {
@@ -64,7 +66,7 @@ DSC_API const dsc_cost_type *const *dsc_cost_types(void); // NULL-terminated
 
 // "unit": a target call costs 1 at any width, so that speedup = block efficiency.
 // "linear:FIXED_S,PER_TOKEN_S[,DRAFT_S]": seconds >= 0, the first two not both 0; without the
-// third, drafting is free. "table:FILE", "roofline:TARGET,DRAFT,HARDWARE[,...]", "fit:TRACE",
+// third, drafting is free. "table:FILE", "roofline:TARGET,HARDWARE[,...]", "fit:TRACE",
 // "prometheus:BEFORE,AFTER[,...]", "bench:FILE[,...]", "sps:FILE": sim/cost/cost_NAME.c.
 // DSC_EUSAGE, DSC_EINPUT; freed by dsc_cost_fini.
 DSC_API int dsc_cost_parse(dsc_cost *out, const char *text, dsc_error *err);

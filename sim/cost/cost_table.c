@@ -244,7 +244,7 @@ static void report_spread(dsc_cost *cost, const grid *g)
                                          axis_name[x], a[x].key[at[x]]);
     }
     if (wide)
-        snprintf(cost->caveat, sizeof cost->caveat,
+        snprintf(cost->spread_caveat, sizeof cost->spread_caveat,
                  "quartiles are more than %gx apart in %zu of %zu cells: %s%s", DSC_COST_WIDE, wide,
                  cells, named, wide > NAMED ? ", ..." : "");
 }

@@ -36,7 +36,7 @@ FUZZ_TARGET(cost)
     static const struct {
         const char *name, *type, *rest; // "TYPE:[IDLE,]FILE[REST]"
     } kinds[] = {{"cost.tsv", "table", ""},
-                 {"config.json", "roofline", ",none,h100"},
+                 {"config.json", "roofline", ",none,h100,memory=1e9"},
                  {"steps.json", "sps", ""},
                  {"bench.json", "bench", ""},
                  {"after.txt", "prometheus", ""}};

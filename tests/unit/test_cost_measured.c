@@ -454,7 +454,7 @@ static void quartiles_reach_the_speedup(void **state)
                    "1\t0.010\t0.009\t0.012\n3\t0.012\t0.010\t0.016\n");
     assert_ok(parse(&cost, "table", &file, 1, &err), err);
     assert_true(cost.spread);
-    assert_string_equal(cost.caveat,
+    assert_string_equal(cost.spread_caveat,
                         "quartiles are more than 1.5x apart in 1 of 2 cells: tokens 3");
     const dsc_counts counts = {.output_tokens = 20,
                                .target_calls = 10,
@@ -475,7 +475,7 @@ static void quartiles_reach_the_speedup(void **state)
     put_text(file, "tokens\ttarget_s\n1\t0.01\n");
     assert_ok(parse(&cost, "table", &file, 1, &err), err);
     assert_false(cost.spread);
-    assert_string_equal(cost.caveat, "");
+    assert_string_equal(cost.spread_caveat, "");
     dsc_cost_fini(&cost);
 }
 
