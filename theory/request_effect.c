@@ -215,9 +215,13 @@ double dsc_request_effect_gain(const dsc_request_effect *e, const dsc_conditiona
 {
     grid g;
     double p[NODES];
+    dsc_conditional_count varying[DSC_EFFECT_POSITIONS] = {{0}};
+    for (int j = 0; j < e->positions; j++)
+        if (varies(e, j))
+            varying[j] = count[j];
     lay_nodes(&g);
     set_rates(&g, e);
-    return posterior(&g, e, count, p) - plain_likelihood(e, count);
+    return posterior(&g, e, varying, p) - plain_likelihood(e, varying);
 }
 
 // --- the curve -----------------------------------------------------------------------------------

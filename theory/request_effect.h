@@ -32,6 +32,7 @@ int dsc_request_effect_fit(const dsc_conditional_count *count, size_t requests, 
                            dsc_request_effect *out, dsc_error *err);
 
 // ln of the likelihood of one request's counts, less that without an effect; for held-out requests.
+// Positions whose fitted rate is 0 or 1 do not count, as they would decide alone.
 double dsc_request_effect_gain(const dsc_request_effect *e, const dsc_conditional_count *count);
 
 // Expected output tokens per target call by draft length, into plain[0 .. most] without the effect

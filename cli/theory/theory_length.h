@@ -19,7 +19,7 @@ enum {
     CLI_LENGTH_FIT,
     CLI_LENGTH_HELD_OUT
 };
-enum { CLI_LENGTH_COLUMNS = 9 };
+enum { CLI_LENGTH_COLUMNS = 11 };
 extern const dsc_column cli_length_columns[CLI_LENGTH_COLUMNS];
 
 // Fills the table of --trace, with these columns. DSC_EUSAGE: the trace has no recorded acceptance.

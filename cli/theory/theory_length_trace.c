@@ -8,7 +8,20 @@
 
 #include <stdlib.h>
 
-enum { LENGTH, PLAIN, WITH, MEASURED, SPEEDUP, SPEEDUP_WITH, REQUESTS, SD, GAIN, COLUMNS };
+enum {
+    LENGTH,
+    RATE,
+    RATE_WITH,
+    PLAIN,
+    WITH,
+    MEASURED,
+    SPEEDUP,
+    SPEEDUP_WITH,
+    REQUESTS,
+    SD,
+    GAIN,
+    COLUMNS
+};
 
 // One half of the requests, or all of them.
 typedef struct sample {
@@ -185,8 +198,11 @@ static int add_rows(dsc_table *t, const collector *c, const dsc_request_effect *
     for (size_t i = 0; i < seen->requests && c->held_out; i++)
         gain += dsc_request_effect_gain(e, seen->count + i * (size_t)c->positions);
     for (int l = 1; l <= c->most && !rc; l++) {
+        const int j = (l < e->positions ? l : e->positions) - 1;
         const dsc_cell row[COLUMNS] = {
             [LENGTH] = cli_integer(l),
+            [RATE] = cli_real(e->rate[j]),
+            [RATE_WITH] = cli_real(1 / (1 + exp(-e->intercept[j]))),
             [PLAIN] = cli_real(plain[l]),
             [WITH] = cli_real(with[l]),
             [MEASURED] = cli_real(measured(seen, l)),
@@ -255,6 +271,10 @@ int cli_length_fill(dsc_table *t, const dsc_option *option, const dsc_option_val
 // clang-format off
 const dsc_column cli_length_columns[CLI_LENGTH_COLUMNS] = {
     [LENGTH] = {"length", DSC_CELL_INT, "draft tokens per target call"},
+    [RATE] = {"conditional_acceptance_rate", DSC_CELL_REAL, "acceptance rate at the position of "
+              "that number, given that all earlier ones were accepted, of all requests together"},
+    [RATE_WITH] = {"conditional_acceptance_rate_median", DSC_CELL_REAL, "the same rate of the "
+                   "median request, from which others differ by effect_sd on the logit"},
     [PLAIN] = {"block_efficiency", DSC_CELL_REAL, "expected output tokens per target call, from "
                "one rate for each position; the last rate applies to later positions"},
     [WITH] = {"block_efficiency_effect", DSC_CELL_REAL, "expected output tokens per target call "

@@ -151,6 +151,7 @@ static int begin_models(const job *j, worker *w, const dsc_request *q, dsc_model
     if (l->target) {
         rc =
             dsc_model_synthetic_begin(&w->target, l->target, q->prompt, limit, l->temperature, err);
+        w->target.request = q->index;
         m->target = &w->target.base;
     } else {
         dsc_model_trace_begin(&w->recorded, q->output);
@@ -165,11 +166,13 @@ static int begin_models(const job *j, worker *w, const dsc_request *q, dsc_model
     const dsc_language *draft = knows ? l->target : l->draft;
     if (draft && !rc) {
         rc = dsc_model_synthetic_begin(&w->draft, draft, q->prompt, limit, l->temperature, err);
+        w->draft.request = q->index;
         m->draft = &w->draft.base;
     }
     if (l->middle && !rc) {
         rc =
             dsc_model_synthetic_begin(&w->middle, l->middle, q->prompt, limit, l->temperature, err);
+        w->middle.request = q->index;
         m->middle = &w->middle.base;
     }
     return rc;

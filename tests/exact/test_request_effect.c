@@ -152,6 +152,9 @@ static void equal_requests_have_no_effect(void **state)
     assert_ok(dsc_request_effect_fit(count[0], REQUESTS, 2, &f, &e), e);
     assert_close(f.sd, 0, 0.01);
     assert_close(f.gain, 0, 1e-4);
+    count[0][1].accepted = 59; // a rejection at a position whose fitted rate is 1
+    assert_close(dsc_request_effect_gain(&f, count[0]), 0, 1e-3);
+    count[0][1].accepted = 60;
     assert_ok(dsc_request_effect_curve(&f, count[0], 2, tokens, REQUESTS, MOST, plain, with, &e),
               e);
     for (int l = 0; l <= MOST; l++)
