@@ -47,7 +47,8 @@ static const dsc_option options[] = {
 };
 // clang-format on
 
-// The configurations of a method that compete. "@" stands for the engine's prompt lookup.
+// The configurations of a method that compete. "@" stands for the engine's prompt lookup,
+// "@drafters" for the recorded drafters and "@lengths" for lengths that all of them have.
 static const struct {
     const dsc_drafter_type *drafter;
     const char *option[3][2]; // name, list
@@ -63,6 +64,7 @@ static const struct {
     {&dsc_drafter_tree, {{"tree", "eagle"}}},
     {&dsc_drafter_spectr, {{"num-drafts", "2,4,8"}, {"num-speculative-tokens", "2:6"}}},
     {&dsc_drafter_pearl, {{"num-speculative-tokens", "2:8"}}},
+    {&dsc_drafter_recorded, {{"drafter", "@drafters"}, {"num-speculative-tokens", "@lengths"}}},
     {&dsc_drafter_none, {{0}}},
 };
 enum { CANDIDATES = sizeof candidates / sizeof *candidates };
@@ -71,6 +73,7 @@ typedef struct context {
     cli_simulation s; // the first field, as the user of dsc_tune_run
     const cli_call *call;
     dsc_space space[CANDIDATES];
+    char drafters[DSC_DRAFTERS_MAX * DSC_DRAFTER_NAME_BYTES], lengths[16];
     const dsc_verifier_type *rule[CANDIDATES]; // NULL: the data cannot answer the method
     char why[CANDIDATES][200];
     dsc_tune_price *price;
@@ -143,16 +146,40 @@ static const char *lookup_of(const dsc_option_value *engine)
     return engine->given && engine->integer == CLI_HF ? "transformers" : "vllm";
 }
 
+// The names of the recorded drafters, and the draft lengths up to 10 that all of them have.
+static void name_drafters(context *c)
+{
+    const dsc_trace_info *info = dsc_trace_get_info(c->s.trace);
+    size_t n = 0;
+    int32_t cap = 10;
+    for (int32_t d = 0; d < info->drafters; d++) {
+        n += (size_t)snprintf(c->drafters + n, sizeof c->drafters - n, "%s%s", d ? "," : "",
+                              info->drafter[d].name);
+        cap = info->drafter[d].cap < cap ? info->drafter[d].cap : cap;
+    }
+    snprintf(c->lengths, sizeof c->lengths, "1:%d", cap);
+}
+
+// The values of a candidate's option; empty: it has none.
+static const char *list_of(const context *c, const char *list)
+{
+    return strcmp(list, "@") == 0           ? lookup_of(&c->call->value[ENGINE])
+           : strcmp(list, "@drafters") == 0 ? c->drafters
+           : strcmp(list, "@lengths") == 0  ? c->lengths
+                                            : list;
+}
+
 static int make_space(context *c, size_t m, dsc_error *err)
 {
     const dsc_drafter_type *d = candidates[m].drafter;
     dsc_option_uses uses = {0};
     int rc = DSC_OK;
     for (size_t i = 0; i < 3 && candidates[m].option[i][0] && !rc; i++) {
-        const char *list = candidates[m].option[i][1];
+        const char *list = list_of(c, candidates[m].option[i][1]);
+        if (!*list)
+            continue;
         const dsc_option_use use = {
-            dsc_option_find(d->option, d->option_count, candidates[m].option[i][0]),
-            strcmp(list, "@") ? list : lookup_of(&c->call->value[ENGINE]), false};
+            dsc_option_find(d->option, d->option_count, candidates[m].option[i][0]), list, false};
         rc = dsc_option_uses_add(&uses, &use, err);
     }
     if (!rc)
@@ -186,7 +213,8 @@ static void check_method(context *c, size_t m)
     if (!rc && d == &dsc_drafter_llma && !dsc_trace_get_info(c->s.trace)->references)
         rc = dsc_fail(&why, DSC_EUSAGE,
                       "method llma needs references to copy from, which no request has");
-    if (!rc && d->needs_draft && !prices_drafts(&c->s.cost))
+    // A recorded drafter is taken to make a pass for each draft token.
+    if (!rc && (d->needs_draft || d == &dsc_drafter_recorded) && !prices_drafts(&c->s.cost))
         rc = dsc_fail(&why, DSC_EUSAGE,
                       "method %s needs a cost model with the time of a pass of the draft model",
                       d->name);
@@ -213,6 +241,7 @@ static int tune(context *c, dsc_error *err)
     if (!rc)
         rc = dsc_tune_init(&c->found, &o, err);
     cli_progress_init(&c->s.progress, call->progress, "token-configurations");
+    name_drafters(c);
     for (size_t m = 0; m < CANDIDATES && !rc; m++) {
         rc = make_space(c, m, err);
         if (rc)

@@ -22,7 +22,7 @@ static const dsc_option import_options[] = {
              "output)"},
     {.name = "semantics", .kind = DSC_OPTION_CHOICE, .choices = "paper|code", .initial = "paper",
      .help = "code: read the input as its authors' program does (llma: documents cut to 768 "
-             "tokens)"},
+             "tokens; acclen: accept lengths one token later)"},
     {.name = "eos", .kind = DSC_OPTION_TEXT, .metavar = "TOKEN",
      .help = "text of the EOS token; without it, the first of these special tokens that the "
              "tokenizer has: </s>, <|endoftext|>, <|end_of_text|>, <|eot_id|>, <|im_end|>, <eos>"},

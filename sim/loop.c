@@ -20,6 +20,11 @@ void dsc_loop_fini(dsc_loop *loop)
 static int check_models(const dsc_drafter_type *drafter, const dsc_verifier_type *rule,
                         const dsc_fit *fit, dsc_error *err)
 {
+    if (drafter->view && !fit->trace)
+        return dsc_fail(err, DSC_EUSAGE,
+                        "method %s replays what a trace contains; it cannot run on models "
+                        "(draftscope sim TRACE)",
+                        drafter->name);
     if (drafter->needs_off_path && !fit->off_path)
         return dsc_fail(
             err, DSC_EUSAGE,

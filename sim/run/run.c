@@ -151,6 +151,7 @@ static int begin_models(const job *j, worker *w, const dsc_request *q, dsc_model
     if (l->target) {
         rc =
             dsc_model_synthetic_begin(&w->target, l->target, q->prompt, limit, l->temperature, err);
+        w->target.request = q->index;
         m->target = &w->target.base;
     } else {
         dsc_model_trace_begin(&w->recorded, q->output);
@@ -165,11 +166,13 @@ static int begin_models(const job *j, worker *w, const dsc_request *q, dsc_model
     const dsc_language *draft = knows ? l->target : l->draft;
     if (draft && !rc) {
         rc = dsc_model_synthetic_begin(&w->draft, draft, q->prompt, limit, l->temperature, err);
+        w->draft.request = q->index;
         m->draft = &w->draft.base;
     }
     if (l->middle && !rc) {
         rc =
             dsc_model_synthetic_begin(&w->middle, l->middle, q->prompt, limit, l->temperature, err);
+        w->middle.request = q->index;
         m->middle = &w->middle.base;
     }
     return rc;
@@ -188,16 +191,21 @@ static int run_request(const job *j, worker *w, const dsc_request *q, dsc_counts
         return dsc_expect_rule_run(&j->rule_plan, q, &w->room, &w->arena, counts, err);
     if (j->plan.engine == WALK)
         return dsc_expect_run(&j->walk, q, j->options->seed, &w->arena, counts, err);
+    const dsc_drafter_type *drafter = j->config[0].drafter;
     int rc = DSC_OK;
     for (size_t c = 0; c < j->count && !rc; c++) {
         dsc_models models;
+        dsc_request viewed = *q;
         dsc_arena_reset(&w->arena);
-        rc = begin_models(j, w, q, &models, err);
+        if (drafter->view)
+            rc = drafter->view(&j->config[c], j->info, &viewed, &w->arena, err);
+        if (!rc)
+            rc = begin_models(j, w, &viewed, &models, err);
         dsc_loop_input in = {.config = &j->config[c],
                              .rule = j->rule,
                              .kind = j->plan.kind,
                              .models = &models,
-                             .request = q,
+                             .request = &viewed,
                              .seed = j->options->seed,
                              .arena = &w->arena,
                              .history = j->history ? &j->history[c] : NULL,
@@ -360,6 +368,7 @@ static int plan_loop(const job *j, plan *out, dsc_error *err)
     int rc = target || draft ? DSC_OK : find_recorded_draft(j, out, err);
     const dsc_fit fit = {.draft = draft || out->recorded_draft,
                          .middle = l && l->middle,
+                         .trace = j->info && !target,
                          .dists = target,
                          .off_path = target,
                          .ranks_only = out->recorded_draft,
@@ -381,6 +390,11 @@ static int make_plan(const job *j, plan *out, dsc_error *err)
     const bool can_expect =
         !target && !draft && dsc_rule_replays(drafter, j->rule) && (asked || !sampled_argmax(j));
     *out = (plan){.engine = LOOP};
+    int rc = DSC_OK;
+    for (size_t c = 0; c < j->count && drafter->view && j->info && !target && !rc; c++)
+        rc = drafter->view(&j->config[c], j->info, NULL, NULL, err);
+    if (rc)
+        return rc;
     if (asked && !can_walk && !can_expect)
         return dsc_fail(err, DSC_EUSAGE,
                         "method %s with rule %s has no exact replay here: run it with the loop",
@@ -400,7 +414,11 @@ static int make_plan(const job *j, plan *out, dsc_error *err)
 
 static const char *reason(const job *j, const plan *p)
 {
-    return p->engine == WALK                    ? "drafts depend on the recorded output alone"
+    const dsc_drafter_type *d = j->config[0].drafter;
+    return d->is_bound && d->is_bound(&j->config[0])
+               ? "an upper bound: the drafter reads what the target will accept"
+           : d->view                            ? "the recorded accept lengths decide"
+           : p->engine == WALK                  ? "drafts depend on the recorded output alone"
            : j->workload && j->workload->target ? "a model generates the output"
            : p->recorded_draft                  ? "the recorded ranks replace the draft model"
            : j->options->widths
@@ -415,6 +433,8 @@ static int plan_init(job *j, dsc_error *err)
         rc = dsc_plan_init(&j->walk, j->config, j->count, err);
     if (!rc && j->plan.engine == WALK)
         j->walk.end_token = j->info->eos_token;
+    if (!rc)
+        j->walk.trace = j->info;
     if (!rc && j->plan.engine == EXPECT_RULE)
         rc = dsc_rule_plan_init(&j->rule_plan, j->config, j->count, j->rule, j->info, err);
     return rc;

@@ -40,10 +40,12 @@ static const dsc_trial *find_none(const dsc_tune *t)
     return NULL;
 }
 
-// The oracle is a bound and no method.
+// An upper bound is no method.
 static bool may_be_run(const dsc_trial *x, dsc_advice_fits *fits, const void *user)
 {
-    return x->space->drafter != &dsc_drafter_oracle && (!fits || fits(user, x));
+    const dsc_drafter_type *d = x->space->drafter;
+    const dsc_config config = dsc_space_at(x->space, x->point);
+    return !(d->is_bound && d->is_bound(&config)) && (!fits || fits(user, x));
 }
 
 // The speedup at a side. The objective speedup compares with no speculation at the other quartile

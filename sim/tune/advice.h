@@ -33,7 +33,7 @@ typedef struct dsc_advice {
 typedef bool dsc_advice_fits(const void *user, const dsc_trial *x);
 
 // Judges the ranking of one price (dsc_tune_rank). `fits` NULL: every trial may be recommended, but
-// for the oracle, which is a bound and no method. The trials must include one of `none`
+// for upper bounds (dsc_drafter_type.is_bound). The trials must include one of `none`
 // (DSC_EUSAGE). ABSTAIN: the objective has no costs, the cost model is `unit`, there is no test set
 // or it has fewer than 2 requests, or no trial fits.
 int dsc_tune_advise(const dsc_tune *t, size_t price, const dsc_standing *standing,

@@ -74,11 +74,11 @@ static dsc_trace *import(const char *file, const char *tokenizer_file, const cha
 
 static const struct {
     const char *name, *file;
-} input[] = {{"rag", "traces/sample/rag.jsonl"},
-             {"cache", "traces/sample/cache.jsonl"},
-             {"edits", "traces/sample/edits.jsonl"},
-             {"edge", "tests/golden/edge.jsonl"},
-             {"past_eos", "tests/golden/past_eos.jsonl"}};
+} input[] = {
+    {"rag", "traces/sample/rag.jsonl"},          {"cache", "traces/sample/cache.jsonl"},
+    {"edits", "traces/sample/edits.jsonl"},      {"edge", "tests/golden/edge.jsonl"},
+    {"past_eos", "tests/golden/past_eos.jsonl"}, {"recorded", "tests/golden/recorded.jsonl"},
+    {"logged", "tests/golden/logged.jsonl"}};
 enum { INPUTS = sizeof input / sizeof *input, MODELS = 32 };
 
 // The data that rows share: the traces, and each model that a row names.
@@ -161,6 +161,7 @@ static dsc_counts run(const dsc_trace *trace, const dsc_config *config, const ds
         assert_int_equal(c.num_drafts, b.counts[0].num_drafts);
         assert_int_equal(c.num_draft_tokens, b.counts[0].num_draft_tokens);
         assert_int_equal(c.num_accepted_tokens, b.counts[0].num_accepted_tokens);
+        assert_int_equal(c.draft_calls, b.counts[0].draft_calls);
         dsc_results_fini(&b);
     }
     dsc_results_fini(&a);
