@@ -176,6 +176,9 @@ int cli_finish_stdout(dsc_error *err);
 #define CLI_OPTION_THREADS                                                                         \
     {.name = "threads", .kind = DSC_OPTION_INT, .metavar = "T", .initial = "0", .min = 0,          \
      .max = 1024, .help = "number of threads, 0: one per processor; results do not depend on it"}
+#define CLI_OPTION_BY                                                                              \
+    {.name = "by", .kind = DSC_OPTION_TEXT, .metavar = "FIELD",                                    \
+     .help = "report also the requests with each value of this metadata field, as in category"}
 #define CLI_OPTION_COST                                                                            \
     {.name = "cost", .kind = DSC_OPTION_TEXT,                                                      \
      .metavar = "unit|linear:...|table:FILE|fit:TRACE|roofline:...", .initial = "unit",            \

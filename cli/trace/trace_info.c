@@ -13,8 +13,7 @@
 enum { BY };
 // clang-format off
 static const dsc_option options[] = {
-    {.name = "by", .kind = DSC_OPTION_TEXT, .metavar = "FIELD",
-     .help = "print the statistics also for each value of this metadata field, as in category"},
+    CLI_OPTION_BY,
     {.name = "json", .kind = DSC_OPTION_FLAG, .help = "print one JSON object"},
 };
 // clang-format on

@@ -63,7 +63,7 @@ static void check_ranges(const dsc_trace *trace, const dsc_config *config, size_
     assert_true(whole.counts[count - 1].num_accepted_tokens > 0);
     for (int64_t block = 1; block <= REQUESTS + 1; block += 3) {
         dsc_sums sums;
-        expect_ok(dsc_sums_init(&sums, count, &e), &e);
+        expect_ok(dsc_sums_init(&sums, count, 0, &e), &e);
         for (int64_t first = 0; first < REQUESTS; first += block) {
             run.first_request = first;
             run.end_request = first + block < REQUESTS ? first + block : REQUESTS;
