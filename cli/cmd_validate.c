@@ -118,28 +118,66 @@ static int choose(char **word, size_t words, bool chosen[ROWS], dsc_error *err)
     return DSC_OK;
 }
 
-// Prints a summary on stderr; DSC_ECHECK when a figure is out of tolerance.
+enum { PASS, HOLDS, FAIL, DISPUTED, SHOWN, VERDICTS };
+static const char *const verdicts[VERDICTS] = {"pass", "holds", "fail", "disputed", "shown"};
+
+// Index of a cell's text in a list; n: it is not there.
+static int index_of(const dsc_table *t, size_t row, const char *column, const char *const *name,
+                    int n)
+{
+    const char *text = dsc_table_at(t, row, (size_t)dsc_table_find(t, column))->text;
+    int i = 0;
+    while (i < n && strcmp(text, name[i]) != 0)
+        i++;
+    return i;
+}
+
+static void print_kind(const char *kind, const size_t count[VERDICTS])
+{
+    static const char *const words[VERDICTS] = {"within tolerance", "lower bounds hold",
+                                                "out of tolerance", "disputed",
+                                                "shown without a verdict"};
+    const char *separator = ": ";
+    for (int v = 0; v < VERDICTS; v++) {
+        if (!count[v])
+            continue;
+        const bool order = v == PASS && strcmp(kind, validate_kinds[VALIDATE_IN_ORDER].name) == 0;
+        if (*separator == ':')
+            fprintf(stderr, "draftscope: %s", kind);
+        fprintf(stderr, "%s%zu %s", separator, count[v], order ? "in the same order" : words[v]);
+        separator = ", ";
+    }
+    if (*separator == ',')
+        fputc('\n', stderr);
+}
+
+// Prints a summary by kind on stderr; DSC_ECHECK when a figure is out of tolerance.
 static int sum_up(const dsc_table *t, dsc_error *err)
 {
-    static const char *const verdict[] = {"pass", "fail", "disputed", "shown", "skipped"};
-    enum { PASS, FAIL, DISPUTED, SHOWN, SKIPPED, VERDICTS };
-    size_t count[VERDICTS] = {0}, first = 0, column = (size_t)dsc_table_find(t, "verdict");
-    for (size_t i = 0; i < t->rows; i++)
-        for (int v = 0; v < VERDICTS; v++)
-            if (strcmp(dsc_table_at(t, i, column)->text, verdict[v]) == 0 && !count[v]++ &&
-                v == FAIL)
-                first = i;
-    if (count[FAIL])
-        return dsc_fail(err, DSC_ECHECK,
-                        "%zu of %zu published figures are out of tolerance, first %s, %s, %s: %s",
-                        count[FAIL], count[PASS] + count[FAIL] + count[DISPUTED],
-                        dsc_table_at(t, first, 0)->text, dsc_table_at(t, first, 1)->text,
-                        dsc_table_at(t, first, 2)->text, dsc_table_at(t, first, 3)->text);
-    fprintf(stderr,
-            "draftscope: %zu published figures are within tolerance, %zu are disputed, %zu are "
-            "shown without a verdict; rows skipped: %zu\n",
-            count[PASS], count[DISPUTED], count[SHOWN], count[SKIPPED]);
-    return DSC_OK;
+    size_t count[VALIDATE_KINDS][VERDICTS] = {{0}}, failed = 0, skipped = 0, first = 0;
+    const char *kinds[VALIDATE_KINDS];
+    for (int k = 0; k < VALIDATE_KINDS; k++)
+        kinds[k] = validate_kinds[k].name;
+    for (size_t i = 0; i < t->rows; i++) {
+        const int v = index_of(t, i, "verdict", verdicts, VERDICTS),
+                  k = index_of(t, i, "kind", kinds, VALIDATE_KINDS);
+        if (v == VERDICTS || k == VALIDATE_KINDS) {
+            skipped++;
+            continue;
+        }
+        count[k][v]++;
+        first = v == FAIL && !failed ? i : first;
+        failed += v == FAIL;
+    }
+    for (int k = 0; k < VALIDATE_KINDS; k++)
+        print_kind(validate_kinds[k].name, count[k]);
+    fprintf(stderr, "draftscope: rows skipped: %zu\n", skipped);
+    return failed
+               ? dsc_fail(err, DSC_ECHECK,
+                          "%zu published figures are out of tolerance, first %s, %s, %s: %s",
+                          failed, dsc_table_at(t, first, 0)->text, dsc_table_at(t, first, 1)->text,
+                          dsc_table_at(t, first, 2)->text, dsc_table_at(t, first, 3)->text)
+               : DSC_OK;
 }
 
 // Checks that exactly one of the two comparisons is requested.
@@ -188,6 +226,7 @@ const cli_command cli_validate = {
     .most = -1,
     .more_help = print_rows,
     .fields = {{"Columns", validate_columns, VALIDATE_COLUMNS},
+               {"Kinds", validate_kinds, VALIDATE_KINDS},
                {"Columns with --live", validate_live_columns, VALIDATE_LIVE_COLUMNS}},
     .execute = execute,
 };
