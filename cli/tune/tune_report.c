@@ -124,7 +124,7 @@ static alike find_alike(const dsc_tune *tune, const dsc_standing *s)
         a.count++;
         const dsc_trial *x = &tune->trial[s[i].trial], *y = &tune->trial[s[a.cheapest].trial];
         double less = dsc_trial_drafted(x) - dsc_trial_drafted(y);
-        if (less < 0 || (less == 0 && x->draft_calls < y->draft_calls))
+        if (less < 0 || (less == 0 && x->totals.draft_calls < y->totals.draft_calls))
             a.cheapest = i;
     }
     return a;
@@ -266,6 +266,30 @@ int cli_tune_describe(dsc_table *t, const dsc_tune *tune, dsc_standing *const *s
         rc = describe_caveats(t, tune, err);
     for (size_t p = 0; p < tune->options.prices && !rc; p++)
         rc = describe_verdict(t, tune, p, standing[p], threads, err);
+    return rc;
+}
+
+int cli_tune_describe_group(dsc_table *t, const dsc_tune *tune, size_t price, const dsc_standing *s,
+                            const char *value, size_t number, int threads, dsc_error *err)
+{
+    char tail[64];
+    dsc_advice a;
+    dsc_buffer words = {0};
+    price_tail(tune, price, tail);
+    snprintf(tail + strlen(tail), 24, "_%zu", number);
+    int rc = DSC_OK;
+    if (!tune->selection)
+        rc = dsc_buffer_puts(
+            &words, "no recommendation: the selection set has no request of this value", err);
+    else
+        rc = dsc_tune_advise(tune, price, s, NULL, NULL, threads, &a, err);
+    if (!rc && tune->selection)
+        rc = verdict_words(&words, tune, s, &a, err);
+    if (!rc)
+        rc =
+            cli_tune_comment(t, err, "by_verdict", tail, "%.200s (%zu + %zu requests): %s", value,
+                             tune->selection, tune->options.split > 0 ? tune->test : 0, words.data);
+    dsc_buffer_fini(&words);
     return rc;
 }
 
