@@ -8,6 +8,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+enum { FEW = 30 }; // test requests, below which percentile intervals are too narrow
+
 int cli_tune_comment(dsc_table *t, dsc_error *err, const char *key, const char *tail,
                      const char *format, ...)
 {
@@ -100,7 +102,7 @@ static int describe_all(dsc_table *t, const dsc_tune *tune, const cli_tune_namin
         rc = cli_tune_comment(t, err, "resamples", "",
                               "%d Poisson bootstrap resamples of the test set, 95 %% intervals",
                               tune->options.resamples);
-    if (!rc && tune->test < 30)
+    if (!rc && tune->test < FEW)
         rc = cli_tune_comment(t, err, "note", "",
                               "with only %zu test requests the intervals are too narrow",
                               tune->test);
@@ -273,7 +275,7 @@ int cli_tune_describe_group(dsc_table *t, const dsc_tune *tune, size_t price, co
                             const char *value, size_t number, int threads, dsc_error *err)
 {
     char tail[64];
-    dsc_advice a;
+    dsc_advice a = {.kind = DSC_ADVICE_ABSTAIN};
     dsc_buffer words = {0};
     price_tail(tune, price, tail);
     snprintf(tail + strlen(tail), 24, "_%zu", number);
@@ -287,8 +289,11 @@ int cli_tune_describe_group(dsc_table *t, const dsc_tune *tune, size_t price, co
         rc = verdict_words(&words, tune, s, &a, err);
     if (!rc)
         rc =
-            cli_tune_comment(t, err, "by_verdict", tail, "%.200s (%zu + %zu requests): %s", value,
-                             tune->selection, tune->options.split > 0 ? tune->test : 0, words.data);
+            cli_tune_comment(t, err, "by_verdict", tail, "%.200s (%zu + %zu requests): %s%s", value,
+                             tune->selection, tune->options.split > 0 ? tune->test : 0, words.data,
+                             a.kind != DSC_ADVICE_ABSTAIN && tune->test < FEW
+                                 ? "; with so few test requests the interval is too narrow"
+                                 : "");
     dsc_buffer_fini(&words);
     return rc;
 }
