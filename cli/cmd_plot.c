@@ -18,8 +18,8 @@ static const dsc_option options[] = {
     {.name = "where", .kind = DSC_OPTION_TEXT, .metavar = "COLUMN=VALUE,...",
      .help = "draw only the rows with these values"},
     {.name = "by", .kind = DSC_OPTION_TEXT, .metavar = "FIELD",
-     .help = "of a table made with --by FIELD, draw the rows of the field's values instead of those "
-             "of all requests"},
+     .help = "of a table made with --by FIELD, draw the rows of the field's values instead of "
+             "those of all requests"},
     {.name = "column", .kind = DSC_OPTION_TEXT, .metavar = "COLUMN",
      .help = "quantity to draw (default: speedup; rules: block_efficiency); for figures of a "
              "validation, one of its quantities"},

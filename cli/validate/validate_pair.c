@@ -41,11 +41,6 @@ const dsc_column validate_pair_columns[VALIDATE_PAIR_COLUMNS] = {
 
 // --- reading ------------------------------------------------------------------------------------
 
-int32_t validate_pair_group(const validate_pair *p, size_t pair)
-{
-    return p->by.field ? p->by.of[p->matches.request[VALIDATE_A][pair]] : 0;
-}
-
 typedef struct reader {
     validate_pair *pair;
     int run;

@@ -48,7 +48,10 @@ typedef struct validate_pair {
 } validate_pair;       // zero-initialize
 
 // The group of a pair, in [0, groups).
-int32_t validate_pair_group(const validate_pair *p, size_t pair);
+static inline int32_t validate_pair_group(const validate_pair *p, size_t pair)
+{
+    return p->by.field ? p->by.of[p->matches.request[VALIDATE_A][pair]] : 0;
+}
 
 // Fills p->predicted (validate_pair_predict.c). `config` is for VALIDATE_METHOD.
 int validate_pair_predict(validate_pair *p, const dsc_config *config, const cli_call *call,
