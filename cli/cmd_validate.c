@@ -176,15 +176,15 @@ static int sum_up(const dsc_table *t, dsc_error *err)
         first = v == FAIL && !failed ? i : first;
         failed += v == FAIL;
     }
+    if (failed)
+        return dsc_fail(err, DSC_ECHECK,
+                        "%zu published figures are out of tolerance, first %s, %s, %s: %s", failed,
+                        dsc_table_at(t, first, 0)->text, dsc_table_at(t, first, 1)->text,
+                        dsc_table_at(t, first, 2)->text, dsc_table_at(t, first, 3)->text);
     for (int k = 0; k < VALIDATE_KINDS; k++)
         print_kind(validate_kinds[k].name, count[k]);
     fprintf(stderr, "draftscope: rows skipped: %zu\n", skipped);
-    return failed
-               ? dsc_fail(err, DSC_ECHECK,
-                          "%zu published figures are out of tolerance, first %s, %s, %s: %s",
-                          failed, dsc_table_at(t, first, 0)->text, dsc_table_at(t, first, 1)->text,
-                          dsc_table_at(t, first, 2)->text, dsc_table_at(t, first, 3)->text)
-               : DSC_OK;
+    return DSC_OK;
 }
 
 enum way { OF_PUBLISHED, OF_LIVE, OF_PAIR };
@@ -227,12 +227,13 @@ static int validate_two(dsc_table *t, const cli_call *call, size_t *failed, dsc_
 
 static int sum_up_pair(const dsc_table *t, size_t failed, dsc_error *err)
 {
+    if (failed)
+        return dsc_fail(err, DSC_ECHECK,
+                        "%zu of %zu predicted speedups are outside the tolerance and outside the "
+                        "interval of the measurement",
+                        failed, t->rows);
     fprintf(stderr, "draftscope: matched requests: %s\n", dsc_table_get_comment(t, "matched"));
-    return failed ? dsc_fail(err, DSC_ECHECK,
-                             "%zu of %zu predicted speedups are outside the tolerance and outside "
-                             "the interval of the measurement",
-                             failed, t->rows)
-                  : DSC_OK;
+    return DSC_OK;
 }
 
 static int execute(const cli_call *call, dsc_error *err)

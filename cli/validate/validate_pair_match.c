@@ -144,9 +144,10 @@ int validate_match(validate_matches *m, dsc_trace *const trace[VALIDATE_RUNS], d
     int rc = DSC_OK;
     for (int r = 0; r < VALIDATE_RUNS; r++)
         info[r] = dsc_trace_get_info(trace[r]);
+    dsc_error why;
     if (dsc_tokenizers_agree(info[0], dsc_trace_path(trace[0]), info[1], dsc_trace_path(trace[1]),
-                             err))
-        return dsc_error_prefix(err, DSC_EINPUT, "the runs are of different models");
+                             &why))
+        return dsc_fail(err, DSC_EINPUT, "the runs are of different models: %.900s", why.message);
     for (int r = 0; r < VALIDATE_RUNS && !rc; r++) {
         rc = read_keys(&k[r], trace[r], err);
         if (!rc)
