@@ -164,14 +164,18 @@ static void label_bars(dsc_plot *p, bars *b, int method)
     }
 }
 
-// The quantity of a figure by field: the requested one or the first that the table has.
+// The quantity of a figure by field. Unit costs make no speedup.
 static const char *column_by(const dsc_plot *p)
 {
-    static const char *const usual[] = {"speedup", "test", "measured"};
-    for (size_t i = 0; !p->options->column && i < sizeof usual / sizeof *usual; i++)
-        if (dsc_table_find(p->table, usual[i]) >= 0)
+    const char *cost = dsc_table_get_comment(p->table, "cost");
+    const bool unit = cost && !strcmp(cost, "unit");
+    static const char *const usual[] = {"test", "measured", "speedup"};
+    if (p->options->column)
+        return p->options->column;
+    for (size_t i = 0; i < sizeof usual / sizeof *usual; i++)
+        if (dsc_table_find(p->table, usual[i]) >= 0 && !(unit && i == 2))
             return usual[i];
-    return p->options->column ? p->options->column : "block_efficiency";
+    return "block_efficiency";
 }
 
 static void read_bars(dsc_plot *p, bars *b)

@@ -70,9 +70,11 @@ static size_t find_columns(const dsc_table *t, const char *by, size_t *column)
                                          "verdict"};
     size_t n = 0;
     column[n++] = (size_t)dsc_table_find(t, by);
+    const char *cost = dsc_table_get_comment(t, "cost");
+    const bool unit = cost && !strcmp(cost, "unit"); // unit costs make no speedup
     for (size_t i = 0; i < sizeof wanted / sizeof *wanted; i++) {
         const int c = dsc_table_find(t, wanted[i]);
-        if (c >= 0 && (size_t)c != column[0])
+        if (c >= 0 && (size_t)c != column[0] && !(unit && !strcmp(wanted[i], DSC_COL_SPEEDUP)))
             column[n++] = (size_t)c;
     }
     return n;
