@@ -160,8 +160,9 @@ static int predict(validate_pair *p, const cli_call *call, int threads, dsc_erro
 static int add_comments(dsc_table *t, const validate_pair *p, const char *cost, dsc_error *err)
 {
     static const char *const sources[] = {
-        [VALIDATE_HELD_OUT] = "target calls of B, with step times of A and B fitted to other "
-                              "requests: to the other values of the field, or to the other half",
+        [VALIDATE_HELD_OUT] =
+            ("target calls of B, with step times of A and B fitted to other requests: to the other "
+             "values of the field, or to the other half"),
         [VALIDATE_STEPS] = "recorded steps of B, with the cost model",
         [VALIDATE_METHOD] = "the method on the text of A, with the cost model",
     };

@@ -20,7 +20,8 @@ typedef struct validate_matches {
     size_t other_prompt;             // requests of B whose id is in A with another prompt
 } validate_matches;                  // zero-initialize; validate_matches_fini frees
 
-// DSC_EINPUT: an id occurs twice in a trace, the tokenizers differ, or no request is in both.
+// DSC_EINPUT: an id occurs twice in a trace, the tokenizers or the models (metadata field `model`)
+// differ, or no request is in both.
 int validate_match(validate_matches *m, dsc_trace *const trace[VALIDATE_RUNS], dsc_error *err);
 void validate_matches_fini(validate_matches *m);
 

@@ -6,11 +6,13 @@
 #include "traces/trace/token_hash.h"
 #include "traces/trace/trace_agree.h"
 
+#include <jansson.h>
 #include <stdlib.h>
 #include <string.h>
 
 typedef struct key {
     char *id;
+    char *model; // name of the model by the metadata, or NULL
     char prompt[DSC_SHA256_HEX];
     bool has_prompt;
 } key;
@@ -21,6 +23,16 @@ typedef struct keys {
     const key **by_id, **by_prompt; // [count] sorted
     size_t count;
 } keys;
+
+// The metadata field that importers copy from the responses of servers.
+static int read_model(key *to, const dsc_request *q, dsc_error *err)
+{
+    json_t *metadata = json_loadb(q->metadata.bytes, (size_t)q->metadata.length, 0, NULL);
+    const char *model = json_string_value(json_object_get(metadata, "model"));
+    int rc = model ? dsc_strndup(&to->model, model, strlen(model), err) : DSC_OK;
+    json_decref(metadata);
+    return rc;
+}
 
 static int add_key(void *context, const dsc_request *q, dsc_error *err)
 {
@@ -34,7 +46,7 @@ static int add_key(void *context, const dsc_request *q, dsc_error *err)
     to->has_prompt = q->prompt.count > 0;
     k->by_id[k->count] = k->by_prompt[k->count] = to;
     k->count += !rc;
-    return rc;
+    return rc ? rc : read_model(to, q, err);
 }
 
 static int by_id(const void *a, const void *b)
@@ -74,8 +86,10 @@ static int read_keys(keys *k, const dsc_trace *t, dsc_error *err)
 
 static void keys_fini(keys *k)
 {
-    for (size_t i = 0; i < k->count; i++)
+    for (size_t i = 0; i < k->count; i++) {
         free(k->key[i].id);
+        free(k->key[i].model);
+    }
     free(k->key);
     free(k->by_id);
     free(k->by_prompt);
@@ -117,6 +131,20 @@ static void match_prompts(validate_matches *m, const keys *a, const keys *b)
             j++;
         }
     }
+}
+
+static int check_models(const validate_matches *m, const keys k[VALIDATE_RUNS], dsc_error *err)
+{
+    for (size_t i = 0; i < m->count; i++) {
+        const key *a = &k[VALIDATE_A].key[m->request[VALIDATE_A][i]],
+                  *b = &k[VALIDATE_B].key[m->request[VALIDATE_B][i]];
+        if (a->model && b->model && strcmp(a->model, b->model) != 0)
+            return dsc_fail(err, DSC_EINPUT,
+                            "the runs are of different models: request %.60s of %s is of "
+                            "'%.60s', and of %s of '%.60s'",
+                            a->id, k[VALIDATE_A].path, a->model, k[VALIDATE_B].path, b->model);
+    }
+    return DSC_OK;
 }
 
 // Numbers the pairs in the order of A.
@@ -165,6 +193,8 @@ int validate_match(validate_matches *m, dsc_trace *const trace[VALIDATE_RUNS], d
                       "%s and %s have no request in common: neither ids with the same prompt nor "
                       "prompts agree",
                       k[0].path, k[1].path);
+    if (!rc)
+        rc = check_models(m, k, err);
     for (int r = 0; r < VALIDATE_RUNS; r++)
         keys_fini(&k[r]);
     return rc;

@@ -131,6 +131,11 @@ bad 4 'no metadata field wall_time' validate untimed.dst untimed.dst
 echo '{"id": "1", "prompt": [1], "output": [2]}' >ids.jsonl
 good trace import --vocab-size 9 ids.jsonl -o ids.dst
 bad 4 'different models' validate a.dst ids.dst
+for model in one two; do
+    echo "{\"id\": \"1\", \"prompt\": \"q\", \"output\": \"w w w\", \"metadata\": {\"model\": \"$model\", \"wall_time\": 1}}" >$model.jsonl
+    good trace import --tokenizer bytes $model.jsonl -o $model.dst
+done
+bad 4 "different models: request 1 of one.dst is of 'one', and of two.dst of 'two'" validate one.dst two.dst
 bad 4 'nothing.dst' validate a.dst nothing.dst
 bad 2 'two traces' validate a.dst
 bad 2 'two traces' validate a.dst b.dst b.dst
