@@ -29,6 +29,7 @@ static const dsc_option options[] = {
      .help = "compute share I of N of the grid and the trace, I from 1; merge joins the shares"},
     {.name = "request-block", .kind = DSC_OPTION_INT, .metavar = "R", .initial = "0", .min = 0,
      .max = INT64_MAX, .help = "number of requests per unit of work, with --shard; 0: automatic"},
+    CLI_OPTION_BY,
     CLI_OPTION_PROGRESS,
     CLI_OPTION_FORCE,
 };
@@ -201,6 +202,7 @@ static int execute(const cli_call *call, dsc_error *err)
                                     .batch = c.s.batch,
                                     .batches = c.s.batches,
                                     .block = (size_t)call->value[BLOCK].integer,
+                                    .by = c.s.by.field ? &c.s.by : NULL,
                                     .force = call->force,
                                     .jsonl = cli_ends_with(call->out, ".jsonl"),
                                     .resumed = on_resume};

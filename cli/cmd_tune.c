@@ -39,6 +39,7 @@ static const dsc_option options[] = {
     CLI_OPTION_COST,
     {CLI_OPTION_BATCH, .metavar = "LIST", .initial = "1", .max = DSC_MAX_BATCH,
      .help = "number of sequences that run together; the best configuration is found for each"},
+    CLI_OPTION_BY,
     {.name = "output", .letter = 'o', .kind = DSC_OPTION_TEXT, .metavar = "FILE",
      .help = "file for the table: JSON lines when the name ends in .jsonl, else TSV; - is "
              "standard output"},
@@ -201,6 +202,27 @@ static int write_result(context *c, const char *lines, dsc_error *err)
     return rc;
 }
 
+// The verdict and the rows of the requests with one value of --by.
+static int report_group(context *c, size_t group, dsc_error *err)
+{
+    const dsc_trace_groups *by = &c->s.by;
+    dsc_tune own;
+    int rc = dsc_tune_group(&c->found, by->of, (int32_t)group, &own, err);
+    for (size_t p = 0; p < own.options.prices && !rc; p++) {
+        dsc_standing *standing;
+        rc = dsc_tune_rank(&own, p, c->s.run.threads, &standing, err);
+        if (!rc)
+            rc = cli_tune_describe_group(&c->table, &own, p, standing, by->value[group], group + 1,
+                                         c->s.run.threads, err);
+        if (!rc)
+            rc = cli_tune_price_rows(&c->table, &own, p, standing, c->call->value[TOP].integer,
+                                     by->value[group], err);
+        free(standing);
+    }
+    dsc_tune_group_fini(&own);
+    return rc;
+}
+
 static int report(context *c, dsc_error *err)
 {
     const dsc_option_value *value = c->call->value;
@@ -218,7 +240,12 @@ static int report(context *c, dsc_error *err)
     if (!rc)
         rc = cli_tune_describe(&c->table, found, standing, &name, c->s.run.threads, err);
     if (!rc)
-        rc = cli_tune_rows(&c->table, found, standing, value[TOP].integer, err);
+        rc = cli_tune_table_columns(&c->table, c->s.by.field, err);
+    for (size_t p = 0; p < prices && !rc; p++)
+        rc = cli_tune_price_rows(&c->table, found, p, standing[p], value[TOP].integer,
+                                 DSC_GROUP_ALL, err);
+    for (size_t g = 0; g < c->s.by.count && !rc; g++)
+        rc = report_group(c, g, err);
     if (!rc && value[ENGINE_LINES].given)
         rc = cli_tune_engine_lines(&lines, found, standing, (cli_engine)value[ENGINE_LINES].integer,
                                    &name, c->s.run.threads, err);
@@ -287,7 +314,9 @@ const cli_command cli_tune = {
         "one of several methods; an option with a text value is given once per value. The "
         "configuration is chosen on one part of the requests (selection set) and reported on the "
         "others (test set), with 95 % intervals over requests, next to all configurations that are "
-        "not significantly different from it.",
+        "not significantly different from it. --by FIELD gives a verdict for the requests with "
+        "each "
+        "value of a metadata field, too, on their own selection set and test set.",
     .fields = {{"Columns", cli_tune_columns, CLI_TUNE_COLUMNS}},
     .execute = execute,
 };

@@ -54,7 +54,7 @@ sim/model base traces/files traces/tokenizer traces/trace traces/import sim
 sim/cost base traces/files traces/trace sim
 sim/expect base traces/trace sim
 sim/run base sim sim/model sim/cost sim/expect
-sim/sweep base sim sim/model sim/cost sim/run
+sim/sweep base traces/trace sim sim/model sim/cost sim/run
 sim/tune base sim sim/cost sim/run
 sim/reduce base theory theory/rows traces/trace
 cli base traces/trace sim sim/model sim/cost sim/expect sim/run

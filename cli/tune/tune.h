@@ -82,7 +82,17 @@ int cli_tune_engine_lines(dsc_buffer *out, const dsc_tune *found, dsc_standing *
                           dsc_error *err);
 int cli_tune_comment_lines(dsc_table *t, const char *lines, dsc_error *err);
 
-// The columns, and the first `top` rows of each price (0: all).
+// A comment with the verdict on the requests with one value of the field of --by, the number-th;
+// `tune` is the search on these (dsc_tune_group).
+int cli_tune_describe_group(dsc_table *t, const dsc_tune *tune, size_t price, const dsc_standing *s,
+                            const char *value, size_t number, int threads, dsc_error *err);
+
+// The columns; `by` NULL or a further key column. DSC_EUSAGE: it is the name of another column.
+int cli_tune_table_columns(dsc_table *t, const char *by, dsc_error *err);
+// The first `top` rows of one price (0: all), of the requests with `value` in the key column.
+int cli_tune_price_rows(dsc_table *t, const dsc_tune *tune, size_t price, const dsc_standing *s,
+                        int64_t top, const char *value, dsc_error *err);
+// The columns without a further key, and the first `top` rows of each price.
 int cli_tune_rows(dsc_table *t, const dsc_tune *found, dsc_standing *const *standing, int64_t top,
                   dsc_error *err);
 // For a person, on stdout: comments [first, end), the rows in columns, the lines (may be NULL).

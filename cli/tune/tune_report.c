@@ -8,6 +8,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+enum { FEW = 30 }; // test requests, below which percentile intervals are too narrow
+
 int cli_tune_comment(dsc_table *t, dsc_error *err, const char *key, const char *tail,
                      const char *format, ...)
 {
@@ -100,7 +102,7 @@ static int describe_all(dsc_table *t, const dsc_tune *tune, const cli_tune_namin
         rc = cli_tune_comment(t, err, "resamples", "",
                               "%d Poisson bootstrap resamples of the test set, 95 %% intervals",
                               tune->options.resamples);
-    if (!rc && tune->test < 30)
+    if (!rc && tune->test < FEW)
         rc = cli_tune_comment(t, err, "note", "",
                               "with only %zu test requests the intervals are too narrow",
                               tune->test);
@@ -124,7 +126,7 @@ static alike find_alike(const dsc_tune *tune, const dsc_standing *s)
         a.count++;
         const dsc_trial *x = &tune->trial[s[i].trial], *y = &tune->trial[s[a.cheapest].trial];
         double less = dsc_trial_drafted(x) - dsc_trial_drafted(y);
-        if (less < 0 || (less == 0 && x->draft_calls < y->draft_calls))
+        if (less < 0 || (less == 0 && x->totals.draft_calls < y->totals.draft_calls))
             a.cheapest = i;
     }
     return a;
@@ -268,6 +270,33 @@ int cli_tune_describe(dsc_table *t, const dsc_tune *tune, dsc_standing *const *s
         rc = describe_caveats(t, tune, err);
     for (size_t p = 0; p < tune->options.prices && !rc; p++)
         rc = describe_verdict(t, tune, p, standing[p], threads, err);
+    return rc;
+}
+
+int cli_tune_describe_group(dsc_table *t, const dsc_tune *tune, size_t price, const dsc_standing *s,
+                            const char *value, size_t number, int threads, dsc_error *err)
+{
+    char tail[64];
+    dsc_advice a = {.kind = DSC_ADVICE_ABSTAIN};
+    dsc_buffer words = {0};
+    price_tail(tune, price, tail);
+    snprintf(tail + strlen(tail), 24, "_%zu", number);
+    int rc = DSC_OK;
+    if (!tune->selection)
+        rc = dsc_buffer_puts(
+            &words, "no recommendation: the selection set has no request of this value", err);
+    else
+        rc = dsc_tune_advise(tune, price, s, NULL, NULL, threads, &a, err);
+    if (!rc && tune->selection)
+        rc = verdict_words(&words, tune, s, &a, err);
+    if (!rc)
+        rc =
+            cli_tune_comment(t, err, "by_verdict", tail, "%.200s (%zu + %zu requests): %s%s", value,
+                             tune->selection, tune->options.split > 0 ? tune->test : 0, words.data,
+                             a.kind != DSC_ADVICE_ABSTAIN && tune->test < FEW
+                                 ? "; with so few test requests the interval is too narrow"
+                                 : "");
+    dsc_buffer_fini(&words);
     return rc;
 }
 

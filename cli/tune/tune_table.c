@@ -31,8 +31,8 @@ const dsc_column cli_tune_columns[CLI_TUNE_COLUMNS] = {
     DSC_METRIC_COLUMNS,
 };
 
-static int add_rows(dsc_table *t, const dsc_tune *tune, size_t price, const dsc_standing *s,
-                    int64_t top, dsc_error *err)
+int cli_tune_price_rows(dsc_table *t, const dsc_tune *tune, size_t price, const dsc_standing *s,
+                        int64_t top, const char *value, dsc_error *err)
 {
     int rc = DSC_OK;
     for (size_t i = 0; i < tune->trials && (!top || (int64_t)i < top) && !rc; i++) {
@@ -40,21 +40,22 @@ static int add_rows(dsc_table *t, const dsc_tune *tune, size_t price, const dsc_
         dsc_config c = dsc_space_at(x->space, x->point);
         dsc_buffer words = {0};
         rc = dsc_space_words(&words, x->space, &c, err);
-        dsc_cell row[CLI_TUNE_COLUMNS] = {cli_integer(tune->options.price[price].batch),
-                                          cli_integer((int64_t)i + 1),
-                                          cli_text(x->space->drafter->name),
-                                          cli_text(x->rule->name),
-                                          cli_text(words.data),
-                                          cli_real(s[i].selection),
-                                          cli_real(s[i].test),
-                                          cli_real(s[i].low),
-                                          cli_real(s[i].high),
-                                          cli_real(s[i].ratio),
-                                          cli_real(s[i].ratio_low),
-                                          cli_real(s[i].ratio_high),
-                                          cli_text(s[i].significant ? "yes" : "no"),
-                                          cli_real(dsc_trial_drafted(x))};
-        dsc_metrics_cells(&x->metrics, row + CLI_TUNE_METRICS);
+        dsc_cell row[CLI_TUNE_COLUMNS + 1] = {cli_integer(tune->options.price[price].batch),
+                                              cli_integer((int64_t)i + 1),
+                                              cli_text(x->space->drafter->name),
+                                              cli_text(x->rule->name),
+                                              cli_text(words.data),
+                                              cli_real(s[i].selection),
+                                              cli_real(s[i].test),
+                                              cli_real(s[i].low),
+                                              cli_real(s[i].high),
+                                              cli_real(s[i].ratio),
+                                              cli_real(s[i].ratio_low),
+                                              cli_real(s[i].ratio_high),
+                                              cli_text(s[i].significant ? "yes" : "no"),
+                                              cli_real(dsc_trial_drafted(x))};
+        row[CLI_TUNE_COLUMNS] = cli_text(value);
+        dsc_metrics_cells(&x->totals.metrics, row + CLI_TUNE_METRICS);
         if (!rc)
             rc = dsc_table_add_row(t, row, err);
         dsc_buffer_fini(&words);
@@ -62,12 +63,27 @@ static int add_rows(dsc_table *t, const dsc_tune *tune, size_t price, const dsc_
     return rc;
 }
 
+int cli_tune_table_columns(dsc_table *t, const char *by, dsc_error *err)
+{
+    int rc = cli_result_columns(t, cli_tune_columns, CLI_TUNE_COLUMNS, err);
+    if (!rc && by && dsc_table_find(t, by) >= 0)
+        return dsc_fail(err, DSC_EUSAGE,
+                        "--by: metadata field '%.60s' has the name of a result column; choose "
+                        "another field",
+                        by);
+    return rc || !by ? rc
+                     : dsc_table_add_column(t, by, DSC_CELL_TEXT,
+                                            "value of this metadata field of the requests that the "
+                                            "row is of; all: every request",
+                                            err);
+}
+
 int cli_tune_rows(dsc_table *t, const dsc_tune *found, dsc_standing *const *standing, int64_t top,
                   dsc_error *err)
 {
-    int rc = cli_result_columns(t, cli_tune_columns, CLI_TUNE_COLUMNS, err);
+    int rc = cli_tune_table_columns(t, NULL, err);
     for (size_t p = 0; p < found->options.prices && !rc; p++)
-        rc = add_rows(t, found, p, standing[p], top, err);
+        rc = cli_tune_price_rows(t, found, p, standing[p], top, "", err);
     return rc;
 }
 
@@ -99,15 +115,18 @@ void cli_tune_print(const dsc_table *t, size_t first, size_t end, const char *li
 {
     int method = longest(t, CLI_TUNE_METHOD), rule = longest(t, CLI_TUNE_RULE),
         words = longest(t, CLI_TUNE_PARAMETERS);
+    const bool by = t->columns > CLI_TUNE_COLUMNS; // the key column of --by
     for (size_t i = first; i < end; i++)
         printf("%-17s %s\n", t->key[i], t->value[i]);
     for (size_t i = 0; i < t->rows; i++) {
         if (dsc_table_at(t, i, CLI_TUNE_RANK)->i == 1)
-            printf("\nbatch size %" PRId64 "\n"
+            printf("\nbatch size %" PRId64 "%s%s%s%s\n"
                    "rank  %-*s  %-*s  %-*s  selection       test       95 %% of test        "
                    "ratio   95 %% of ratio    significant\n",
-                   dsc_table_at(t, i, CLI_TUNE_BATCH)->i, method, "method", rule, "rule", words,
-                   "parameters");
+                   dsc_table_at(t, i, CLI_TUNE_BATCH)->i, by ? ", " : "",
+                   by ? t->column[CLI_TUNE_COLUMNS].name : "", by ? " " : "",
+                   by ? dsc_table_at(t, i, CLI_TUNE_COLUMNS)->text : "", method, "method", rule,
+                   "rule", words, "parameters");
         print_row(t, i, method, rule, words);
     }
     if (lines)

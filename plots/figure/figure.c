@@ -13,6 +13,7 @@
 // clang-format off
 static const dsc_figure_type *const figures[] = {
     &dsc_figure_methods,
+    &dsc_figure_by,
     &dsc_figure_length,
     &dsc_figure_rules,
     &dsc_figure_batch,
@@ -49,8 +50,23 @@ const dsc_figure_type *dsc_figure_find(const char *name)
     return NULL;
 }
 
+// Whether the table is by a metadata field and has no rows of all requests.
+static bool lacks_all(const dsc_table *t)
+{
+    const char *by = dsc_table_get_comment(t, "by");
+    const int c = by ? dsc_table_find(t, by) : -1;
+    size_t i = 0;
+    if (c < 0 || t->column[c].type != DSC_CELL_TEXT)
+        return false;
+    while (i < t->rows && strcmp(dsc_table_at(t, i, (size_t)c)->text, "all"))
+        i++;
+    return i == t->rows;
+}
+
 bool dsc_figure_fits(const dsc_figure_type *f, const dsc_table *t)
 {
+    if (f != &dsc_figure_by && lacks_all(t))
+        return false;
     int column[DSC_NEEDS];
     dsc_plot p = dsc_plot_of(t, f->name, NULL);
     p.needs = f->needs;

@@ -140,6 +140,7 @@ static void put_result(dsc_page *p, dsc_result_view *r, size_t number)
     if (r->kind == DSC_RESULT_VALIDATED)
         dsc_put_verdicts(p, r);
     dsc_put_figures(p, r, false, "Figures");
+    dsc_put_by(p, r);
     dsc_put_tables(p, r);
     put_provenance(p, r);
     end_section(p);

@@ -13,6 +13,7 @@
 void dsc_result_view_fini(dsc_result_view *r)
 {
     dsc_table_fini(&r->table);
+    dsc_table_fini(&r->values);
     dsc_plot_fini(&r->memory);
 }
 
@@ -104,6 +105,34 @@ static int read_json(dsc_result_view *r, const char *path, bool folder, dsc_erro
     return rc;
 }
 
+// Copies the rows of all requests, or the other ones.
+static int copy_rows(dsc_table *out, const dsc_table *t, size_t by, bool all, dsc_error *err)
+{
+    int rc = dsc_table_add_columns(out, t->column, t->columns, err);
+    for (size_t i = 0; i < t->comments && !rc; i++)
+        rc = dsc_table_comment(out, t->key[i], t->value[i], err);
+    for (size_t i = 0; i < t->rows && !rc; i++)
+        if (!strcmp(dsc_table_at(t, i, by)->text, "all") == all)
+            rc = dsc_table_add_row(out, dsc_table_at(t, i, 0), err);
+    return rc;
+}
+
+// Separates the rows of all requests from those of the values of a metadata field.
+static int split_values(dsc_result_view *r, dsc_error *err)
+{
+    const char *by = dsc_table_get_comment(&r->table, "by");
+    const int c = by ? dsc_table_find(&r->table, by) : -1;
+    dsc_table all = {0};
+    if (c < 0 || r->table.column[c].type != DSC_CELL_TEXT)
+        return DSC_OK;
+    int rc = copy_rows(&r->values, &r->table, (size_t)c, false, err);
+    if (!rc)
+        rc = copy_rows(&all, &r->table, (size_t)c, true, err);
+    dsc_table_fini(&r->table);
+    r->table = all;
+    return rc;
+}
+
 int dsc_result_view_read(dsc_result_view *r, const char *path, dsc_error *err)
 {
     struct stat st;
@@ -114,6 +143,8 @@ int dsc_result_view_read(dsc_result_view *r, const char *path, dsc_error *err)
     int rc = trace ? read_json(r, path, folder, err) : dsc_sha256_file(path, r->sha256, err);
     if (!rc && !trace)
         rc = dsc_read_tables(&r->table, &path, 1, err);
+    if (!rc && !trace)
+        rc = split_values(r, err);
     if (rc)
         return rc;
     rank(r);

@@ -26,6 +26,8 @@ typedef struct dsc_fact {
 typedef struct dsc_result_view {
     const char *path;
     dsc_table table;
+    dsc_table values;            // of a table by a metadata field: the rows of its values, which
+                                 // `table` lacks
     dsc_plot memory;             // of what follows
     char sha256[DSC_SHA256_HEX]; // of the file; for a trace, of its manifest
     dsc_result_kind kind;
@@ -77,6 +79,9 @@ void dsc_put_figures(dsc_page *p, const dsc_result_view *r, bool compare, const 
 void dsc_put_tables(dsc_page *p, dsc_result_view *r);
 // Writes the parameters of a row without escaping; column `but`, which may be NULL, is left out.
 void dsc_put_configuration(dsc_writer *w, const dsc_table *t, size_t row, const char *but);
+
+// The rows by a metadata field, if the result has any (report_by.c).
+void dsc_put_by(dsc_page *p, const dsc_result_view *r);
 
 // Chapters over all results (report_story.c).
 void dsc_put_summary(dsc_page *p, const dsc_result_view *r, size_t n);

@@ -157,6 +157,25 @@ int dsc_result_columns(dsc_table *t, const dsc_drafter_type *const *drafter, siz
     return rc;
 }
 
+int dsc_result_columns_by(dsc_table *t, const char *by, const dsc_drafter_type *const *drafter,
+                          size_t count, int parts, dsc_error *err)
+{
+    dsc_table others = {0};
+    int rc = by ? dsc_result_columns(&others, drafter, count, parts, err) : DSC_OK;
+    if (!rc && by && dsc_table_find(&others, by) >= 0)
+        rc = dsc_fail(err, DSC_EUSAGE,
+                      "metadata field '%.60s' has the name of a result column; rename it in the "
+                      "source of the trace",
+                      by);
+    dsc_table_fini(&others);
+    if (!rc && by)
+        rc = dsc_table_add_column(t, by, DSC_CELL_TEXT,
+                                  "value of this metadata field of the requests that the row is "
+                                  "of; all: every request",
+                                  err);
+    return rc ? rc : dsc_result_columns(t, drafter, count, parts, err);
+}
+
 // A row under way.
 typedef struct row {
     const dsc_table *table;
@@ -272,6 +291,8 @@ int dsc_result_row_timed(dsc_table *t, const dsc_result *x, double speedup, doub
     for (size_t i = 0; i < sizeof named / sizeof *named && !rc; i++)
         if (!named[i].part || parts & named[i].part)
             put(&r, named[i].column, named[i].cell);
+    if (!rc && x->by)
+        put(&r, x->by, dsc_cell_text(x->value));
     for (size_t o = 0; o < d->option_count && !rc; o++)
         put_parameter(&r, x->config, o);
     for (size_t e = 0; e < d->extra_count && !rc; e++)

@@ -24,7 +24,8 @@ typedef struct dsc_result {
     const dsc_verifier_type *rule;
     const dsc_counts *counts;
     const dsc_cost *cost;
-    int64_t request; // DSC_RESULT_REQUEST
+    const char *by, *value; // column and value of a group of requests; NULL: none
+    int64_t request;        // DSC_RESULT_REQUEST
     const char *id;
     double low, high; // DSC_RESULT_INTERVAL: 95 % CI over requests, NaN when unknown
     int64_t batch;    // batch size; 0: one sequence
@@ -37,6 +38,10 @@ typedef struct dsc_result {
 // NaN or "" where its method lacks the column.
 int dsc_result_columns(dsc_table *t, const dsc_drafter_type *const *drafter, size_t count,
                        int parts, dsc_error *err);
+// The same after a key column `by`, which names the group of requests that a row is of. NULL: none.
+// DSC_EUSAGE: it is the name of another column.
+int dsc_result_columns_by(dsc_table *t, const char *by, const dsc_drafter_type *const *drafter,
+                          size_t count, int parts, dsc_error *err);
 // Adds a row, `parts` as for the columns. Ratios without a denominator are NaN. Fails where
 // dsc_price_run does.
 int dsc_result_row(dsc_table *t, const dsc_result *result, int parts, dsc_error *err);

@@ -56,7 +56,8 @@ typedef struct job {
     worker *worker;          // [threads]
     dsc_history *history;    // [count] NULL: requests are independent
     dsc_results single;      // [requests][count] of each request of a chunk, where the caller wants
-                             // these or sums depend on their order
+                             // these, or groups of them, or sums depend on their order
+    dsc_results *sums;       // [count][1 + groups] the results; only the groups' are added here
 } job;
 
 static dsc_counts_room room_of(const job *j, size_t c)
@@ -112,17 +113,17 @@ static int64_t list_elements(const job *j)
     return all;
 }
 
-// Zero counts for all configurations, `times` in sequence.
-static int results_init(dsc_results *r, const job *j, size_t times, dsc_error *err)
+// Zero counts for all configurations, `times` in sequence, with `each` in sequence for one.
+static int results_init(dsc_results *r, const job *j, size_t times, size_t each, dsc_error *err)
 {
-    const size_t total = times * (size_t)list_elements(j), count = times * j->count;
+    const size_t total = times * each * (size_t)list_elements(j), count = times * each * j->count;
     *r = (dsc_results){.count = count};
     int rc = dsc_new(&r->counts, count, err);
     if (!rc)
         rc = dsc_new(&r->histograms, total, err);
     int64_t *next = r->histograms;
     for (size_t c = 0; c < count && !rc; c++) {
-        const dsc_counts_room *room = &j->room[c % j->count];
+        const dsc_counts_room *room = &j->room[c / each % j->count];
         r->counts[c] = dsc_counts_in(next, room);
         next += dsc_counts_elements(room);
     }
@@ -281,6 +282,22 @@ static int64_t chunk_end(const job *j, const dsc_shard *shard, int64_t first, in
     return end;
 }
 
+// Adds the counts of one request to the sums, and passes them on.
+static int take_request(const job *j, const dsc_shard *shard, int64_t i, const dsc_counts *own,
+                        dsc_error *err)
+{
+    const dsc_run_options *o = j->options;
+    const size_t each = 1 + (size_t)o->groups;
+    dsc_request q;
+    int rc = o->request || o->group ? fetch(j, shard, i, &q, err) : DSC_OK;
+    for (size_t c = 0; c < j->count && !rc; c++) {
+        dsc_counts_add(&j->worker[0].results.counts[c], &own[c]);
+        if (o->group)
+            dsc_counts_add(&j->sums->counts[c * each + 1 + (size_t)o->group[q.index]], &own[c]);
+    }
+    return rc || !o->request ? rc : o->request(o->user, &q, own, err);
+}
+
 // Requests [begin, n) of the shard.
 static int run_shard(const job *j, const dsc_shard *shard, int64_t begin, int64_t n, int64_t *done,
                      int64_t total, dsc_error *err)
@@ -292,16 +309,9 @@ static int run_shard(const job *j, const dsc_shard *shard, int64_t begin, int64_
         end = chunk_end(j, shard, first, n, &tokens);
         run_chunk(j, shard, first, end);
         rc = first_failure(j, err);
-        for (int64_t i = first; i < end && !rc && j->single.counts; i++) {
-            const dsc_counts *own = &j->single.counts[(size_t)(i - first) * j->count];
-            dsc_request q;
-            for (size_t c = 0; c < j->count;
-                 c++) // in the order of requests, independent of the threads
-                dsc_counts_add(&j->worker[0].results.counts[c], &own[c]);
-            rc = o->request ? fetch(j, shard, i, &q, err) : DSC_OK;
-            if (!rc && o->request)
-                rc = o->request(o->user, &q, own, err);
-        }
+        // In the order of requests, independent of the threads.
+        for (int64_t i = first; i < end && !rc && j->single.counts; i++)
+            rc = take_request(j, shard, i, &j->single.counts[(size_t)(i - first) * j->count], err);
         *done += tokens;
         if (!rc && o->progress && o->progress(o->user, *done, total))
             rc = dsc_fail(err, DSC_EINTERRUPT, "stopped");
@@ -467,13 +477,13 @@ static int job_init(job *j, dsc_error *err)
         rc = dsc_new(&j->worker, (size_t)j->options->threads, err);
     for (int t = 0; t < j->options->threads && !rc; t++) {
         j->worker[t].failed = -1;
-        rc = results_init(&j->worker[t].results, j, 1, err);
+        rc = results_init(&j->worker[t].results, j, 1, 1, err);
     }
-    if (!rc && (j->options->request || j->plan.engine == EXPECT_RULE)) {
+    if (!rc && (j->options->request || j->options->group || j->plan.engine == EXPECT_RULE)) {
         // Long drafts have long histograms: fewer requests at a time bound their memory.
         int64_t fit = CHUNK_CELLS / list_elements(j);
         fit = fit < 1 ? 1 : fit > CHUNK_REQUESTS ? CHUNK_REQUESTS : fit;
-        rc = results_init(&j->single, j, (size_t)fit, err);
+        rc = results_init(&j->single, j, (size_t)fit, 1, err);
     }
     return rc;
 }
@@ -585,6 +595,23 @@ static int check_options(const dsc_trace *trace, const dsc_run_options *o, dsc_e
     return DSC_OK;
 }
 
+static int check_groups(const dsc_trace *trace, const dsc_run_options *o, dsc_error *err)
+{
+    const int64_t n = trace && o->group ? dsc_trace_get_info(trace)->requests : 0;
+    if (o->groups < 0 || !o->group != !o->groups || (o->group && !trace))
+        return dsc_fail(err, DSC_EUSAGE,
+                        "groups is %" PRId32 "; groups need a trace, a list of the requests' "
+                        "groups and a number above 0",
+                        o->groups);
+    for (int64_t r = 0; r < n; r++)
+        if (o->group[r] < 0 || o->group[r] >= o->groups)
+            return dsc_fail(err, DSC_EUSAGE,
+                            "request %" PRId64 " is in group %" PRId32 "; it must be from 0 to "
+                            "%" PRId32,
+                            r, o->group[r], o->groups - 1);
+    return DSC_OK;
+}
+
 // The checks of what a caller passes; the rest of this file relies on them.
 static int check_run(const dsc_trace *trace, const dsc_config *config, size_t count,
                      const dsc_run_options *options, const void *out, dsc_error *err)
@@ -595,7 +622,9 @@ static int check_run(const dsc_trace *trace, const dsc_config *config, size_t co
         return dsc_fail(err, DSC_EUSAGE, "step records of %zu configurations: one is possible",
                         count);
     int rc = check_configs(config, count, err);
-    return rc ? rc : check_options(trace, options, err);
+    if (!rc)
+        rc = check_options(trace, options, err);
+    return rc ? rc : check_groups(trace, options, err);
 }
 
 int dsc_run_choose(const dsc_trace *trace, const dsc_config *config, size_t count,
@@ -636,13 +665,15 @@ int dsc_run(const dsc_trace *trace, const dsc_config *config, size_t count,
     rc = l ? dsc_workload_check(l, info ? info->vocab_size : 0, err) : DSC_OK;
     if (!rc)
         rc = job_init(&j, err);
+    const size_t each = 1 + (size_t)options->groups;
+    j.sums = out;
+    if (!rc)
+        rc = results_init(out, &j, 1, each, err);
     if (!rc)
         rc = run_all(&j, trace, err);
-    if (!rc)
-        rc = results_init(out, &j, 1, err);
     for (int t = 0; t < options->threads && !rc; t++)
         for (size_t c = 0; c < count; c++)
-            dsc_counts_add(&out->counts[c], &j.worker[t].results.counts[c]);
+            dsc_counts_add(&out->counts[c * each], &j.worker[t].results.counts[c]);
     if (rc)
         dsc_results_fini(out);
     job_fini(&j);

@@ -129,7 +129,8 @@ int dsc_tune_add(dsc_tune *t, const dsc_space *space, size_t point, dsc_trial **
 
 double dsc_trial_drafted(const dsc_trial *x)
 {
-    return x->output_tokens ? x->num_draft_tokens / (double)x->output_tokens : 0;
+    const dsc_trial_totals *t = &x->totals;
+    return t->output_tokens ? t->num_draft_tokens / (double)t->output_tokens : 0;
 }
 
 // Prices one request at a quartile of the cost. The batch consists of requests like this one.
@@ -186,10 +187,6 @@ static int on_request(void *user, const dsc_request *q, const dsc_counts *counts
     int rc = DSC_OK;
     for (size_t c = 0; c < s->count && !rc; c++) {
         dsc_trial *x = &s->t->trial[s->first + c];
-        const dsc_expected real = dsc_counts_real(&counts[c]);
-        x->output_tokens += counts[c].output_tokens;
-        x->num_draft_tokens += real.num_draft_tokens;
-        x->draft_calls += real.draft_calls;
         for (size_t i = 0; i < s->t->sides * o->prices && !rc; i++) {
             const size_t at = i * (size_t)o->requests + (size_t)q->index;
             rc = objective_cell(o->objective, &o->price[i % o->prices], quartile_of[i / o->prices],
@@ -209,6 +206,28 @@ static int on_progress(void *user, int64_t done, int64_t total)
                             : 0;
 }
 
+static int take_totals(dsc_trial_totals *to, const dsc_counts *c, dsc_arena *arena, dsc_error *err)
+{
+    const dsc_metric_counts counts = dsc_counts_metrics(c);
+    const dsc_expected real = dsc_counts_real(c);
+    to->output_tokens = c->output_tokens;
+    to->num_draft_tokens = real.num_draft_tokens;
+    to->draft_calls = real.draft_calls;
+    return dsc_metrics_init(&to->metrics, &counts, arena, err);
+}
+
+// Takes the counts of a trial [1 + groups].
+static int take_counts(search *s, dsc_trial *x, const dsc_counts *c, dsc_error *err)
+{
+    const size_t groups = (size_t)s->run->groups;
+    int rc = take_totals(&x->totals, c, &s->t->lists, err);
+    if (!rc && groups)
+        rc = dsc_arena_new(&s->t->lists, &x->groups, groups, err);
+    for (size_t g = 0; g < groups && !rc; g++)
+        rc = take_totals(&x->groups[g], &c[1 + g], &s->t->lists, err);
+    return rc;
+}
+
 // Runs prepared configurations, whose trials are the last ones.
 static int run_configs(search *s, const dsc_config *config, size_t count, dsc_error *err)
 {
@@ -222,10 +241,9 @@ static int run_configs(search *s, const dsc_config *config, size_t count, dsc_er
     int rc = dsc_run(s->trace, config, count, &run, &results, err);
     if (rc)
         return rc;
-    for (size_t c = 0; c < count && !rc; c++) {
-        const dsc_metric_counts counts = dsc_counts_metrics(&results.counts[c]);
-        rc = dsc_metrics_init(&s->t->trial[s->first + c].metrics, &counts, &s->t->lists, err);
-    }
+    const size_t each = 1 + (size_t)run.groups;
+    for (size_t c = 0; c < count && !rc; c++)
+        rc = take_counts(s, &s->t->trial[s->first + c], &results.counts[c * each], err);
     dsc_results_fini(&results);
     s->tried += count;
     return rc;
@@ -355,6 +373,40 @@ int dsc_tune_run(dsc_tune *t, const dsc_trace *trace, const dsc_space *space,
     }
     free(s.trial);
     return rc;
+}
+
+// --- groups of requests --------------------------------------------------------------------------
+
+int dsc_tune_group(const dsc_tune *t, const int32_t *of, int32_t group, dsc_tune *out,
+                   dsc_error *err)
+{
+    const bool split = t->options.split > 0;
+    *out = *t;
+    out->trial = NULL;
+    out->selection = out->test = 0;
+    int rc = dsc_new(&out->request, (size_t)t->options.requests, err);
+    if (!rc)
+        rc = dsc_new(&out->trial, t->trials, err);
+    for (size_t i = 0; i < t->trials && !rc; i++) {
+        out->trial[i] = t->trial[i];
+        out->trial[i].totals = t->trial[i].groups[group];
+    }
+    for (size_t i = 0; i < t->selection && !rc; i++)
+        if (of[t->request[i]] == group)
+            out->request[out->selection++] = t->request[i];
+    out->test_request = split ? out->request + out->selection : out->request;
+    for (size_t i = 0; split && i < t->test && !rc; i++)
+        if (of[t->test_request[i]] == group)
+            out->request[out->selection + out->test++] = t->test_request[i];
+    out->test = split ? out->test : out->selection;
+    return rc;
+}
+
+void dsc_tune_group_fini(dsc_tune *out)
+{
+    free(out->trial);
+    free(out->request);
+    *out = (dsc_tune){0};
 }
 
 // --- ranking -----------------------------------------------------------------------------------

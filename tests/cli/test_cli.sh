@@ -233,7 +233,7 @@ bad 2 '-o NAME.dst' trace merge rag.dst
 bad 2 'the traces to append' trace append rag.dst
 bad 2 'request 29 does not exist: rag.dst has 29 requests' trace cut rag.dst --requests 29 -o x.dst
 bad 2 '30 requests out of 29' trace cut rag.dst --sample 30 -o x.dst
-bad 2 '--requests, --sample or --tokens' trace cut rag.dst -o x.dst
+bad 2 '--requests, --where, --sample or --tokens' trace cut rag.dst -o x.dst
 bad 4 'absent.dst' trace append absent.dst rag.dst
 bad 2 '-o NAME.dst' trace import --tokenizer bytes "$sample/rag.jsonl"
 bad 2 'input' trace import --tokenizer bytes -o x.dst

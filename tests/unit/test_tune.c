@@ -359,8 +359,8 @@ static void test_significant(void **state)
     const double factor[] = {1, 1, 1 + 1e-14, 0.99};
     for (size_t c = 0; c < 4; c++) {
         assert_ok(dsc_tune_add(&t, &space, c, &x, &err), err);
-        x->output_tokens = 10;
-        x->num_draft_tokens = c == 1 ? 1 : 2;
+        x->totals.output_tokens = 10;
+        x->totals.num_draft_tokens = c == 1 ? 1 : 2;
         for (size_t i = 0; i < REQUESTS; i++) {
             x->top[i] = factor[c] * (1 + noise(1, i, 0) / 3);
             x->bottom[i] = 1;
