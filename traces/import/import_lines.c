@@ -11,6 +11,7 @@ enum {
     CHUNK_LINES = 256,       // lines after which a chunk is full
     KEEP_BYTES = 2 * CHUNK_BYTES,
     KEEP_RECORD_BYTES = 4 * CHUNK_BYTES, // memory kept by the records of a chunk
+    KEEP_RECORDS = 16,                   // records kept by an entry
 };
 
 // NULL when memory is short; then the chunk has failed.
@@ -26,6 +27,8 @@ static dsc_import_entry *add_entry(dsc_import_chunk *c)
     e->begin = c->bytes.length;
     e->length = 0;
     e->fatal = false;
+    e->records = 0;
+    e->failed = 0;
     return e;
 }
 
@@ -106,14 +109,65 @@ void dsc_import_chunk_end(dsc_import_chunk *c, dsc_import_entry *e, const dsc_er
     set_bad(c, e, why);
 }
 
-static int make_record(const dsc_import_job *job, dsc_import_entry *e, dsc_encoder *encoder,
-                       const char *name, dsc_error *err)
+// The name of the model, as the drivers keep it.
+static const char *find_model(const dsc_import_record *r)
 {
-    dsc_import_record_reset(&e->record);
-    int rc = json_is_object(e->json) ? job->driver->read(e->json, &job->options, &e->record, err)
-                                     : dsc_import_not_object(e->json, err);
-    if (!rc)
-        rc = dsc_import_record_finish(&e->record, job->tokenizer, encoder, job->eos, err);
+    static const char *const names[] = {"model", "model_id", "generator"};
+    const char *found = NULL;
+    for (size_t i = 0; i < sizeof names / sizeof *names && r->kept && !found; i++)
+        found = json_string_value(json_object_get(r->kept, names[i]));
+    return found;
+}
+
+// Makes one more record of the entry from a request.
+static int make_record(const dsc_import_job *job, dsc_import_entry *e, const json_t *request,
+                       dsc_encoder *encoder, dsc_error *err)
+{
+    const size_t before = e->capacity;
+    const char *model = job->options.model;
+    int rc = dsc_resize(&e->record, &e->capacity, e->records + 1, err);
+    if (rc)
+        return rc;
+    memset(e->record + before, 0, (e->capacity - before) * sizeof *e->record);
+    dsc_import_record *r = &e->record[e->records++];
+    dsc_import_record_reset(r);
+    rc = job->driver->read(request, &job->options, r, err);
+    if (rc)
+        return rc;
+    r->model = find_model(r);
+    r->other_model = model && (!r->model || strcmp(r->model, model) != 0);
+    if (r->other_model)
+        return DSC_OK;
+    return dsc_import_record_finish(r, job->tokenizer, encoder, job->eos, err);
+}
+
+// Replaces the JSON value of an entry by the list of its requests.
+static int expand(const dsc_import_job *job, dsc_import_entry *e, dsc_error *err)
+{
+    json_t *requests = json_array();
+    int rc = requests ? job->driver->expand(e->json, &job->options, requests, err)
+                      : dsc_fail(err, DSC_ENOMEM, "out of memory");
+    json_decref(e->json);
+    e->json = requests;
+    return rc;
+}
+
+static int make_records(const dsc_import_job *job, dsc_import_entry *e, dsc_encoder *encoder,
+                        const char *name, dsc_error *err)
+{
+    int rc = json_is_object(e->json) ? DSC_OK : dsc_import_not_object(e->json, err);
+    if (!rc && !job->driver->expand) {
+        rc = make_record(job, e, e->json, encoder, err);
+    } else if (!rc) {
+        rc = expand(job, e, err);
+        for (size_t i = 0; i < json_array_size(e->json) && !rc; i++) {
+            const json_t *request = json_array_get(e->json, i);
+            if (json_is_null(request))
+                e->failed++;
+            else
+                rc = make_record(job, e, request, encoder, err);
+        }
+    }
     if (rc)
         dsc_error_prefix(err, rc, "%s:%lld", name, (long long)e->number);
     return rc;
@@ -133,7 +187,7 @@ void dsc_import_chunk_parse(dsc_import_chunk *c, const dsc_import_job *job, dsc_
         dsc_error why;
         int bad = e->bad ? DSC_OK : parse(&e->json, c, e, name, &why);
         if (!bad && !e->bad)
-            bad = make_record(job, e, encoder, name, &why);
+            bad = make_records(job, e, encoder, name, &why);
         if (bad) {
             drop_json(e);
             set_bad(c, e, &why);
@@ -143,17 +197,33 @@ void dsc_import_chunk_parse(dsc_import_chunk *c, const dsc_import_job *job, dsc_
     }
 }
 
+// Keeps the memory of the records up to a limit, and that of the records of a line up to another.
+static void reset_records(dsc_import_entry *e, size_t *room)
+{
+    for (size_t r = 0; r < e->capacity; r++) {
+        const size_t bytes = dsc_import_record_bytes(&e->record[r]);
+        if (bytes > *room || r >= KEEP_RECORDS)
+            dsc_import_record_fini(&e->record[r]);
+        else
+            *room -= bytes;
+    }
+    if (e->capacity > KEEP_RECORDS) {
+        for (size_t r = 0; r < KEEP_RECORDS; r++)
+            dsc_import_record_fini(&e->record[r]);
+        free(e->record);
+        e->record = NULL;
+        e->capacity = 0;
+    }
+    e->records = 0;
+}
+
 // Keeps the entries, and the memory of their records up to a limit.
 void dsc_import_chunk_reset(dsc_import_chunk *c)
 {
     size_t room = KEEP_RECORD_BYTES;
     for (size_t i = 0; i < c->count; i++) {
         dsc_import_entry *e = &c->entry[i];
-        size_t bytes = dsc_import_record_bytes(&e->record);
-        if (bytes > room)
-            dsc_import_record_fini(&e->record);
-        else
-            room -= bytes;
+        reset_records(e, &room);
         drop_json(e);
         drop_bad(c, e);
     }
@@ -167,8 +237,11 @@ void dsc_import_chunk_reset(dsc_import_chunk *c)
 void dsc_import_chunk_fini(dsc_import_chunk *c)
 {
     dsc_import_chunk_reset(c);
-    for (size_t i = 0; i < c->capacity; i++)
-        dsc_import_record_fini(&c->entry[i].record);
+    for (size_t i = 0; i < c->capacity; i++) {
+        for (size_t r = 0; r < c->entry[i].capacity; r++)
+            dsc_import_record_fini(&c->entry[i].record[r]);
+        free(c->entry[i].record);
+    }
     dsc_buffer_fini(&c->bytes);
     free(c->entry);
     *c = (dsc_import_chunk){0};
