@@ -19,8 +19,9 @@ static bool lists_files(const dsc_trace_info *info, const dsc_import_options *ho
     json_t *origin = json_loads(info->provenance, 0, NULL);
     json_t *wanted = dsc_import_reading(how);
     const json_t *source = json_object_get(origin, "sources");
+    const json_t *reading = json_object_get(origin, "reading");
     bool same = json_array_size(source) == count &&
-                (wanted ? json_equal(json_object_get(origin, "reading"), wanted) : false);
+                (reading ? json_equal(reading, wanted) : json_object_size(wanted) == 0);
     for (size_t i = 0; i < count && same; i++) {
         const char *recorded =
             json_string_value(json_object_get(json_array_get(source, i), "sha256"));

@@ -446,10 +446,17 @@ static int commit(importer *im, dsc_error *err)
         rc = dsc_fail(err, DSC_ENOMEM, "out of memory");
     if (rc)
         return rc;
-    json_t *j = json_pack(
-        "{s:o, s:o, s:o, s:O, s:I}", "version", dsc_json_text(o->version ? o->version : ""),
-        "command", dsc_json_text(o->command ? o->command : ""), "reading", dsc_import_reading(o),
-        "sources", im->sources, "lines_left_out", (json_int_t)im->left_out);
+    json_t *j =
+        json_pack("{s:o, s:o, s:O, s:I}", "version", dsc_json_text(o->version ? o->version : ""),
+                  "command", dsc_json_text(o->command ? o->command : ""), "sources", im->sources,
+                  "lines_left_out", (json_int_t)im->left_out);
+    json_t *reading = dsc_import_reading(o);
+    const bool plain = json_object_size(reading) == 0;
+    if (j && !plain && json_object_set(j, "reading", reading)) {
+        json_decref(j);
+        j = NULL;
+    }
+    json_decref(reading);
     if (j && json_array_size(im->notes) && json_object_set(j, "notes", im->notes)) {
         json_decref(j);
         j = NULL;

@@ -85,8 +85,8 @@ int dsc_import(const char *const *paths, size_t count, const dsc_tokenizer *toke
                dsc_error *err);
 
 // The options that decide how lines become requests, as the provenance of a trace records them
-// under "reading": map, chat_template, turns, model, as far as they are set. A new object; NULL:
-// memory is short.
+// under "reading": map, chat_template, turns, model, as far as they are set; absent when none is. A
+// new object; NULL: memory is short.
 json_t *dsc_import_reading(const dsc_import_options *options);
 
 // Writes a trace to `out` in one of these formats:

@@ -179,6 +179,27 @@ static void drop_json(dsc_import_entry *e)
     e->json = NULL;
 }
 
+// Adds to the message about a line that is not JSON what the file probably is.
+static void explain(const dsc_import_chunk *c, const dsc_import_entry *e, dsc_error *why)
+{
+    static const char *const kinds[][2] = {
+        {"data:", "these are server-sent events: remove the prefix 'data: ' of each line"},
+        {"PAR1", "this is Parquet: write it as JSON lines first"},
+        {"", "the input must be JSON lines or a JSON document; write tables as JSON lines first"},
+    };
+    const char *text = c->bytes.data + e->begin, *hint = NULL;
+    const bool json = e->length && strchr("{[ \t", *text);
+    for (size_t k = 0; k < sizeof kinds / sizeof *kinds && e->number == 1 && !json && !hint; k++)
+        if (e->length >= strlen(kinds[k][0]) && !memcmp(text, kinds[k][0], strlen(kinds[k][0])))
+            hint = kinds[k][1];
+    if (e->number > 1 && c->last && e == c->entry + c->count - 1)
+        hint = "it is the last line and may be truncated: --on-error skip leaves it out";
+    if (hint) {
+        const dsc_error was = *why;
+        dsc_fail(why, was.status, "%.300s; %s", was.message, hint);
+    }
+}
+
 void dsc_import_chunk_parse(dsc_import_chunk *c, const dsc_import_job *job, dsc_encoder *encoder,
                             const char *name)
 {
@@ -186,6 +207,8 @@ void dsc_import_chunk_parse(dsc_import_chunk *c, const dsc_import_job *job, dsc_
         dsc_import_entry *e = &c->entry[i];
         dsc_error why;
         int bad = e->bad ? DSC_OK : parse(&e->json, c, e, name, &why);
+        if (bad == DSC_EINPUT)
+            explain(c, e, &why);
         if (!bad && !e->bad)
             bad = make_records(job, e, encoder, name, &why);
         if (bad) {

@@ -8,7 +8,7 @@ static void count_model(dsc_import_tally *t, const char *name)
 {
     char cut[sizeof t->model->name];
     int m = 0;
-    snprintf(cut, sizeof cut, "%s", name ? name : "(none)");
+    snprintf(cut, sizeof cut, "%s", name ? name : "no model");
     while (m < t->models && strcmp(t->model[m].name, cut) != 0)
         m++;
     if (m == DSC_IMPORT_MODELS)
@@ -28,7 +28,8 @@ void dsc_import_tally_add(dsc_import_tally *t, const dsc_import_record *r)
     const int64_t tokens = (int64_t)r->output.tokens.count;
     t->requests++;
     t->no_prompt += is_empty(&r->prompt);
-    count_model(t, r->model);
+    if (r->model)
+        count_model(t, r->model);
     t->steps_added += r->steps_added;
     t->steps_added_in += r->steps_added > 0;
     t->steps_unknown += r->steps_unknown;

@@ -8,6 +8,9 @@
 
 enum { NAME_BYTES = 256 }; // of a member in a path; longer ones are not found
 
+// The first path of a row, for "%.*s".
+#define FIRST(f) (int)strcspn((f)->from, "|"), (f)->from
+
 const dsc_import_field dsc_import_common[] = {
     {"id", "id|custom_id|request_id|conversation_id", 0, false},
     {"finish_reason", "finish_reason|choices.0.finish_reason", 0, false},
@@ -98,9 +101,9 @@ static int read_number(json_t **out, json_t *value, const dsc_import_field *f, d
 {
     const double x = json_number_value(value);
     if (!json_is_number(value))
-        return dsc_import_wrong_type(value, "a number", err, "%s", f->from);
+        return dsc_import_wrong_type(value, "a number", err, "%.*s", FIRST(f));
     if (!(x >= 0 && x <= 1e15))
-        return dsc_fail(err, DSC_EINPUT, "field '%s' is %g; it must be at least 0", f->from, x);
+        return dsc_fail(err, DSC_EINPUT, "field '%.*s' is %g; it must be at least 0", FIRST(f), x);
     *out = f->unit == 1 ? json_incref(value) : json_real(x * f->unit);
     return DSC_OK;
 }
@@ -138,7 +141,7 @@ int dsc_import_gather(json_t *request, const dsc_import_field *fields, const jso
         if (value)
             rc = gather_one(request, f, value, err);
         else if (f->required)
-            rc = dsc_import_wrong_type(NULL, "", err, "%s", f->from);
+            rc = dsc_import_wrong_type(NULL, "", err, "%.*s", FIRST(f));
     }
     return rc;
 }
