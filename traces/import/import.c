@@ -284,7 +284,7 @@ static int take_entry(importer *im, dsc_import_entry *e, dsc_error *err)
 {
     int rc = e->bad ? dsc_fail(err, e->bad->status, "%s", e->bad->message) : DSC_OK;
     for (size_t i = 0; !rc && i < e->records; i++)
-        rc = add_record(im, &e->record[i], err);
+        rc = add_record(im, dsc_import_entry_record(e, i), err);
     im->tally.failed += rc ? 0 : e->failed;
     if (!e->bad && rc == DSC_EINPUT)
         dsc_error_prefix(err, rc, "%s:%lld", dsc_input_name(im->source.in), (long long)e->number);

@@ -11,7 +11,6 @@ enum {
     CHUNK_LINES = 256,       // lines after which a chunk is full
     KEEP_BYTES = 2 * CHUNK_BYTES,
     KEEP_RECORD_BYTES = 4 * CHUNK_BYTES, // memory kept by the records of a chunk
-    KEEP_RECORDS = 16,                   // records kept by an entry
 };
 
 // NULL when memory is short; then the chunk has failed.
@@ -125,11 +124,12 @@ static int make_record(const dsc_import_job *job, dsc_import_entry *e, const jso
 {
     const size_t before = e->capacity;
     const char *model = job->options.model;
-    int rc = dsc_resize(&e->record, &e->capacity, e->records + 1, err);
+    int rc = e->records ? dsc_resize(&e->more, &e->capacity, e->records, err) : DSC_OK;
     if (rc)
         return rc;
-    memset(e->record + before, 0, (e->capacity - before) * sizeof *e->record);
-    dsc_import_record *r = &e->record[e->records++];
+    if (e->capacity > before)
+        memset(e->more + before, 0, (e->capacity - before) * sizeof *e->more);
+    dsc_import_record *r = dsc_import_entry_record(e, e->records++);
     dsc_import_record_reset(r);
     rc = job->driver->read(request, &job->options, r, err);
     if (rc)
@@ -220,24 +220,14 @@ void dsc_import_chunk_parse(dsc_import_chunk *c, const dsc_import_job *job, dsc_
     }
 }
 
-// Keeps the memory of the records up to a limit, and that of the records of a line up to another.
-static void reset_records(dsc_import_entry *e, size_t *room)
+// Frees all records of a line but the first.
+static void drop_more(dsc_import_entry *e)
 {
-    for (size_t r = 0; r < e->capacity; r++) {
-        const size_t bytes = dsc_import_record_bytes(&e->record[r]);
-        if (bytes > *room || r >= KEEP_RECORDS)
-            dsc_import_record_fini(&e->record[r]);
-        else
-            *room -= bytes;
-    }
-    if (e->capacity > KEEP_RECORDS) {
-        for (size_t r = 0; r < KEEP_RECORDS; r++)
-            dsc_import_record_fini(&e->record[r]);
-        free(e->record);
-        e->record = NULL;
-        e->capacity = 0;
-    }
-    e->records = 0;
+    for (size_t r = 0; r < e->capacity; r++)
+        dsc_import_record_fini(&e->more[r]);
+    free(e->more);
+    e->more = NULL;
+    e->capacity = e->records = 0;
 }
 
 // Keeps the entries, and the memory of their records up to a limit.
@@ -246,7 +236,12 @@ void dsc_import_chunk_reset(dsc_import_chunk *c)
     size_t room = KEEP_RECORD_BYTES;
     for (size_t i = 0; i < c->count; i++) {
         dsc_import_entry *e = &c->entry[i];
-        reset_records(e, &room);
+        size_t bytes = dsc_import_record_bytes(&e->record);
+        if (bytes > room)
+            dsc_import_record_fini(&e->record);
+        else
+            room -= bytes;
+        drop_more(e);
         drop_json(e);
         drop_bad(c, e);
     }
@@ -260,11 +255,8 @@ void dsc_import_chunk_reset(dsc_import_chunk *c)
 void dsc_import_chunk_fini(dsc_import_chunk *c)
 {
     dsc_import_chunk_reset(c);
-    for (size_t i = 0; i < c->capacity; i++) {
-        for (size_t r = 0; r < c->entry[i].capacity; r++)
-            dsc_import_record_fini(&c->entry[i].record[r]);
-        free(c->entry[i].record);
-    }
+    for (size_t i = 0; i < c->capacity; i++)
+        dsc_import_record_fini(&c->entry[i].record);
     dsc_buffer_fini(&c->bytes);
     free(c->entry);
     *c = (dsc_import_chunk){0};
