@@ -291,7 +291,7 @@ static void test_long_chat(void **state)
     dsc_buffer_puts(&b, "]}\n", NULL);
     dsc_error err;
     int rc = import(b.data, bytes, &plain, NULL, &err);
-    expect_message(&err, rc, in_path, "have more than 256 MiB; import its last turn");
+    expect_message(&err, rc, in_path, "have more than 64 MiB; import its last turn");
     free(text);
     dsc_buffer_fini(&b);
 }

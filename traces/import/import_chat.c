@@ -13,7 +13,7 @@
 #include <string.h>
 
 enum {
-    PROMPT_BYTES = 256 << 20, // of all turns of a line: the sum grows with the square of the turns
+    PROMPT_BYTES = 64 << 20, // of all turns of a line: the sum grows with the square of the turns
 };
 
 static const struct {
@@ -262,7 +262,7 @@ static int add_turns(json_t *requests, const chat *c, const json_t *line,
             bytes += json_string_length(json_object_get(last, "prompt"));
         if (!rc && bytes > PROMPT_BYTES)
             rc = dsc_fail(err, DSC_EINPUT,
-                          "the prompts of the chat's turns have more than 256 MiB; import its last "
+                          "the prompts of the chat's turns have more than 64 MiB; import its last "
                           "turn (--turns last)");
     }
     return rc;

@@ -11,6 +11,7 @@ enum {
     CHUNK_LINES = 256,       // lines after which a chunk is full
     KEEP_BYTES = 2 * CHUNK_BYTES,
     KEEP_RECORD_BYTES = 4 * CHUNK_BYTES, // memory kept by the records of a chunk
+    LINE_RECORD_BYTES = 512 << 20,       // of all requests of a line
 };
 
 // NULL when memory is short; then the chunk has failed.
@@ -159,6 +160,7 @@ static int make_records(const dsc_import_job *job, dsc_import_entry *e, dsc_enco
     if (!rc && !job->driver->expand) {
         rc = make_record(job, e, e->json, encoder, err);
     } else if (!rc) {
+        size_t bytes = 0;
         rc = expand(job, e, err);
         for (size_t i = 0; i < json_array_size(e->json) && !rc; i++) {
             const json_t *request = json_array_get(e->json, i);
@@ -166,6 +168,12 @@ static int make_records(const dsc_import_job *job, dsc_import_entry *e, dsc_enco
                 e->failed++;
             else
                 rc = make_record(job, e, request, encoder, err);
+            if (!rc && e->records)
+                bytes += dsc_import_record_bytes(dsc_import_entry_record(e, e->records - 1));
+            if (!rc && bytes > LINE_RECORD_BYTES)
+                rc = dsc_fail(err, DSC_EINPUT,
+                              "the requests of the line need more than 512 MiB; write them as "
+                              "several lines");
         }
     }
     if (rc)

@@ -52,13 +52,11 @@ json_t *dsc_import_at(const json_t *line, const char *path, size_t index)
     const json_t *v = line;
     while (v && *path && *path != '|') {
         const size_t rest = strcspn(path, "|"), length = strcspn(path, ".|");
-        const json_t *whole = rest > length ? find_member(v, path, rest) : NULL;
-        if (whole) {
-            v = whole;
-            break;
-        }
-        v = json_is_array(v) ? find_element(v, path, length, index) : find_member(v, path, length);
-        path += length + (path[length] == '.');
+        const json_t *next =
+            json_is_array(v) ? find_element(v, path, length, index) : find_member(v, path, length);
+        const bool whole = !next && rest > length; // a name that contains dots
+        v = whole ? find_member(v, path, rest) : next;
+        path += whole ? rest : length + (path[length] == '.');
     }
     return json_is_null(v) ? NULL : (json_t *)(uintptr_t)v; // as Jansson's own look-ups
 }

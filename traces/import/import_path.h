@@ -16,8 +16,8 @@ typedef struct dsc_import_field {
 } dsc_import_field;   // a table ends with a row without `to`
 
 // The value at a path of members and indexes, "choices.0.message.content"; '#' stands for `index`.
-// A member whose name contains dots is found, too. NULL: it is absent or null. `path` may end at
-// '|' instead of NUL.
+// A name that contains dots is found, too, where the part before the dot is no member. NULL: it is
+// absent or null. `path` may end at '|' instead of NUL.
 json_t *dsc_import_at(const json_t *line, const char *path, size_t index);
 // The same for the first path of a list "a|b.c".
 json_t *dsc_import_any(const json_t *line, const char *paths, size_t index);

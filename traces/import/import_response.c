@@ -54,13 +54,24 @@ static int add_choice(json_t *requests, const json_t *line, json_t *response, js
     return rc;
 }
 
+// Whether a line is a response of one choice and nothing else.
+static bool is_plain(const json_t *line)
+{
+    static const char *const around_it[] = {"messages", "request", "body", "conversations"};
+    bool plain = json_array_size(json_object_get(line, "choices")) == 1;
+    for (size_t i = 0; i < sizeof around_it / sizeof *around_it && plain; i++)
+        plain = !json_object_get(line, around_it[i]);
+    return plain;
+}
+
 int dsc_import_response_expand(const json_t *line, const dsc_import_options *options,
                                json_t *requests, dsc_error *err)
 {
-    json_t *response = dsc_import_response(line), *prompt = NULL;
-    const json_t *messages = dsc_import_messages(line);
+    const bool plain = is_plain(line);
+    json_t *response = plain ? NULL : dsc_import_response(line), *prompt = NULL;
+    const json_t *messages = plain ? NULL : dsc_import_messages(line);
     const size_t choices = json_array_size(json_object_get(response, "choices"));
-    if (!choices || (response == line && choices == 1 && !messages))
+    if (!choices)
         return json_array_append(requests, (json_t *)(uintptr_t)line)
                    ? dsc_fail(err, DSC_ENOMEM, "out of memory")
                    : DSC_OK;

@@ -138,6 +138,19 @@ static json_t *join(const json_t *pieces, dsc_error *err)
     return text;
 }
 
+// The members of a joined response but its choices.
+static json_t *copy_response(const json_t *joined)
+{
+    json_t *copy = json_object(), *value;
+    const char *name;
+    bool failed = !copy;
+    json_object_foreach((json_t *)(uintptr_t)joined, name, value) if (strcmp(name, "choices") != 0)
+        failed = failed || json_object_set_new(copy, name, json_deep_copy(value));
+    if (failed)
+        json_decref(copy);
+    return failed ? NULL : copy;
+}
+
 static int add_response(json_t *requests, const json_t *line, const json_t *joined,
                         const json_t *chunk, dsc_error *err)
 {
@@ -149,7 +162,7 @@ static int add_response(json_t *requests, const json_t *line, const json_t *join
         return dsc_fail(err, DSC_EINPUT, "stream '%.100s' has two chunks with a finish_reason",
                         json_string_value(json_object_get(line, "id")));
     // Threads share the joined responses, so that values are copied.
-    json_t *response = json_deep_copy(joined);
+    json_t *response = copy_response(joined);
     json_t *choice = json_deep_copy(json_object_get(choices, index));
     int rc = response && choice ? DSC_OK : dsc_fail(err, DSC_ENOMEM, "out of memory");
     if (!rc)
