@@ -6,6 +6,7 @@
 #include "cli/advise/advise.h"
 #include "cli/result.h"
 #include "cli/simulate.h"
+#include "cli/trace/trace.h"
 #include "cli/tune/tune.h"
 #include "plots/report/report.h"
 
@@ -14,7 +15,19 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum { COST, METRICS, BATCH, ENGINE, TOKENIZER, VOCAB, FORMAT, QUESTIONS, OUT, RESAMPLES };
+enum {
+    COST,
+    METRICS,
+    BATCH,
+    ENGINE,
+    TOKENIZER,
+    VOCAB,
+    FORMAT,
+    QUESTIONS,
+    LOGS,
+    OUT = LOGS + 4,
+    RESAMPLES
+};
 // clang-format off
 static const dsc_option options[] = {
     CLI_OPTION_COST,
@@ -34,6 +47,7 @@ static const dsc_option options[] = {
              "default"},
     {.name = "questions", .kind = DSC_OPTION_TEXT, .metavar = "FILE",
      .help = "file with the questions for specbench, mtbench and eagle"},
+    CLI_OPTIONS_LOGS,
     {.name = "output", .letter = 'o', .kind = DSC_OPTION_TEXT, .metavar = "NAME",
      .initial = "advice",
      .help = "writes NAME.dst (the logs as a trace), NAME.tsv (all configurations) and NAME.html "
@@ -131,6 +145,7 @@ static int open_logs(context *c, dsc_error *err)
                                   .format = value[FORMAT].text,
                                   .tokenizer = value[TOKENIZER].text,
                                   .questions = value[QUESTIONS].text,
+                                  .how = value + LOGS,
                                   .vocab_size = (int32_t)value[VOCAB].integer,
                                   .cache = c->cache,
                                   .force = call->force,

@@ -10,6 +10,7 @@ typedef struct cli_advise_logs {
     const char *const *path; // [paths] files of one format, or one trace
     size_t paths;
     const char *format, *tokenizer, *questions; // as in trace import; NULL: not given
+    const dsc_option_value *how;                // of CLI_OPTIONS_LOGS
     int32_t vocab_size;                         // for token ids without a tokenizer, else 0
     const char *cache;                          // the trace to make of files: NAME.dst
     bool force;                                 // replace a cache of other files

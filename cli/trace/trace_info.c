@@ -25,6 +25,7 @@ typedef struct lengths {
     double *prompt, *output, *reference; // [requests]; reference: sum over a request's references
     size_t n;
     int64_t turns; // number of references that are earlier turns
+    int64_t empty; // number of requests without a prompt
     trace_groups groups;
     int64_t bytes[RECORDED]; // of the recorded columns, in the order of dsc_trace_recorded
     int64_t unknown;         // number of tensors of unknown name
@@ -42,6 +43,8 @@ static int collect(const dsc_trace *t, lengths *l, dsc_error *err)
         for (int64_t i = 0; !rc && i < dsc_shard_requests(shard); i++) {
             dsc_request q;
             dsc_shard_request(shard, i, &q);
+            const bool text = dsc_trace_get_info(t)->has_text;
+            l->empty += (text ? q.prompt_text.length : q.prompt.count) == 0;
             l->prompt[l->n] = (double)q.prompt.count;
             l->output[l->n] = (double)q.output.count;
             l->reference[l->n++] =
@@ -111,6 +114,7 @@ static int describe(json_t **out, const dsc_trace *t, lengths *l, const char *pa
     json_object_set_new(o, "unknown_tensors", json_integer(l->unknown));
     json_object_set_new(o, "shards", json_integer(dsc_trace_shards(t)));
     json_object_set_new(o, "requests", json_integer(i->requests));
+    json_object_set_new(o, "requests_without_prompt", json_integer(l->empty));
     json_object_set_new(o, "prompt_tokens", json_integer(i->prompt_tokens));
     json_object_set_new(o, "output_tokens", json_integer(i->output_tokens));
     json_object_set_new(o, "reference_tokens", json_integer(i->reference_tokens));

@@ -361,7 +361,7 @@ static const struct {
     {"acclen", "{" IDS ", \"acc_a\": {\"acc_len\": {}}}", "'acc_a.acc_len' must be an array"},
     {"acclen", "{" IDS ", \"acc_a\": {\"acc_len\": [1, 0]}}", "'acc_a.acc_len[1]' is 0; with the"},
     {"acclen", "{\"prompt_token_ids\": [258]}", " field 'prompt_token_ids[0]' is 258; token ids"},
-    {"vllm", "{\"choices\": [{\"text\": \"a\"}, {\"text\": \"b\"}]}", "'choices' has 2 elements"},
+    {"vllm", "{\"choices\": []}", "'choices' has 0 elements; it must have at least one"},
     {"vllm", "{\"choices\": [{}]}", " field 'choices[0].text' is missing"},
     {"vllm", "{\"choices\": [{\"token_ids\": [1, 2]}], \"usage\": {\"completion_tokens\": 3}}",
      " field 'choices[0].token_ids' has 2 ids, but usage.completion_tokens is 3"},
