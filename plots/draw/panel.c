@@ -192,11 +192,29 @@ static void put_plot(dsc_writer *w, const dsc_canvas *c, const dsc_panels *p, si
     dsc_put(w, "\n");
 }
 
+// Makes the points of a panel with the axes in box b answer the pointer.
+static void mark_points(dsc_plot *plot, const dsc_panels *p, size_t i, const dsc_axis *y,
+                        dsc_place b)
+{
+    const char *what = p->panel[i].group;
+    for (size_t j = 0; j < p->lines; j++)
+        for (size_t k = 0; k < p->nx; k++) {
+            double v = line_of(p, i, j)[k];
+            if (!isfinite(v) || (y->log && v <= 0))
+                continue;
+            const char *label = p->hover && p->hover[j] ? p->hover[j] : p->key[j].label;
+            dsc_mark(plot, dsc_x_axis_place(p->x, p->nx, p->log_x, b.left, b.right, p->x[k]),
+                     dsc_axis_place(y, b.bottom, b.top, v), label, "%s%s%g: %.4g", what,
+                     *what ? ", " : "", p->x[k], v);
+        }
+}
+
 // Draws one panel inside `cell`: title, axes, and the x label if it is the lowest of its column.
 // `room`: some panel of its row has an x label.
-static void put_panel(dsc_writer *w, const dsc_canvas *c, const dsc_panels *p, size_t i,
+static void put_panel(dsc_plot *plot, const dsc_canvas *c, const dsc_panels *p, size_t i,
                       dsc_place cell, bool any_group, bool room, bool lowest)
 {
+    dsc_writer *w = &plot->script;
     const dsc_panel *panel = &p->panel[i];
     double below = c->dumb ? 2 + room : (room ? 2.2 : 1.2) * c->line_height + 6;
     double height = cell.bottom - cell.top - below;
@@ -213,6 +231,7 @@ static void put_panel(dsc_writer *w, const dsc_canvas *c, const dsc_panels *p, s
         dsc_put_x_label(w, c, b, cell.left, cell.right - cell.left, p->x_label);
     put_marks(w, c, p);
     put_plot(w, c, p, i, b.right - b.left);
+    mark_points(plot, p, i, &y, b);
     dsc_put(w, "unset label\nunset arrow\n"); // the next plot has its own
 }
 
@@ -229,8 +248,9 @@ static double put_panels_heading(dsc_writer *w, const dsc_canvas *c, const dsc_p
     return dsc_put_heading(w, c, p->title, p->subtitle, p->key_title, key, keys);
 }
 
-static void put_panels(dsc_writer *w, const dsc_canvas *c, const char *name, const dsc_panels *p)
+static void put_panels(dsc_plot *plot, const dsc_canvas *c, const char *name, const dsc_panels *p)
 {
+    dsc_writer *w = &plot->script;
     bool any_group = false;
     dsc_put_terminal(w, c, name);
     put_data(w, p);
@@ -240,7 +260,7 @@ static void put_panels(dsc_writer *w, const dsc_canvas *c, const char *name, con
     for (size_t i = 0; i < p->panels; i++)
         any_group = any_group || p->panel[i].group[0];
     for (size_t i = 0; i < p->panels; i++)
-        put_panel(w, c, p, i, dsc_panel_place(c, top, p->panels, columns, i), any_group,
+        put_panel(plot, c, p, i, dsc_panel_place(c, top, p->panels, columns, i), any_group,
                   (i / columns + 2) * columns > p->panels, i + columns >= p->panels);
     dsc_put(w, "unset multiplot\n");
 }
@@ -250,5 +270,5 @@ void dsc_draw_panels(dsc_plot *plot, const dsc_panels *p, const char *word, doub
 {
     dsc_canvas canvas = dsc_canvas_of(plot, width, height, 0);
     if (!plot->rc)
-        put_panels(&plot->script, &canvas, word, p);
+        put_panels(plot, &canvas, word, p);
 }

@@ -17,6 +17,7 @@ typedef struct dsc_panels {
     const double *x; // [nx] ascending
     size_t nx;
     const dsc_key *key; // [lines]
+    const char *const *hover; // [lines] what is said of a line's points; NULL: its key
     size_t lines;
     const dsc_panel *panel; // [panels], row by row
     size_t panels;

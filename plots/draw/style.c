@@ -102,6 +102,14 @@ const char *dsc_style_color(int i)
     return style[i].color;
 }
 
+const char *dsc_ramp_color(int i, int n)
+{
+    // viridis (van der Walt and Smith, CC0) without its light end, which is too light on white
+    static const char *const ramp[DSC_STYLES] = {"#440154", "#46317e", "#365b8d", "#277f8e",
+                                                 "#1ea087", "#49c16d", "#86c83c", "#c2b81a"};
+    return ramp[n > 1 ? i * (DSC_STYLES - 1) / (n - 1) : 0];
+}
+
 void dsc_put_line_style(dsc_writer *w, const dsc_canvas *c, int i, double scale)
 {
     if (c->dumb)
@@ -330,6 +338,13 @@ static void put_format(dsc_writer *w, const dsc_axis *a, char axis)
         dsc_put(w, "set format %c '%%g'\n", axis);
 }
 
+double dsc_axis_place(const dsc_axis *a, double from, double to, double v)
+{
+    double lo = a->lo - a->pad;
+    double at = a->log ? log(v / a->lo) / log(a->hi / a->lo) : (v - lo) / (a->hi - lo);
+    return from + at * (to - from);
+}
+
 void dsc_put_y_axis(dsc_writer *w, const dsc_axis *a)
 {
     if (a->log)
@@ -404,16 +419,31 @@ static size_t value_tics(dsc_writer *w, const dsc_canvas *c, const double *value
     return skipped;
 }
 
-void dsc_put_x_axis(dsc_writer *w, const dsc_canvas *c, const double *value, size_t values,
-                    bool powers, double width)
+// The range of an x axis over the given values, with some room beyond them.
+static dsc_axis x_range(const double *value, size_t values, bool powers)
 {
     double lo = value[0], hi = value[values - 1];
     powers = hi > lo && (powers || spreads_by_powers(value, values));
     double room = powers ? pow(hi / lo, 0.03) : hi > lo ? (hi - lo) * 0.03 : 1;
-    if (powers)
-        dsc_put(w, "set logscale x 2\nset xrange [%.12g:%.12g]\n", lo / room, hi * room);
-    else
-        dsc_put(w, "unset logscale x\nset xrange [%.12g:%.12g]\n", lo - room, hi + room);
+    return (dsc_axis){
+        .lo = powers ? lo / room : lo - room, .hi = powers ? hi * room : hi + room, .log = powers};
+}
+
+double dsc_x_axis_place(const double *value, size_t values, bool powers, double left, double right,
+                        double v)
+{
+    dsc_axis a = x_range(value, values, powers);
+    return dsc_axis_place(&a, left, right, v);
+}
+
+void dsc_put_x_axis(dsc_writer *w, const dsc_canvas *c, const double *value, size_t values,
+                    bool powers, double width)
+{
+    double lo = value[0], hi = value[values - 1];
+    dsc_axis range = x_range(value, values, powers);
+    powers = range.log;
+    dsc_put(w, "%sset logscale x%s\nset xrange [%.12g:%.12g]\n", powers ? "" : "un",
+            powers ? " 2" : "", range.lo, range.hi);
     width *= 0.94; // between the first and the last value
     size_t skipped = value_tics(w, c, value, values, width, powers);
     if (!skipped || powers)

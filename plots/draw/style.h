@@ -50,6 +50,8 @@ void dsc_put_terminal(dsc_writer *w, const dsc_canvas *c, const char *name);
 // times the usual size, or for DSC_STYLE_BOUND; on dumb, the letters A, B, ....
 void dsc_put_line_style(dsc_writer *w, const dsc_canvas *c, int i, double scale);
 const char *dsc_style_color(int i);
+// Color i of n on a sequential ramp of DSC_STYLES colors, for lines of an ordered parameter.
+const char *dsc_ramp_color(int i, int n);
 
 // Writes canvas coordinates as " screen X, screen Y".
 void dsc_put_at(dsc_writer *w, const dsc_canvas *c, double x, double y);
@@ -119,6 +121,9 @@ dsc_axis dsc_axis_fit(double lo, double hi, int tics);
 // Whole decades that include [lo, hi], 0 < lo <= hi.
 dsc_axis dsc_axis_decades(double lo, double hi);
 
+// Where v lies on an axis between the canvas coordinates `from` (at a->lo - a->pad) and `to`.
+double dsc_axis_place(const dsc_axis *a, double from, double to, double v);
+
 // Writes range, tics and label format of the y axis.
 void dsc_put_y_axis(dsc_writer *w, const dsc_axis *a);
 // The same for an x axis of numbers.
@@ -134,5 +139,8 @@ double dsc_axis_label_width(const dsc_canvas *c, const dsc_axis *a);
 // (values > 0).
 void dsc_put_x_axis(dsc_writer *w, const dsc_canvas *c, const double *value, size_t values,
                     bool powers, double width);
+// Where v lies on that axis between the canvas coordinates `left` and `right`.
+double dsc_x_axis_place(const double *value, size_t values, bool powers, double left, double right,
+                        double v);
 
 #endif
