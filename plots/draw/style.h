@@ -25,6 +25,8 @@ typedef struct dsc_canvas {
 enum {
     DSC_STYLES = 8,               // lines that can be distinguished
     DSC_STYLE_BOUND = DSC_STYLES, // one more: thick and gray, without points, below the others
+    DSC_STYLE_RAMP = 16,   // and DSC_STYLES more on the sequential ramp, for an ordered parameter
+    DSC_STYLE_DASH = 1024, // times (style + 1) added to another style: with the dashes of that one
 };
 
 // Font sizes, pixels at 100 %.
@@ -50,8 +52,12 @@ void dsc_put_terminal(dsc_writer *w, const dsc_canvas *c, const char *name);
 // times the usual size, or for DSC_STYLE_BOUND; on dumb, the letters A, B, ....
 void dsc_put_line_style(dsc_writer *w, const dsc_canvas *c, int i, double scale);
 const char *dsc_style_color(int i);
-// Color i of n on a sequential ramp of DSC_STYLES colors, for lines of an ordered parameter.
-const char *dsc_ramp_color(int i, int n);
+// The style of line i of n whose order means something: a color of the ramp, dark to light.
+int dsc_ramp_style(size_t i, size_t n);
+
+// Writes " dt (...)", the dash pattern of line style i; dashes tell lines apart where colors do
+// not. Nothing for a solid line, as are those of the ramp.
+void dsc_put_dash(dsc_writer *w, int i);
 
 // Writes canvas coordinates as " screen X, screen Y".
 void dsc_put_at(dsc_writer *w, const dsc_canvas *c, double x, double y);
@@ -110,7 +116,7 @@ double dsc_put_heading(dsc_writer *w, const dsc_canvas *c, const char *title, co
 
 typedef struct dsc_axis {
     double lo, hi, step; // tics at lo, lo + step, ...; decades when log
-    double pad;          // room below lo
+    double pad, head;    // room below lo and above hi
     int decimals;
     bool log;
 } dsc_axis;

@@ -98,7 +98,8 @@ typedef struct drawn {
     double *value[QUANTITIES];     // [groups][lines][nx] each
     dsc_bests bests;               // of the first group
     dsc_key key[DSC_STYLES];
-    size_t best; // of all groups, index into value[0]
+    const char *hover[DSC_STYLES]; // "n = 3"
+    size_t best;                   // of all groups, index into value[0]
 } drawn;
 
 // --- reading -------------------------------------------------------------------------------
@@ -175,7 +176,8 @@ static void find_best(dsc_plot *p, drawn *d)
         const char *label = d->label[j];
         if (brackets)
             label = dsc_label_best(p, label, &d->bests, j, d->grid.x, d->grid.nx);
-        d->key[j] = (dsc_key){label, (int)j};
+        d->key[j] = (dsc_key){label, dsc_ramp_style(j, d->lines)};
+        d->hover[j] = dsc_text(p, "%s = %s", d->spec->line, d->label[j]);
     }
 }
 
@@ -310,6 +312,8 @@ static void compose(dsc_plot *plot, const drawn *d)
         .x = d->grid.x,
         .nx = d->grid.nx,
         .key = d->key,
+        .hover = d->hover,
+        .end_title = spec->line,
         .lines = d->lines,
         .panel = panel,
         .panels = groups * quantities,

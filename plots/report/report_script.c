@@ -68,7 +68,7 @@ const char dsc_report_script[] =
     "  document.execCommand('copy');\n"
     "};\n"
     "for (const code of document.querySelectorAll('pre, #provenance code')) {\n"
-    "  const button = make('button', {type: 'button', class: 'copy', 'aria-label': 'Copy'}, 'copy');\n"
+    "  const button = make('button', {type: 'button', class: 'copy'}, 'copy');\n"
     "  button.addEventListener('click', () =>\n"
     "    copy(code).then(() => { button.textContent = 'copied'; },\n"
     "                    () => { button.textContent = 'not copied'; })\n"

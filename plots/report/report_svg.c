@@ -126,7 +126,7 @@ static void put_color(dsc_writer *w, span value, bool is_text)
             return;
         }
     for (int i = 0; i < DSC_STYLES; i++)
-        if (color >= 0 && color == (int)strtol(dsc_ramp_color(i, DSC_STYLES) + 1, NULL, 16)) {
+        if (color >= 0 && color == (int)strtol(dsc_style_color(DSC_STYLE_RAMP + i) + 1, NULL, 16)) {
             dsc_put(w, "var(--r%d)", i);
             return;
         }

@@ -142,7 +142,7 @@ static void test_page(void **state)
     assert_int_equal(count(page, "<figure "), 5);
     assert_null(strstr(page, "is not drawn"));
     assert_null(strstr(page, "id=\"together-1\""));
-    assert_non_null(strstr(page, "data-marks=\"=1\n"));
+    assert_non_null(strstr(page, "data-marks=\"=n = 1\n"));
     assert_non_null(strstr(page, "18: 3.0"));
     assert_non_null(strstr(page, "Best observed: n = 1, draft length 18"));
     assert_non_null(
