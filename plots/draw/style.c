@@ -98,7 +98,7 @@ void dsc_put_terminal(dsc_writer *w, const dsc_canvas *c, const char *name)
 }
 
 // viridis (van der Walt and Smith, CC0) without its light end, which is too light on white.
-static const char *const ramp[DSC_STYLES] = {"#440154", "#46317e", "#365b8d", "#277f8e",
+static const char *const ramp[DSC_STYLES] = {"#450155", "#46317e", "#365b8d", "#277f8e",
                                              "#1ea087", "#49c16d", "#86c83c", "#c2b81a"};
 
 const char *dsc_style_color(int i)

@@ -6,6 +6,7 @@
 #include "plots/draw/glossary.h"
 #include "plots/draw/lines.h"
 #include "plots/draw/panel.h"
+#include "plots/figure/draft_length.h"
 #include "plots/figure/envelope.h"
 #include "plots/figure/figures.h"
 
@@ -167,7 +168,8 @@ static void draw(dsc_plot *plot)
 
 static bool fits(dsc_plot *p)
 {
-    return dsc_varies(p->table, (size_t)dsc_table_find(p->table, "batch"));
+    return dsc_is_priced(p->table) &&
+           dsc_varies(p->table, (size_t)dsc_table_find(p->table, "batch"));
 }
 
 const dsc_figure_type dsc_figure_batch = {

@@ -3,6 +3,7 @@
 // with its number if it fits, and a frame around the best cell.
 #include "plots/draw/glossary.h"
 #include "plots/draw/lines.h"
+#include "plots/figure/draft_length.h"
 #include "plots/figure/figures.h"
 
 #include <math.h>
@@ -183,6 +184,8 @@ static void put_plot(dsc_writer *w, const dsc_canvas *c, const map *m, double in
     }
     int rgb[3];
     color_of(m, m->value[m->best], rgb);
+    // a cell has its color in dark mode too, so its frame is not a color that changes there
+    const char *frame = is_light(rgb) ? "#111111" : "#eeeeee";
     dsc_put(w,
             "set border 0\n"
             "$best << EOD\n%g %g %g %g %g %g\nEOD\n",
@@ -192,7 +195,7 @@ static void put_plot(dsc_writer *w, const dsc_canvas *c, const map *m, double in
             "fs solid 1 border rgb '#ffffff' lc rgb variable notitle, \\\n"
             "     $best using 1:2:3:4:5:6 with boxxyerror fs empty border rgb '%s' lw 2.5 "
             "lc rgb '%s' notitle\n",
-            is_light(rgb) ? "#000000" : "#ffffff", is_light(rgb) ? "#000000" : "#ffffff");
+            frame, frame);
 }
 
 static void put_map(dsc_writer *w, const dsc_canvas *c, map *m, const char *title,
@@ -297,7 +300,7 @@ static void read_map(dsc_plot *p, map *m)
 static void draw(dsc_plot *p)
 {
     const dsc_figure_options *o = p->options;
-    map m = {.column = o->column ? o->column : "speedup",
+    map m = {.column = dsc_result_column(p),
              .x = o->x ? o->x : "num_speculative_tokens",
              .y = o->y ? o->y : "n"};
     read_map(p, &m);

@@ -58,14 +58,15 @@ static bool collect(bars *b)
 // too many bars, by the most important ones.
 static void find_bars(dsc_plot *p, bars *b, int x)
 {
-    static const char *const always[] = {"method", "rule", "cost", "trace_hash", "source"};
+    static const char *const always[] = {"method", "rule", "cost", "trace_hash", "source", "batch"};
     const dsc_table *t = p->table;
     b->separate = dsc_plot_new(p, bool, t->columns);
     if (p->rc)
         return;
     for (size_t c = 0; c < t->columns; c++)
         b->separate[c] =
-            (t->column[c].type == DSC_CELL_TEXT && dsc_is_parameter(t, c)) || (int)c == x;
+            (t->column[c].type == DSC_CELL_TEXT && dsc_is_parameter(t, c)) || (int)c == x ||
+            !strcmp(t->column[c].name, "batch"); // a batch size is a condition, not a choice
     if (collect(b))
         return;
     for (size_t c = 0; c < t->columns; c++) {

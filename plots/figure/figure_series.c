@@ -7,6 +7,7 @@
 #include "plots/draw/glossary.h"
 #include "plots/draw/lines.h"
 #include "plots/draw/panel.h"
+#include "plots/figure/draft_length.h"
 #include "plots/figure/figures.h"
 
 #include <math.h>
@@ -366,11 +367,17 @@ static void draw(dsc_plot *p)
     put_data(p, &d);
 }
 
+static bool is_priced(dsc_plot *p)
+{
+    return dsc_is_priced(p->table);
+}
+
 const dsc_figure_type dsc_figure_llma_speedup = {
     .name = "llma-speedup",
     .summary = "speedup by draft length, one line per match length n (LLMA Figure 3)",
     .needs = "num_speculative_tokens n speedup",
     .spec = &llma_speedup,
+    .fits = is_priced,
     .draw = draw,
 };
 

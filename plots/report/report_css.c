@@ -10,7 +10,7 @@ const char dsc_report_css[] =
     "--grid:#e3e3e3;--axis:#8a8a8a;--band:#e6e6e6;--bound:#b4b4b4;--link:#00507d;--accent:#0072b2;"
     "\n"
     "--head:#ecece9;--even:#fafaf8;--c0:#0072b2;--c1:#e69f00;--c2:#009e73;--c3:#000;--c4:#d55e00;\n"
-    "--c5:#56b4e9;--c6:#882255;--c7:#cc79a7;--r0:#440154;--r1:#46317e;--r2:#365b8d;--r3:#277f8e;\n"
+    "--c5:#56b4e9;--c6:#882255;--c7:#cc79a7;--r0:#450155;--r1:#46317e;--r2:#365b8d;--r3:#277f8e;\n"
     "--r4:#1ea087;--r5:#49c16d;--r6:#86c83c;--r7:#c2b81a}\n"
     "@media screen and (prefers-color-scheme:dark){\n"
     ":root{--page:#14161a;--card:#1c1f24;--ink:#e8e8e6;--soft:#b6b8bb;--line:#3a3e45;\n"

@@ -15,14 +15,29 @@ enum {
 
 // --- sentences -----------------------------------------------------------------------------
 
-// "n = 1, draft length 32, semantics = paper": the parameters that vary, or all of them in a
-// one-row table.
+// Whether parameter c says something about a row: it is the method, which varies, or it varies
+// among the rows of its method. Everything does in a table of one row.
+static bool is_open(const dsc_table *t, size_t row, size_t c)
+{
+    int method = dsc_table_find(t, "method");
+    if (t->rows == 1 || method < 0 || (int)c == method)
+        return t->rows == 1 || dsc_varies(t, c);
+    for (size_t i = 0; i < t->rows; i++)
+        if (dsc_same_cell(dsc_table_at(t, i, (size_t)method),
+                          dsc_table_at(t, row, (size_t)method)) &&
+            !dsc_same_cell(dsc_table_at(t, i, c), dsc_table_at(t, row, c)))
+            return true;
+    return false;
+}
+
+// "n = 1, draft length 32, semantics = paper": the parameters that vary for its method, or
+// all of them in a one-row table.
 void dsc_put_configuration(dsc_writer *w, const dsc_table *t, size_t row, const char *but)
 {
     const char *comma = "";
     for (size_t c = 0; c < t->columns; c++) {
         const dsc_cell *cell = dsc_table_at(t, row, c);
-        if (!dsc_is_parameter(t, c) || (t->rows > 1 && !dsc_varies(t, c)) || dsc_is_missing(cell) ||
+        if (!dsc_is_parameter(t, c) || !is_open(t, row, c) || dsc_is_missing(cell) ||
             (but && !strcmp(but, t->column[c].name)))
             continue;
         dsc_put(w, "%s%s%s", comma, dsc_term_label(t->column[c].name),

@@ -75,6 +75,36 @@ static void put_validation(dsc_page *p, const dsc_result_view *r, size_t n)
     dsc_close(p, DSC_PARAGRAPH);
 }
 
+static bool in_earlier(const dsc_result_view *r, size_t before, const char *key, const char *value)
+{
+    for (size_t i = 0; i < before; i++) {
+        const char *other = dsc_table_get_comment(&r[i].table, key);
+        if (other && !strcmp(other, value))
+            return true;
+    }
+    return false;
+}
+
+static const char *limitation_of_cost(const dsc_result_view *r)
+{
+    const char *cost = dsc_table_get_comment(&r->table, "cost");
+    return !cost                           ? NULL
+           : !strcmp(cost, "unit")         ? "counts target calls and measures no time"
+           : !strncmp(cost, "linear", 6)   ? "is a given line, not a measurement"
+           : !strncmp(cost, "roofline", 8) ? "is a lower bound by the hardware's peak rates"
+                                           : NULL;
+}
+
+// Names each cost model that is no measurement once.
+static void put_cost_caveats(dsc_page *p, const dsc_result_view *r, size_t n)
+{
+    for (size_t i = 0; i < n; i++) {
+        const char *cost = dsc_table_get_comment(&r[i].table, "cost");
+        if (limitation_of_cost(&r[i]) && !in_earlier(r, i, "cost", cost))
+            dsc_say(p, " Cost %s %s.", cost, limitation_of_cost(&r[i]));
+    }
+}
+
 // Adds what tune noted about its verdicts: few requests, and what it does not model.
 static void put_remarks(dsc_page *p, const dsc_result_view *r, size_t n)
 {
@@ -108,6 +138,7 @@ static void put_caveats(dsc_page *p, const dsc_result_view *r, size_t n)
     if (v.of[UNPREDICTED])
         dsc_say(p, " %zu prediction%s could not be made.", v.of[UNPREDICTED],
                 v.of[UNPREDICTED] == 1 ? "" : "s");
+    put_cost_caveats(p, r, n);
     put_remarks(p, r, n);
     if (p->w.to->length == before)
         dsc_say(p, " These tables indicate none.");
@@ -129,16 +160,6 @@ void dsc_put_summary(dsc_page *p, const dsc_result_view *r, size_t n)
 static const char *const setting[] = {
     "trace",       "trace_hash",   "target",          "draft",          "middle", "temperature",
     "device_name", "dtype_stored", "target_measured", "draft_measured", "cost"};
-
-static bool in_earlier(const dsc_result_view *r, size_t before, const char *key, const char *value)
-{
-    for (size_t i = 0; i < before; i++) {
-        const char *other = dsc_table_get_comment(&r[i].table, key);
-        if (other && !strcmp(other, value))
-            return true;
-    }
-    return false;
-}
 
 void dsc_put_workload(dsc_page *p, const dsc_result_view *r, size_t n)
 {
@@ -317,16 +338,6 @@ static void put_comments(limitations *d, const dsc_result_view *r, size_t number
             dsc_say(d->page, "%s: %s.", r->table.key[i], r->table.value[i]);
             dsc_close(d->page, DSC_ITEM);
         }
-}
-
-static const char *limitation_of_cost(const dsc_result_view *r)
-{
-    const char *cost = dsc_table_get_comment(&r->table, "cost");
-    return !cost                           ? NULL
-           : !strcmp(cost, "unit")         ? "counts target calls and measures no time"
-           : !strncmp(cost, "linear", 6)   ? "is a given line, not a measurement"
-           : !strncmp(cost, "roofline", 8) ? "is a lower bound by the hardware's peak rates"
-                                           : NULL;
 }
 
 // Whether a result belongs to a list of results; `key` is the caller's.

@@ -53,11 +53,11 @@ static void test_both_parameters(void **state)
     assert_contains(&d.script, "'alpha 0.75'");
     assert_contains(&d.script, "'ratio 3'");
     // alpha 0.25 at the three ratios: one color, solid and two patterns
-    assert_contains(&d.script, "using 1:2 with linespoints lt 1 lc rgb '#440154' lw 2 pt 7 ps 0.5 "
+    assert_contains(&d.script, "using 1:2 with linespoints lt 1 lc rgb '#450155' lw 2 pt 7 ps 0.5 "
                                "notitle");
-    assert_contains(&d.script, "using 1:5 with linespoints lt 1 lc rgb '#440154' lw 2 pt 7 ps 0.5 "
+    assert_contains(&d.script, "using 1:5 with linespoints lt 1 lc rgb '#450155' lw 2 pt 7 ps 0.5 "
                                "dt (10,3) notitle");
-    assert_contains(&d.script, "using 1:8 with linespoints lt 1 lc rgb '#440154' lw 2 pt 7 ps 0.5 "
+    assert_contains(&d.script, "using 1:8 with linespoints lt 1 lc rgb '#450155' lw 2 pt 7 ps 0.5 "
                                "dt (5,3) notitle");
     assert_int_equal(d.data.rows, 27);
     assert_int_equal(d.marks.rows, 27);

@@ -547,7 +547,7 @@ static void check_width(char *page, int width)
     assert_int_equal(has, width);
     if (wants > has)
         fail_msg("the page wants %d pixels of %d", wants, has);
-    assert_int_equal(seen, 5);
+    assert_int_equal(seen, 4);
 }
 
 static void check_screenshot(const char *file, int width)
