@@ -115,7 +115,8 @@ static void put_cost_caveats(dsc_page *p, const dsc_result_view *r, size_t n)
 {
     for (size_t i = 0; i < n; i++) {
         const char *cost = dsc_table_get_comment(&r[i].table, "cost");
-        if (limitation_of_cost(&r[i]) && !in_earlier(r, i, "cost", cost))
+        bool said = dsc_table_get_comment(&r[i].table, "caveat") != NULL; // tune says more
+        if (!said && limitation_of_cost(&r[i]) && !in_earlier(r, i, "cost", cost))
             dsc_say(p, " Cost %s %s.", cost, limitation_of_cost(&r[i]));
     }
 }
@@ -126,10 +127,10 @@ static void put_remarks(dsc_page *p, const dsc_result_view *r, size_t n)
     for (size_t i = 0; i < n; i++)
         for (size_t k = 0; r[i].kind == DSC_RESULT_TUNED && k < r[i].table.comments; k++) {
             const char *key = r[i].table.key[k], *value = r[i].table.value[k];
-            if (strcmp(key, "note") && strcmp(key, "not_modeled"))
+            if (strcmp(key, "note") && strcmp(key, "caveat") && strcmp(key, "not_modeled"))
                 continue;
-            dsc_say(p, " Result %zu%s: %s.", i + 1, strcmp(key, "note") ? " does not model" : "",
-                    value);
+            dsc_say(p, " Result %zu%s: %s.", i + 1,
+                    strcmp(key, "not_modeled") ? "" : " does not model", value);
         }
 }
 

@@ -60,7 +60,11 @@ evil='</script><img src=x onerror=alert(1)>"'"'"'&'
 good report evil.tsv -o evil.html --title "$evil" --force
 equal "tags in text" "$(count evil.html '<img')" 0
 equal "ends of the script" "$(count evil.html '</script>')" 1
-equal "values for the script" "$(count evil.html 'data-marks="=&lt;/script&gt;&lt;img src=x onerror=alert(1)&gt;')" 1
+if grep -qF 'data-marks="=&lt;/script&gt;&lt;img src=x onerror=alert(1)&gt;' evil.html; then
+    ok
+else
+    not_ok "the values for the script are not the escaped names"
+fi
 
 # A report never ranks across traces or cost models.
 for name in a b; do
