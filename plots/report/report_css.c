@@ -112,6 +112,7 @@ const char dsc_report_css[] =
     "h1{font-size:1.4rem}\n"
     "main{padding:14px 10px 48px}\n"
     "figure{padding:4px}\n"
+    ".first th,.first td{white-space:normal;padding:4px 6px}\n"
     "dl.pairs{grid-template-columns:minmax(0,1fr);gap:0}\n"
     "dl.pairs dd{margin-bottom:8px}\n"
     "}\n"
