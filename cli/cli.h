@@ -178,7 +178,8 @@ int cli_finish_stdout(dsc_error *err);
      .max = 1024, .help = "number of threads, 0: one per processor; results do not depend on it"}
 #define CLI_OPTION_COST                                                                            \
     {.name = "cost", .kind = DSC_OPTION_TEXT,                                                      \
-     .metavar = "unit|linear:...|table:FILE|fit:TRACE|roofline:...", .initial = "unit",            \
+     .metavar = "unit|linear:...|table:FILE|fit:TRACE|prometheus:...|bench:...|sps:FILE|"          \
+                "roofline:...", .initial = "unit",                                                 \
      .help = "cost model of forward passes (see: draftscope list costs, and COST MODELS in "       \
              "draftscope-sim(1))"}
 // clang-format on

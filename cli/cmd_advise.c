@@ -14,10 +14,13 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum { COST, BATCH, ENGINE, TOKENIZER, VOCAB, FORMAT, QUESTIONS, OUT, RESAMPLES };
+enum { COST, METRICS, BATCH, ENGINE, TOKENIZER, VOCAB, FORMAT, QUESTIONS, OUT, RESAMPLES };
 // clang-format off
 static const dsc_option options[] = {
     CLI_OPTION_COST,
+    {.name = "metrics", .kind = DSC_OPTION_TEXT, .metavar = "BEFORE,AFTER[,BEFORE,AFTER...]",
+     .help = "snapshots of the server's /metrics page (vLLM): prints today's step time, batch size "
+             "and acceptance, and without --cost is the cost model prometheus:BEFORE,AFTER..."},
     {CLI_OPTION_BATCH, .metavar = "LIST", .initial = "1,4,16,64", .max = DSC_MAX_BATCH,
      .help = "number of sequences that run together; there is a verdict for each"},
     {.name = "engine", .kind = DSC_OPTION_CHOICE, .choices = CLI_ENGINES,
@@ -74,6 +77,7 @@ typedef struct context {
     dsc_tune found;
     dsc_standing **standing; // [batches]
     dsc_table table;
+    char *cost; // the text of the cost model
     char *cache, *tsv, *html;
 } context;
 
@@ -88,6 +92,7 @@ static void context_fini(context *c)
         dsc_space_fini(&c->space[m]);
     free(c->price);
     cli_simulation_close(&c->s);
+    free(c->cost);
     free(c->cache);
     free(c->tsv);
     free(c->html);
@@ -247,6 +252,9 @@ static int print_verdict(const context *c, size_t p, const char *head, dsc_advic
     if (!rc)
         printf("%8s  %-7s  %-16s  %s%s\n", head, speedup, interval, verb[a.kind],
                a.kind == DSC_ADVICE_ABSTAIN ? a.why : name.data);
+    if (!rc && a.cost_low > 0)
+        printf("%8s  %-7s  %.2f to %-8.2f  %s\n", "", "", a.cost_low, a.cost_high,
+               a.caveat ? a.caveat : "within the quartiles of the measured times");
     dsc_buffer_fini(&name);
     return rc;
 }
@@ -285,6 +293,10 @@ static void print_caveats(const context *c)
     if (!strcmp(c->s.cost.type->name, "unit"))
         puts("  Without costs there is no verdict: give --cost, for example a table of draftscope "
              "live profile (see: draftscope list costs).");
+    if (c->s.cost.type->linear && c->s.cost.note[0])
+        printf("  Cost: %s.\n", c->s.cost.note);
+    if (c->s.cost.spread_caveat[0])
+        printf("  Cost: %s.\n", c->s.cost.spread_caveat);
     puts("  Not modeled: arrival of requests, queueing, other work of the server, memory.");
 }
 
@@ -323,7 +335,7 @@ static int report(context *c, dsc_error *err)
     const dsc_option_value *engine = &c->call->value[ENGINE];
     const cli_tune_naming name = {"speedup", "grid", engine->text};
     dsc_buffer lines = {0};
-    int rc = cli_comments(&c->table, c->s.trace, c->call->seed, c->call->value[COST].text, err);
+    int rc = cli_comments(&c->table, c->s.trace, c->call->seed, c->cost, err);
     if (!rc)
         rc = cli_tune_describe(&c->table, &c->found, c->standing, &name, c->call->threads, err);
     if (!rc && engine->given)
@@ -335,8 +347,7 @@ static int report(context *c, dsc_error *err)
         rc = cli_tune_rows(&c->table, &c->found, c->standing, 0, err);
     if (!rc) {
         printf("%s: %" PRId64 " requests, %" PRId64 " output tokens; cost %s\n",
-               dsc_trace_path(c->s.trace), info->requests, info->output_tokens,
-               c->call->value[COST].text);
+               dsc_trace_path(c->s.trace), info->requests, info->output_tokens, c->cost);
         rc = print_verdicts(c, err);
     }
     if (!rc) {
@@ -356,7 +367,14 @@ static int report(context *c, dsc_error *err)
 static int execute(const cli_call *call, dsc_error *err)
 {
     context c = {.call = call};
-    int rc = dsc_cost_parse(&c.s.cost, call->value[COST].text, err);
+    const char *metrics = call->value[METRICS].text;
+    const bool measured = metrics && !call->value[COST].given;
+    int rc = make_name(&c.cost, measured ? "prometheus:" : "",
+                       measured ? metrics : call->value[COST].text, err);
+    if (!rc)
+        rc = dsc_cost_parse(&c.s.cost, c.cost, err);
+    if (rc == DSC_EINPUT && measured) // the load is worth having without a cost
+        (void)cli_advise_metrics(metrics, NULL);
     if (!rc)
         rc = dsc_option_list(&options[BATCH], call->value[BATCH].text, &c.s.batch, &c.s.batches,
                              err);
@@ -367,6 +385,8 @@ static int execute(const cli_call *call, dsc_error *err)
                                 .user = &c.s};
     if (!rc)
         rc = open_logs(&c, err);
+    if (!rc && metrics)
+        rc = cli_advise_metrics(metrics, err);
     if (!rc)
         rc = tune(&c, err);
     if (!rc)

@@ -11,6 +11,7 @@
 #include "sim/run/timeline.h"
 
 #include <inttypes.h>
+#include <math.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -149,8 +150,9 @@ static int add_totals(context *c, const dsc_counts *counts, dsc_error *err)
 {
     dsc_result result = {
         .config = &c->config, .rule = c->s.run.rule, .counts = counts, .cost = &c->s.cost};
-    int parts =
-        DSC_RESULT_INTERVAL | expected(c) | (c->call->value[BATCH].given ? DSC_RESULT_BATCH : 0);
+    int parts = DSC_RESULT_INTERVAL | expected(c) |
+                (c->call->value[BATCH].given ? DSC_RESULT_BATCH : 0) |
+                (c->s.cost.spread ? DSC_RESULT_SPREAD : 0);
     int rc = dsc_bootstrap_interval(&c->bootstrap, &result.low, &result.high, err);
     if (!rc)
         rc = dsc_result_columns(&c->table, &c->config.drafter, 1, parts, err);
@@ -183,6 +185,8 @@ static void print_batches(const dsc_table *t)
                dsc_table_at(t, r, (size_t)dsc_table_find(t, "batch"))->i,
                dsc_table_real(t, r, (size_t)dsc_table_find(t, "speedup")),
                dsc_table_real(t, r, (size_t)dsc_table_find(t, "tokens_per_s")));
+    if (isnan(dsc_table_real(t, 0, (size_t)dsc_table_find(t, "speedup"))))
+        return;
     if (least)
         printf("smallest batch size that is slower than no speculation: %" PRId64 "\n", least);
     else
@@ -253,7 +257,8 @@ static int begin_timeline(context *c, dsc_error *err)
     return rc;
 }
 
-// Notes on stderr: why this engine runs, and how well a fitted cost model agrees with the steps.
+// Notes on stderr: why this engine runs, how well a fitted cost model agrees with what it was
+// fitted to, and what it cannot tell.
 static void print_notes(const context *c)
 {
     const dsc_run_options *run = &c->s.run;
@@ -265,8 +270,10 @@ static void print_notes(const context *c)
     else if (run->engine == DSC_ENGINE_AUTO && !run->workload->target &&
              (run->widths || (c->config.drafter->needs_draft && !run->workload->draft)))
         fprintf(stderr, "draftscope: engine: loop, %s\n", c->engine.why);
-    if (c->s.cost.type == &dsc_cost_fit)
+    if (c->s.cost.type->linear && c->s.cost.note[0])
         fprintf(stderr, "draftscope: cost: %s\n", c->s.cost.note);
+    if (c->s.cost.no_plain)
+        fprintf(stderr, "draftscope: cost: no speedup: %s\n", c->s.cost.no_plain);
 }
 
 // Prepares the outputs and chooses the engine, up to the first request.

@@ -133,6 +133,8 @@ int cli_simulation_open(cli_simulation *s, const cli_call *call, dsc_error *err)
         rc = dsc_option_list(&call->command->option[batch - call->value], batch->text, &s->batch,
                              &s->batches, err);
     s->run.widths = !rc && !s->cost.type->linear;
+    if (!rc && s->cost.spread_caveat[0])
+        fprintf(stderr, "draftscope: cost: %s\n", s->cost.spread_caveat);
     return rc;
 }
 
@@ -152,6 +154,8 @@ int cli_simulation_comments(const cli_simulation *s, const cli_call *call, dsc_t
 {
     const dsc_option_value *value = call->more;
     int rc = cli_comments(t, s->trace, call->seed, cli_call_value(call, "cost")->text, err);
+    if (!rc && s->cost.spread_caveat[0])
+        rc = dsc_table_comment(t, "cost_caveat", s->cost.spread_caveat, err);
     for (int o = 0; o < CLI_WORKLOAD_OPTIONS && !rc; o++)
         if (value[o].text && (value[CLI_WORKLOAD_TARGET].text || value[o].given))
             rc = dsc_table_comment(t, cli_workload_options[o].name, value[o].text, err);

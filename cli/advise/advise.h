@@ -21,4 +21,7 @@ typedef struct cli_advise_logs {
 // files is DSC_EUSAGE without `force`.
 int cli_advise_open(dsc_trace **out, const cli_advise_logs *logs, dsc_error *err);
 
+// Prints what a server did between each pair of snapshots, "BEFORE,AFTER[,BEFORE,AFTER...]".
+int cli_advise_metrics(const char *pages, dsc_error *err);
+
 #endif

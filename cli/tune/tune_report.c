@@ -218,6 +218,10 @@ static int verdict_words(dsc_buffer *b, const dsc_tune *tune, const dsc_standing
     else if (!rc)
         rc = dsc_buffer_printf(b, err, "no recommendation: %s; best observed: %s", a->why,
                                name.data);
+    if (!rc && a->cost_low > 0)
+        rc = dsc_buffer_printf(
+            b, err, "; %.4f to %.4f within the quartiles of the measured times%s", a->cost_low,
+            a->cost_high, a->caveat ? ", where the verdict changes" : "");
     dsc_buffer_fini(&name);
     return rc;
 }

@@ -16,7 +16,8 @@ const dsc_option validate_live_options[VALIDATE_LIVE_OPTIONS] = {
     [VALIDATE_LIVE] = {.name = "live", .kind = DSC_OPTION_TEXT, .metavar = "FILE.jsonl",
      .help = "measured results to compare with: lines of draftscope live run --json"},
     [VALIDATE_COST] = {.name = "cost", .kind = DSC_OPTION_TEXT,
-     .metavar = "unit|linear:...|table:FILE|fit:TRACE|roofline:...",
+     .metavar = "unit|linear:...|table:FILE|fit:TRACE|prometheus:...|bench:...|sps:FILE|"
+                "roofline:...",
      .help = "with --live: cost model that predicts latencies and speedups, as in draftscope sim "
              "--cost (default: none are predicted)"},
     [VALIDATE_BOOTSTRAP] = {.name = "bootstrap", .kind = DSC_OPTION_INT, .metavar = "N",

@@ -186,12 +186,14 @@ int dsc_price_run(dsc_price *out, const dsc_cost *cost, const dsc_counts *counts
     const dsc_pass pass = {.context = x.target_call_context / x.target_calls,
                            .batch = (double)batch,
                            .again = counts->parallel_steps != NULL};
+    dsc_cost other = *cost;
+    other.quartile = -cost->quartile;
     const dsc_pass plain = {1, (double)counts->output_context / tokens, (double)batch, true};
     rc = !counts->parallel_steps ? in_turns(cost, counts, pass, out, err)
          : batch == 1            ? overlapped(cost, counts, pass, out, err)
                                  : overlapped_batch(cost, counts, pass, out, err);
-    if (!rc)
-        rc = dsc_cost_target(cost, plain, &out->plain_s, err);
+    if (!rc && !cost->no_plain)
+        rc = dsc_cost_target(&other, plain, &out->plain_s, err);
     if (rc)
         return rc;
     out->plain_s *= tokens;

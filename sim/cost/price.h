@@ -35,7 +35,7 @@ typedef struct dsc_price {
     double tokens_per_s; // of all sequences
     double draft_s;      // of the run, in passes of the draft model
     double verify_s;     // in passes of the target; both add up to time_s unless they overlap
-} dsc_price;             // NaN when there was no call
+} dsc_price; // NaN when there was no call; plain_s and speedup also with dsc_cost.no_plain
 
 // A cost that is not linear needs dsc_counts.width (dsc_run_options.widths) to be exact. 1 <= batch
 // <= DSC_MAX_BATCH. DSC_EUSAGE: the batch is outside this range, an argument is NULL or the cost is

@@ -61,6 +61,15 @@ static const dsc_column batch_columns[] = {
      "output tokens of the batch per second, by the cost model (unit: per target call)"},
 };
 
+static const dsc_column spread_columns[] = {
+    {DSC_COL_SPEEDUP_COST_LOW, DSC_CELL_REAL,
+     "speedup if the method's passes take the third quartile of the measured times, and passes "
+     "without speculation the first"},
+    {DSC_COL_SPEEDUP_COST_HIGH, DSC_CELL_REAL,
+     "speedup if the method's passes take the first quartile of the measured times, and passes "
+     "without speculation the third"},
+};
+
 const dsc_column *dsc_result_fields(size_t *count)
 {
     *count = FIELDS;
@@ -143,6 +152,8 @@ int dsc_result_columns(dsc_table *t, const dsc_drafter_type *const *drafter, siz
         rc = dsc_table_add_columns(t, interval_columns, 2, err);
     if (!rc && parts & DSC_RESULT_BATCH)
         rc = dsc_table_add_columns(t, batch_columns, 2, err);
+    if (!rc && parts & DSC_RESULT_SPREAD)
+        rc = dsc_table_add_columns(t, spread_columns, 2, err);
     return rc;
 }
 
@@ -250,7 +261,9 @@ int dsc_result_row_timed(dsc_table *t, const dsc_result *x, double speedup, doub
                  {DSC_RESULT_INTERVAL, DSC_COL_BLOCK_EFFICIENCY_LOW, dsc_cell_real(x->low)},
                  {DSC_RESULT_INTERVAL, DSC_COL_BLOCK_EFFICIENCY_HIGH, dsc_cell_real(x->high)},
                  {DSC_RESULT_BATCH, DSC_COL_BATCH, dsc_cell_int(x->batch ? x->batch : 1)},
-                 {DSC_RESULT_BATCH, DSC_COL_TOKENS_PER_S, dsc_cell_real(tokens_per_s)}};
+                 {DSC_RESULT_BATCH, DSC_COL_TOKENS_PER_S, dsc_cell_real(tokens_per_s)},
+                 {DSC_RESULT_SPREAD, DSC_COL_SPEEDUP_COST_LOW, dsc_cell_real(x->cost_low)},
+                 {DSC_RESULT_SPREAD, DSC_COL_SPEEDUP_COST_HIGH, dsc_cell_real(x->cost_high)}};
     row r = {.table = t};
     int rc = dsc_arena_new(&r.arena, &r.cell, t->columns, err);
     for (size_t c = 0; c < t->columns && !rc; c++) // where the method lacks a column

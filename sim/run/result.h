@@ -14,6 +14,8 @@ enum {
     DSC_RESULT_INTERVAL = 2, // block_efficiency_low, block_efficiency_high: after all others
     DSC_RESULT_EXPECTED = 4, // counts are expectations (dsc_counts.expected): real numbers
     DSC_RESULT_BATCH = 8,    // batch, tokens_per_s: after all others
+    DSC_RESULT_SPREAD =
+        16, // speedup_cost_low, speedup_cost_high: after all others (dsc_cost.spread)
 };
 
 // One row.
@@ -26,6 +28,8 @@ typedef struct dsc_result {
     const char *id;
     double low, high; // DSC_RESULT_INTERVAL: 95 % CI over requests, NaN when unknown
     int64_t batch;    // batch size; 0: one sequence
+    // DSC_RESULT_SPREAD: speedup at the quartiles of the cost; dsc_result_row sets them
+    double cost_low, cost_high;
 } dsc_result;
 
 // Adds the columns: method, rule, the parameters, the fields of every method, and the methods' own

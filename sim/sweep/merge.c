@@ -187,7 +187,8 @@ static int add_parts(merge *m, dsc_error *err)
 static int write_result(merge *m, const char *path, dsc_error *err)
 {
     enum { ROWS = 1024 };
-    int parts = m->sweep.batches ? DSC_RESULT_BATCH : 0;
+    int parts =
+        (m->sweep.batches ? DSC_RESULT_BATCH : 0) | (m->sweep.cost.spread ? DSC_RESULT_SPREAD : 0);
     for (size_t c = 0; c < m->sums.count; c++)
         parts |= m->sums.counts[c].expected ? DSC_RESULT_EXPECTED : 0;
     dsc_table head = {0};

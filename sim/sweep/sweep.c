@@ -230,7 +230,8 @@ int dsc_sweep_parts(const dsc_trace *trace, const dsc_grids *grids,
                     const dsc_sweep_options *options, int *parts, dsc_error *err)
 {
     int rc = DSC_OK;
-    *parts = options->batches ? DSC_RESULT_BATCH : 0;
+    *parts =
+        (options->batches ? DSC_RESULT_BATCH : 0) | (options->cost.spread ? DSC_RESULT_SPREAD : 0);
     for (size_t i = 0; i < grids->count && !rc; i++) {
         dsc_engine_choice engine;
         rc = dsc_sweep_choose(trace, &grids->grid[i], options, &engine, err);

@@ -33,7 +33,8 @@ typedef struct dsc_sweep_options {
 int dsc_sweep_choose(const dsc_trace *trace, const dsc_grid *grid, const dsc_sweep_options *options,
                      dsc_engine_choice *out, dsc_error *err);
 
-// *parts: DSC_RESULT_EXPECTED when a grid has expectations, DSC_RESULT_BATCH with batch sizes.
+// *parts: DSC_RESULT_EXPECTED when a grid has expectations, DSC_RESULT_BATCH with batch sizes,
+// DSC_RESULT_SPREAD with a cost that has quartiles.
 int dsc_sweep_parts(const dsc_trace *trace, const dsc_grids *grids,
                     const dsc_sweep_options *options, int *parts, dsc_error *err);
 

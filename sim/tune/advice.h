@@ -21,7 +21,12 @@ typedef struct dsc_advice {
     size_t standing;           // the configuration that was judged, an index of the ranking
     double speedup, low, high; // of it to `none` on the test set, with 95 % interval; NaN: ABSTAIN,
                                // or `none` itself was the best on the selection set
-    const char *why;           // a static sentence without its first capital
+    // The speedup on the test set with the configuration's passes at the third quartile of the
+    // measured times and those of `none` at the first, and the reverse; NaN without quartiles.
+    double cost_low, cost_high;
+    // That the verdict is another one at one of these, a static sentence; NULL: it is not.
+    const char *caveat;
+    const char *why; // a static sentence without its first capital
 } dsc_advice;
 
 // Returns whether a trial may be recommended, for example because an engine has its method.

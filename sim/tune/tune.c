@@ -12,6 +12,9 @@
 #include <stdlib.h>
 #include <string.h>
 
+enum { SIDES = 3 };
+static const int quartile_of[SIDES] = {0, 1, -1};
+
 // --- which requests ----------------------------------------------------------------------------
 
 static double hash_of(const dsc_tune *t, size_t request)
@@ -59,11 +62,20 @@ static int split_requests(dsc_tune *t, dsc_error *err)
 
 int dsc_tune_init(dsc_tune *t, const dsc_tune_options *options, dsc_error *err)
 {
-    *t = (dsc_tune){.options = *options};
+    *t = (dsc_tune){.options = *options, .sides = 1};
+    for (size_t p = 0; p < options->prices; p++)
+        if (options->price[p].cost && options->price[p].cost->spread)
+            t->sides = SIDES;
     if (options->split > 0 && options->requests < 2)
         return dsc_fail(err, DSC_EUSAGE,
                         "a split takes at least 2 requests: select and report on all of them "
                         "(--split 0)");
+    for (size_t p = 0; p < options->prices && options->objective == DSC_OBJECTIVE_SPEEDUP; p++) {
+        const dsc_cost *cost = options->price[p].cost;
+        if (cost && cost->no_plain)
+            return dsc_fail(err, DSC_EINPUT, "--cost %s: no speedup: %s", cost->type->name,
+                            cost->no_plain);
+    }
     int rc = dsc_new(&t->request, (size_t)options->requests, err);
     if (!rc)
         rc = split_requests(t, err);
@@ -87,7 +99,8 @@ void dsc_tune_fini(dsc_tune *t)
 
 static int check_memory(const dsc_tune *t, size_t trials, dsc_error *err)
 {
-    size_t each = 2 * sizeof(double) * t->options.prices, limit = DSC_TUNE_MOST_BYTES, all;
+    size_t each = 2 * sizeof(double) * t->options.prices * t->sides, limit = DSC_TUNE_MOST_BYTES,
+           all;
     if (__builtin_mul_overflow(each, (size_t)t->options.requests, &all) ||
         __builtin_mul_overflow(all, trials, &all) || all > limit)
         return dsc_fail(err, DSC_EUSAGE,
@@ -101,7 +114,7 @@ static int check_memory(const dsc_tune *t, size_t trials, dsc_error *err)
 int dsc_tune_add(dsc_tune *t, const dsc_space *space, size_t point, dsc_trial **out, dsc_error *err)
 {
     double *sums;
-    size_t n = t->options.prices * (size_t)t->options.requests;
+    size_t n = t->sides * t->options.prices * (size_t)t->options.requests;
     int rc = check_memory(t, t->trials + 1, err);
     if (!rc)
         rc = dsc_resize(&t->trial, &t->trial_capacity, t->trials + 1, err);
@@ -119,9 +132,9 @@ double dsc_trial_drafted(const dsc_trial *x)
     return x->output_tokens ? x->num_draft_tokens / (double)x->output_tokens : 0;
 }
 
-// Prices one request. The batch consists of requests like this one.
-static int objective_cell(dsc_objective objective, const dsc_tune_price *price, const dsc_counts *c,
-                          double *top, double *bottom, dsc_error *err)
+// Prices one request at a quartile of the cost. The batch consists of requests like this one.
+static int objective_cell(dsc_objective objective, const dsc_tune_price *price, int quartile,
+                          const dsc_counts *c, double *top, double *bottom, dsc_error *err)
 {
     if (objective == DSC_OBJECTIVE_BLOCK_EFFICIENCY) {
         *top = (double)c->output_tokens;
@@ -133,7 +146,9 @@ static int objective_cell(dsc_objective objective, const dsc_tune_price *price, 
         return DSC_OK;
     }
     dsc_price p;
-    int rc = dsc_price_run(&p, price->cost, c, price->batch, err);
+    dsc_cost cost = *price->cost;
+    cost.quartile = quartile;
+    int rc = dsc_price_run(&p, &cost, c, price->batch, err);
     *top =
         objective == DSC_OBJECTIVE_SPEEDUP ? p.plain_s : (double)(price->batch * c->output_tokens);
     *bottom = p.time_s;
@@ -175,10 +190,10 @@ static int on_request(void *user, const dsc_request *q, const dsc_counts *counts
         x->output_tokens += counts[c].output_tokens;
         x->num_draft_tokens += real.num_draft_tokens;
         x->draft_calls += real.draft_calls;
-        for (size_t p = 0; p < o->prices && !rc; p++) {
-            size_t at = p * (size_t)o->requests + (size_t)q->index;
-            rc = objective_cell(o->objective, &o->price[p], &counts[c], &x->top[at], &x->bottom[at],
-                                err);
+        for (size_t i = 0; i < s->t->sides * o->prices && !rc; i++) {
+            const size_t at = i * (size_t)o->requests + (size_t)q->index;
+            rc = objective_cell(o->objective, &o->price[i % o->prices], quartile_of[i / o->prices],
+                                &counts[c], &x->top[at], &x->bottom[at], err);
         }
     }
     return rc;

@@ -45,8 +45,9 @@ typedef struct dsc_trial {
     const dsc_verifier_type *rule;
     int64_t output_tokens;                // of all requests
     double num_draft_tokens, draft_calls; // of all requests
-    double *top, *bottom;                 // [prices][requests], owned: the objective is top/bottom
-    dsc_metrics metrics;                  // of all requests; their lists are in dsc_tune.lists
+    // [sides][prices][requests], owned: the objective is top/bottom
+    double *top, *bottom;
+    dsc_metrics metrics; // of all requests; their lists are in dsc_tune.lists
 } dsc_trial;
 
 // The outcome of the search of one method, for one price.
@@ -60,6 +61,9 @@ typedef struct dsc_tune_report {
 
 typedef struct dsc_tune {
     dsc_tune_options options;
+    // 3 when a cost has quartiles, else 1: sums at typical times, at the third quartile of the
+    // run's passes and at the first (dsc_cost.quartile)
+    size_t sides;
     int64_t *request;            // [requests] the selection set in ascending order, then the others
     size_t selection, test;      // their numbers; without a split both sets contain all requests
     const int64_t *test_request; // [test]

@@ -93,7 +93,7 @@ offers "speedup throughput block_efficiency" tune --objective ""
 offers "vllm sglang hf llamacpp trtllm" tune --engine-lines ""
 offers "paper,code" sweep a.dst --method llma --semantics paper,c
 offers "auto loop expect" sim a.dst --engine ""
-offers "fit: linear: roofline: table: unit" sim a.dst --cost ""
+offers "bench: fit: linear: prometheus: roofline: sps: table: unit" sim a.dst --cost ""
 offers "jsonl csv csv-steps csv-positions npy" trace export a.dst --format ""
 offers "ngram: markov: iid:" trace synth --target ""
 offers "markov:" trace synth --draft = m

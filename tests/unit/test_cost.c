@@ -282,6 +282,8 @@ static void a_fit_recovers_the_step_times(void **state)
     assert_close(cost.fixed_s, 0.03, 1e-7);
     assert_close(cost.draft_s, 0.004, 1e-7);
     assert_non_null(strstr(cost.note, "75000 steps"));
+    assert_non_null(strstr(cost.note, "; on the held-out half R2 "));
+    assert_non_null(strstr(cost.note, ", residuals all -")); // interrupted steps took longer
     dsc_cost_fini(&cost);
     write_steps("a.dst", false, true, 5); // lengths unknown: a level
     cost = cost_of(text);

@@ -551,7 +551,7 @@ static const struct {
     {"prometheus", N("drafts") " 4.5\n", ":1: a count must be a whole number"},
     {"prometheus", N("drafts") " -1\n", ":1: a count must be a whole number"},
     {"prometheus", N("drafts") " NaN\n", ":1: a count must be a whole number"},
-    {"prometheus", N("drafts") "\n", ":1: a count must be a whole number"},
+    {"prometheus", N("drafts") "\n", ":1: a number must follow the metric"},
     {"prometheus", THREE N("drafts") " 4\n", ":4: the counter occurs twice with the same labels"},
     {"prometheus", N("drafts") "{a=b} 4\n", ":1: labels must be NAME=\"VALUE\""},
     {"prometheus", N("drafts") "{a=\"b\" 4\n", ":1: ',' or '}' expected after a label"},
