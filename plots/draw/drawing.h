@@ -34,6 +34,7 @@ typedef struct dsc_drawing {
     dsc_buffer picture; // gnuplot's output
     dsc_buffer finding; // what the figure shows, in words (UTF-8, one paragraph): its alt text
     dsc_table data;     // the plotted numbers
+    dsc_table marks;    // where values can be pointed at: x, y (canvas units), line, value
 } dsc_drawing;
 
 #endif

@@ -12,6 +12,7 @@
 
 // clang-format off
 static const dsc_figure_type *const figures[] = {
+    &dsc_figure_verdict,
     &dsc_figure_methods,
     &dsc_figure_by,
     &dsc_figure_length,
@@ -83,6 +84,7 @@ void dsc_drawing_fini(dsc_drawing *d)
     dsc_buffer_fini(&d->picture);
     dsc_buffer_fini(&d->finding);
     dsc_table_fini(&d->data);
+    dsc_table_fini(&d->marks);
 }
 
 // Overwrites the creation date that cairo writes into a PDF, in place, so that offsets in the file
@@ -124,6 +126,7 @@ int dsc_figure_draw(const dsc_figure_type *f, const dsc_table *t, const dsc_figu
     p.script = (dsc_writer){.to = &out->script, .err = err};
     p.finding = (dsc_writer){.to = &out->finding, .err = err};
     p.data = &out->data;
+    p.marks = &out->marks;
     p.rc = copy_comments(t, f->name, p.data, err);
     f->draw(&p);
     int rc = p.rc ? p.rc : p.script.rc ? p.script.rc : p.finding.rc;

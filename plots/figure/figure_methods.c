@@ -83,14 +83,15 @@ static void keep_first(dsc_selection *s, const char *column)
 // too many bars, by the most important ones.
 static void find_bars(dsc_plot *p, bars *b, int x)
 {
-    static const char *const always[] = {"method", "rule", "cost", "trace_hash", "source"};
+    static const char *const always[] = {"method", "rule", "cost", "trace_hash", "source", "batch"};
     const dsc_table *t = p->table;
     b->separate = dsc_plot_new(p, bool, t->columns);
     if (p->rc)
         return;
     for (size_t c = 0; c < t->columns; c++)
         b->separate[c] =
-            (t->column[c].type == DSC_CELL_TEXT && dsc_is_parameter(t, c)) || (int)c == x;
+            (t->column[c].type == DSC_CELL_TEXT && dsc_is_parameter(t, c)) || (int)c == x ||
+            !strcmp(t->column[c].name, "batch"); // a batch size is a condition, not a choice
     if (collect(b))
         return;
     for (size_t c = 0; c < t->columns; c++) {
@@ -279,9 +280,10 @@ static void put_bar_data(dsc_writer *w, const bars *b)
     dsc_put(w, "EOD\nset datafile missing '?'\n");
 }
 
-static void put_labels(dsc_writer *w, const dsc_canvas *c, const bars *b, const dsc_axis *a,
+static void put_labels(dsc_plot *p, const dsc_canvas *c, const bars *b, const dsc_axis *a,
                        double left, double top, double right, double slot)
 {
+    dsc_writer *w = &p->script;
     for (size_t j = 0; j < b->bars; j++) {
         double y = top + (double)j * slot, v = value_of(b, b->best[j], b->value);
         double name = ((double)dsc_text_length(b->label[j]) + 2) * c->char_width;
@@ -293,11 +295,14 @@ static void put_labels(dsc_writer *w, const dsc_canvas *c, const bars *b, const 
         double x = left + (fmax(end, 0) - a->lo) / (a->hi - a->lo) * (right - left);
         dsc_put_paragraph(w, c, x + 6, y + 0.71 * slot - c->line_height / 2, c->width,
                           DSC_FONT_BODY, DSC_INK, 1, b->text[j]);
+        dsc_mark(p, dsc_axis_place(a, left, right, v), y + 0.71 * slot, b->label[j], "%s%s%s",
+                 b->text[j], *b->with[j] ? ", " : "", b->with[j]);
     }
 }
 
-static void put_bars(dsc_writer *w, const dsc_canvas *c, const bars *b, double top)
+static void put_bars(dsc_plot *p, const dsc_canvas *c, const bars *b, double top)
 {
+    dsc_writer *w = &p->script;
     double margin = c->margin, line = c->line_height;
     double left = margin + 2 * c->char_width, right = c->width - margin - 9 * c->char_width;
     double bottom = c->height - 2.4 * line - 8, slot = (bottom - top) / (double)b->bars;
@@ -311,7 +316,7 @@ static void put_bars(dsc_writer *w, const dsc_canvas *c, const bars *b, double t
     dsc_put_number_axis(w, &a);
     dsc_put_x_label(w, c, (dsc_place){left, top, right, bottom}, margin, c->width - margin,
                     dsc_term_title(b->column));
-    put_labels(w, c, b, &a, left, top, right, slot);
+    put_labels(p, c, b, &a, left, top, right, slot);
     for (size_t j = 0; dsc_is_ratio(b->column) && j < b->bars; j++) // not through the labels
         dsc_put(w,
                 "set arrow from first 1, first %g to first 1, first %g nohead front lt 1 lw 1.5 "
@@ -391,7 +396,7 @@ static void draw(dsc_plot *p)
     else if (c.dumb)
         put_dumb(w, &c, &b, top);
     else
-        put_bars(w, &c, &b, top + 4);
+        put_bars(p, &c, &b, top + 4);
     put_finding(&p->finding, &b);
     put_data(p, &b);
 }

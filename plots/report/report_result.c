@@ -35,7 +35,10 @@ static int better_first(const void *pa, const void *pb, void *context)
 static void rank(dsc_result_view *r)
 {
     const dsc_table *t = &r->table;
+    const char *cost = dsc_table_get_comment(t, "cost");
     r->merit = dsc_table_find(t, "speedup");
+    if (cost && !strcmp(cost, "unit") && dsc_table_find(t, "block_efficiency") >= 0)
+        r->merit = -1; // drafting is free there, and a speedup means nothing
     if (r->merit < 0 && dsc_table_find(t, "rank") < 0) // the rows of tune are ranked already
         r->merit = dsc_table_find(t, "block_efficiency");
     r->ranked = dsc_plot_new(&r->memory, size_t, t->rows);
