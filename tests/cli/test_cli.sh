@@ -54,7 +54,6 @@ check "speed-up of the linear cost" grep -q "	1.6708" cost.tsv
 printf 'tokens\ttarget_s\n1\t0.021\n2\t0.022\n19\t0.039\n' >line.tsv
 good sim rag.dst --method llma --cost table:line.tsv --n 1 --num-speculative-tokens 18 --json
 check "the same line as a table" grep -q '"speedup": 1.6708' out
-check "the reason for the loop is printed" grep -q 'engine: loop, the cost is not linear' err
 good sweep rag.dst --method llma --cost table:line.tsv --n 1 --num-speculative-tokens 18 -o table.tsv
 check "in a sweep too" grep -q "	1.6708" table.tsv
 good sim rag.dst --method llma --cost linear:0.02,0.001 --n 1 --num-speculative-tokens 18 --batch-size 1,4,64 --json
@@ -195,7 +194,11 @@ bad 2 'unknown option --n' sim rag.dst --method none --n 1
 bad 2 'needs a value' sim rag.dst --method llma --num-speculative-tokens
 bad 2 'cost' sim rag.dst --method llma --cost free
 bad 2 'linear:' sim rag.dst --method llma --cost linear:1
-bad 2 'not linear' sim rag.dst --method llma --cost table:line.tsv --engine expect
+good sim rag.dst --method llma --cost table:line.tsv --n 1 --num-speculative-tokens 18 --engine expect --json
+grep '"speedup"' out >walked
+good sim rag.dst --method llma --cost table:line.tsv --n 1 --num-speculative-tokens 18 --engine loop --json
+grep '"speedup"' out >stepped
+check "priced from the walk as from the loop" sh -c 'test -s walked && cmp -s walked stepped'
 bad 4 'not extrapolated' sim rag.dst --method llma --cost table:line.tsv --num-speculative-tokens 30 --engine loop
 bad 4 'nowhere.tsv' sim rag.dst --method llma --cost table:nowhere.tsv
 bad 4 'verify_s' sim rag.dst --method llma --cost fit:rag.dst
