@@ -175,7 +175,8 @@ int cli_finish_stdout(dsc_error *err);
      .max = INT64_MAX, .help = "random seed"}
 #define CLI_OPTION_THREADS                                                                         \
     {.name = "threads", .kind = DSC_OPTION_INT, .metavar = "T", .initial = "0", .min = 0,          \
-     .max = 1024, .help = "number of threads, 0: one per processor; results do not depend on it"}
+     .max = 1024,                                                                                  \
+     .help = "number of threads, 0: one per free processor; results do not depend on it"}
 #define CLI_OPTION_COST                                                                            \
     {.name = "cost", .kind = DSC_OPTION_TEXT,                                                      \
      .metavar = "unit|linear:...|table:FILE|fit:TRACE|roofline:...", .initial = "unit",            \
