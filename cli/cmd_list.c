@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 // draftscope list: prints the names of methods, rules, models, figures, cost models and import
-// formats with their summaries, from their descriptors.
+// formats with their summaries, from their descriptors, and of engines.
 #include "cli/cli.h"
+#include "cli/tune/tune.h"
 #include "plots/figure/figure.h"
 #include "sim/cost/cost.h"
 #include "sim/cost/hardware.h"
@@ -16,7 +17,8 @@
 // clang-format off
 static const dsc_option options[] = {
     {.name = "verbose", .letter = 'v', .kind = DSC_OPTION_FLAG,
-     .help = "also print the parameters of methods and models, and shapes and machines of costs"},
+     .help = "also print the parameters of methods and models, shapes and machines of costs, and "
+             "the names of engines' options with the source in which each was read"},
 };
 // clang-format on
 
@@ -104,14 +106,34 @@ static void list_formats(bool verbose)
         printf("%-14s%s\n", (*d)->name, (*d)->summary);
 }
 
+// The engines with the methods that they have; -v: every name, and where it was read.
+static void list_engines(bool verbose)
+{
+    for (int e = 0; e < CLI_ENGINE_COUNT; e++) {
+        const cli_engine_use use = {.engine = (cli_engine)e};
+        dsc_buffer methods = {0};
+        dsc_error err;
+        if (!cli_engine_methods(&methods, &use, &err))
+            printf("%-14s%s\n", cli_engine_word[e], methods.data);
+        dsc_buffer_fini(&methods);
+        for (size_t i = 0; verbose && i < cli_engine_names_count; i++) {
+            const cli_engine_name *n = &cli_engine_names[i];
+            if (n->engine == use.engine)
+                printf("  %-44s%s%s (%s)\n", n->name, n->printed ? "" : "not printed: ", n->meaning,
+                       n->read_in);
+        }
+    }
+}
+
 static const struct {
     const char *name; // without its last letter a synonym
     void (*print)(bool verbose);
 } lists[] = {{"methods", list_methods}, {"rules", list_rules}, {"models", list_models},
-             {"figures", list_figures}, {"costs", list_costs}, {"formats", list_formats}};
+             {"figures", list_figures}, {"costs", list_costs}, {"formats", list_formats},
+             {"engines", list_engines}};
 enum { LISTS = sizeof lists / sizeof *lists };
 
-#define LISTED "methods, rules, models, figures, costs, formats"
+#define LISTED "methods, rules, models, figures, costs, formats, engines"
 
 static int list(const cli_call *call, dsc_error *err)
 {
@@ -127,11 +149,12 @@ static int list(const cli_call *call, dsc_error *err)
 
 const cli_command cli_list = {
     .name = "list",
-    .summary = "list methods, rules, models, figures, costs and import formats",
+    .summary = "list methods, rules, models, figures, costs, import formats and engines",
     CLI_OPTIONS(options),
-    .usage = "list methods|rules|models|figures|costs|formats [-v]",
-    .about = "Lists the drafting methods, verification rules, kinds of model, figures, cost models "
-             "or import formats.",
+    .usage = "list methods|rules|models|figures|costs|formats|engines [-v]",
+    .about =
+        "Lists the drafting methods, verification rules, kinds of model, figures, cost models, "
+        "import formats or inference engines.",
     .least = 1,
     .most = 1,
     .what = "one of " LISTED,

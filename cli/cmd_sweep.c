@@ -17,7 +17,8 @@ static const dsc_option options[] = {
     CLI_OPTION_COST,
     CLI_OPTION_SEED,
     CLI_OPTION_THREADS,
-    {.name = "engine", .kind = DSC_OPTION_CHOICE, .choices = "auto|loop|expect", .initial = "auto",
+    {.name = "evaluate", .kind = DSC_OPTION_CHOICE, .choices = "auto|loop|expect",
+     .initial = "auto",
      .help = "loop: run step by step; expect: all draft lengths in one pass (no Monte Carlo)"},
     {CLI_OPTION_BATCH, .metavar = "LIST", .max = DSC_MAX_BATCH,
      .help = "number of sequences that run together; the table has a row for each"},
@@ -34,8 +35,8 @@ static const dsc_option options[] = {
 };
 // clang-format on
 // These options change no row of the result.
-static const char *const without[] = {"output",        "threads",  "engine", "block", "shard",
-                                      "request-block", "progress", "force",  NULL};
+static const char *const without[] = {"output",        "threads",  "evaluate", "block", "shard",
+                                      "request-block", "progress", "force",    NULL};
 
 typedef struct context {
     cli_simulation s; // the first field, as the user of dsc_sweep
@@ -68,7 +69,7 @@ static int describe_engine(dsc_table *comments, const context *c, dsc_error *err
                                                      g->drafter->name, g->rule->name, engine.why);
     }
     if (!rc && b.length)
-        rc = dsc_table_comment(comments, "engine", b.data, err);
+        rc = dsc_table_comment(comments, "evaluate", b.data, err);
     dsc_buffer_fini(&b);
     return rc;
 }

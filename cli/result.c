@@ -5,6 +5,12 @@
 #include "base/outfile.h"
 
 #include <string.h>
+#include <unistd.h>
+
+bool cli_result_terminal(void)
+{
+    return isatty(STDOUT_FILENO);
+}
 
 int cli_result_columns(dsc_table *t, const dsc_column *column, size_t count, dsc_error *err)
 {

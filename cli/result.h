@@ -24,6 +24,9 @@ void cli_result_print(const dsc_table *t, bool json, bool head, FILE *f);
 // object per row (a file begins with the comments). DSC_EUSAGE: the file exists, without --force.
 int cli_result_write(const dsc_table *t, const cli_call *call, dsc_error *err);
 
+// Returns whether standard output is a terminal, where a person reads.
+bool cli_result_terminal(void);
+
 static inline dsc_cell cli_integer(int64_t x)
 {
     return (dsc_cell){.type = DSC_CELL_INT, .i = x};

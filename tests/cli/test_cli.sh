@@ -20,7 +20,7 @@ good trace info both.dst
 check "24 and 32 references" grep -qE '^turns +[1-9]' out
 good sim rag.dst --method llma --n 1 --num-speculative-tokens 18 --json
 check "counts of the golden file" [ "$(value target_calls <out)" = 2084 ]
-good sim rag.dst --method llma --n 1 --num-speculative-tokens 18 --json --engine loop --threads 2
+good sim rag.dst --method llma --n 1 --num-speculative-tokens 18 --json --evaluate loop --threads 2
 check "the loop gives the same counts" [ "$(value num_draft_tokens <out)" = 23919 ]
 good sim rag.dst --method none
 check "no speculation: one token per call" grep -qE '^block_efficiency +1\.0000' out
@@ -41,7 +41,7 @@ check "24 configurations" [ "$(grep -c '^llma' grid.tsv)" = 24 ]
 check "no part file is left" [ ! -e grid.tsv.part ]
 good sweep rag.dst --method llma --n 1:3 --num-speculative-tokens 1:9:4,20 --semantics paper,code -o grid.jsonl --threads 1
 check "24 JSON lines and a head" [ "$(wc -l <grid.jsonl)" = 25 ]
-good sweep rag.dst --method llma --n 1:3 --num-speculative-tokens 1:9:4,20 --semantics paper,code -o loop.tsv --engine loop --threads 2 --block 5
+good sweep rag.dst --method llma --n 1:3 --num-speculative-tokens 1:9:4,20 --semantics paper,code -o loop.tsv --evaluate loop --threads 2 --block 5
 grep -v '^# command' grid.tsv >a
 grep -v '^# command' loop.tsv >b
 check "threads, blocks and engine change nothing" cmp -s a b
@@ -69,7 +69,7 @@ good sim --target iid:0.8 --method pearl --requests 2 --max-tokens 50 --cost lin
 check "a timeline of two lanes" [ "$(grep -v '^#' steps.tsv | cut -f 1 | sort -u | tr '\n' ' ')" = "draft lane target " ]
 bad 2 'exists' sim --target iid:0.8 --method pearl --requests 2 --max-tokens 50 --timeline steps.tsv
 good sim --target iid:0.8 --method pearl --requests 2 --max-tokens 50 --timeline steps.tsv --force
-bad 2 'expect' sim rag.dst --method llma --engine expect --timeline no.tsv
+bad 2 'expect' sim rag.dst --method llma --evaluate expect --timeline no.tsv
 check "a refusal leaves no timeline" [ ! -e no.tsv ]
 
 # The six metrics have the same names and values in sim, sweep and trace info on the same steps.
@@ -194,12 +194,12 @@ bad 2 'unknown option --n' sim rag.dst --method none --n 1
 bad 2 'needs a value' sim rag.dst --method llma --num-speculative-tokens
 bad 2 'cost' sim rag.dst --method llma --cost free
 bad 2 'linear:' sim rag.dst --method llma --cost linear:1
-good sim rag.dst --method llma --cost table:line.tsv --n 1 --num-speculative-tokens 18 --engine expect --json
+good sim rag.dst --method llma --cost table:line.tsv --n 1 --num-speculative-tokens 18 --evaluate expect --json
 grep '"speedup"' out >walked
-good sim rag.dst --method llma --cost table:line.tsv --n 1 --num-speculative-tokens 18 --engine loop --json
+good sim rag.dst --method llma --cost table:line.tsv --n 1 --num-speculative-tokens 18 --evaluate loop --json
 grep '"speedup"' out >stepped
 check "priced from the walk as from the loop" sh -c 'test -s walked && cmp -s walked stepped'
-bad 4 'not extrapolated' sim rag.dst --method llma --cost table:line.tsv --num-speculative-tokens 30 --engine loop
+bad 4 'not extrapolated' sim rag.dst --method llma --cost table:line.tsv --num-speculative-tokens 30 --evaluate loop
 bad 4 'nowhere.tsv' sim rag.dst --method llma --cost table:nowhere.tsv
 bad 4 'verify_s' sim rag.dst --method llma --cost fit:rag.dst
 bad 2 'llama-2-7b' sim rag.dst --method llma --cost roofline:lama-2-7b,none,h100
@@ -318,7 +318,7 @@ while [ $i -lt 40 ]; do
     i=$((i + 1))
 done >many.jsonl
 good trace import --tokenizer "$tokenizer" many.jsonl -o many.dst
-slow="sweep many.dst --method llma --n 1:4 --num-speculative-tokens 1:16 --engine loop --block 1 --threads 1"
+slow="sweep many.dst --method llma --n 1:4 --num-speculative-tokens 1:16 --evaluate loop --block 1 --threads 1"
 interrupt() { # signal, exit code
     rm -f cut.tsv cut.tsv.part
     "$draftscope" $slow -o cut.tsv 2>err &
