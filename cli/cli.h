@@ -194,8 +194,7 @@ typedef struct cli_progress {
     const char *unit; // what is counted: "tokens", "bytes"
     bool bar;         // stderr is a terminal
     double started_s, shown_s;
-    int64_t done_before; // when taken up again: done at the first call
-    bool begun;
+    double share_before; // of the work, done by an earlier run that this one continues
 } cli_progress;
 
 // Begins to show the progress of a command; it can be interrupted from here on.

@@ -1,10 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
 // draftscope sweep: runs a grid of configurations over a trace or a synthetic model and writes a
 // result table with a row per configuration; with --shard it counts one share of the grid.
+#include "cli/result.h"
 #include "cli/simulate.h"
 #include "sim/sweep/sweep.h"
 
 #include <string.h>
+#include <unistd.h>
 
 enum { METHOD, OUT, COST, SEED, THREADS, ENGINE, BATCH, BLOCK, SHARD, REQUEST_BLOCK };
 // clang-format off
@@ -48,8 +50,9 @@ typedef struct context {
 
 static void on_resume(void *user, size_t done, size_t total)
 {
-    fprintf(stderr, "draftscope: going on after %zu of %zu %s\n", done, total,
-            ((context *)user)->what);
+    context *c = user;
+    c->s.progress.share_before = total ? (double)done / (double)total : 0;
+    fprintf(stderr, "draftscope: going on after %zu of %zu %s\n", done, total, c->what);
 }
 
 // Writes down which grids are computed as expectations, and why.
@@ -166,6 +169,19 @@ static int comment(dsc_table *comments, const context *c, dsc_error *err)
     return rc;
 }
 
+// A person on a terminal sees the best rows of the table that was written.
+static int print_best(const context *c, dsc_error *err)
+{
+    dsc_table t = {0};
+    if (!isatty(STDERR_FILENO) || !strcmp(c->call->out, "-"))
+        return DSC_OK;
+    int rc = dsc_table_read(&t, c->call->out, err);
+    if (!rc)
+        rc = cli_result_print_best(&t, stderr, err);
+    dsc_table_fini(&t);
+    return rc;
+}
+
 static int sweep(context *c, const dsc_split *split, dsc_error *err)
 {
     dsc_table comments = {0};
@@ -185,6 +201,8 @@ static int sweep(context *c, const dsc_split *split, dsc_error *err)
     else if (rc == DSC_EINTERRUPT)
         dsc_fail(err, rc, "interrupted: finished %s are in %s.part; the same command goes on",
                  c->what, c->call->out);
+    if (!rc && !split->shards)
+        rc = print_best(c, err);
     dsc_table_fini(&comments);
     dsc_grids_fini(&c->grids);
     return rc;

@@ -254,6 +254,8 @@ static int run_methods(context *c, dsc_error *err)
     }
     cli_progress_end(&c->s.progress);
     c->stopped = rc == DSC_EINTERRUPT && c->found.trials > 1;
+    if (rc == DSC_EINTERRUPT && !c->stopped)
+        dsc_fail(err, rc, "interrupted before a configuration was finished: nothing was written");
     return c->stopped ? DSC_OK : rc;
 }
 

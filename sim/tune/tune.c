@@ -150,7 +150,7 @@ static double objective(const dsc_tune *t, const dsc_trial *x, size_t price, con
 // --- running them ------------------------------------------------------------------------------
 
 // Configurations of a block run together. An interruption loses those of one block.
-enum { NOT_YET = 0, REFUSED = -1, BLOCK = 64 };
+enum { NOT_YET = 0, REFUSED = -1, BLOCK = 16 };
 
 // The search of one space.
 typedef struct search {

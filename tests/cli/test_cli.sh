@@ -369,4 +369,23 @@ check "counts have one" [ "$(grep -cE '^(num_drafts|target_calls|num_draft_token
 good sim rag.dst --method llma --progress json
 check "progress as JSON lines" grep -q '"total": 5385' err
 
+# --- on a terminal -------------------------------------------------------------------------------
+if command -v script >/dev/null; then
+    terminal() {
+        script -qec "$*" /dev/null </dev/null | tr -d '\r' >out
+    }
+    terminal "'$draftscope' sweep rag.dst --method ngram,suffix --num-speculative-tokens 2:16:2 \
+        --cost linear:.02,.0005 --batch-size 1,16 -o best.tsv --progress never"
+    check "a sweep ends with the best five of each batch size" \
+        sh -c 'test "$(grep -c "^batch size" out)" = 2 && test "$(grep -c "^ngram\|^suffix" out)" = 10'
+    check "numbers are rounded, and what a method lacks is empty" sh -c '! grep -q "nan\|[0-9]\.[0-9]\{5\}" out'
+    best=$(grep -v '^#' best.tsv | awk -F '\t' 'NR == 1 { for (i = 1; i <= NF; i++) c[$i] = i; next }
+        $c["batch"] == 16 && $c["speedup"] > m { m = $c["speedup"] } END { printf "%.4g\n", m }')
+    check "the best of batch size 16 comes first" sh -c 'sed "1,/batch size 16/d" out | sed -n 2p | grep -q " $1 "' sh "$best"
+    terminal "'$draftscope' tune rag.dst --method ngram --num-speculative-tokens 2:8 --cost linear:.02,.0005 \
+        --batch-size 1,16 --progress never"
+    check "tune: a row for each batch size" test "$(grep -c '^ *[0-9]* .* run ngram\|leave speculation off' out)" = 2
+else
+    echo "no script: terminals are not tested"
+fi
 summary
