@@ -108,6 +108,7 @@ typedef struct context {
     const cli_engine_use *use; // of --engine, or NULL
     cli_verdict *verdict;      // [batches]
     dsc_table table;
+    cli_advise_facts facts;
     char *cost, *cache, *tsv, *html;
     int64_t finished, work; // output tokens x configurations: of methods before this one, of all
     bool stopped;           // by a signal
@@ -328,7 +329,6 @@ static int tune(context *c, dsc_error *err)
 // Conditions under which the figures hold, from facts of the data.
 static void print_caveats(const context *c)
 {
-    const dsc_trace_info *info = dsc_trace_get_info(c->s.trace);
     puts("\nConditions");
     if (c->stopped)
         printf("  The search was interrupted: the verdict is on the %zu configurations that were "
@@ -338,8 +338,7 @@ static void print_caveats(const context *c)
            c->found.selection, c->found.test);
     if (c->found.test < 30)
         printf("  With only %zu test requests the intervals are too narrow.\n", c->found.test);
-    if (!info->prompt_tokens)
-        puts("  The prompts are empty, so methods that copy from them look worse than they are.");
+    cli_advise_print_facts(&c->facts);
     if (!strcmp(c->s.cost.type->name, "roofline"))
         puts("  The roofline is the least time that the hardware permits, not a measurement.");
     if (!strcmp(c->s.cost.type->name, "unit"))
@@ -468,6 +467,8 @@ static int execute(const cli_call *call, dsc_error *err)
         rc = open_logs(&c, err);
     if (!rc)
         c.engine.kind = cli_tune_draft_kind(&call->value[DRAFT_KIND], cli_recorded_head(c.s.trace));
+    if (!rc)
+        rc = cli_advise_facts_of(&c.facts, c.s.trace, err);
     if (!rc)
         rc = tune(&c, err);
     if (!rc)

@@ -82,6 +82,17 @@ advise rag.dst --cost linear:.02,.0005 --batch-size 1 --engine vllm -o own
 says '(best of all, no setting of vllm: llma'
 check "the report is on what the engine has" grep -q '^# verdict: run ngram semantics=vllm' own.tsv
 
+# --- logs that weaken a verdict ------------------------------------------------------------------
+for i in 1 2 3 4 5 6; do
+    printf '{"prompt": "%s", "output": "a b a b a b %s", "metadata": {"model": "m%s"}}\n' "$([ $i = 1 ] || echo p)" $((i % 4)) $((i % 2))
+done >odd.jsonl
+printf '{"prompt": "p", "output": ""}\n' >>odd.jsonl
+advise odd.jsonl --tokenizer bytes --cost linear:.02,.0005 -o odd
+says '1 of 7 prompts are empty'
+says '1 of 7 outputs are empty'
+says '1 of 7 requests repeat an earlier one'
+says 'The outputs are of 2 models'
+
 # --- interrupted ---------------------------------------------------------------------------------
 yes "$(head -n 1 "$rag")" | head -n 4000 >many.jsonl
 good trace import many.jsonl --tokenizer "$tokenizer" -o many.dst
@@ -92,7 +103,7 @@ while [ $tries -lt 100 ] && kill -0 $process 2>/dev/null && [ "$(ps -o cputimes=
     tries=$((tries + 1))
     sleep 0.1
 done
-kill -INT $process
+kill -INT $process 2>/dev/null
 wait $process
 got=$?
 if [ $got = 0 ]; then
