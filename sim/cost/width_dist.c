@@ -106,7 +106,7 @@ static void multiply(const double *restrict a, size_t n, const double *restrict 
 // Cuts both ends, of probabilities so small that they do not matter after all squarings.
 static void cut_partial_sum(partial_sum *s)
 {
-    const double most = 1e-18;
+    const double most = 1e-14;
     size_t first = 0;
     while (first + 1 < s->count && s->chance[first] < most)
         first++;
