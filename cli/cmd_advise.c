@@ -339,8 +339,8 @@ static void print_caveats(const context *c)
     if (c->found.test < 30)
         printf("  With only %zu test requests the intervals are too narrow.\n", c->found.test);
     cli_advise_print_facts(&c->facts);
-    if (!strcmp(c->s.cost.type->name, "roofline"))
-        puts("  The roofline is the least time that the hardware permits, not a measurement.");
+    if (c->s.cost.caveat)
+        printf("  About the costs: %s.\n", c->s.cost.caveat);
     if (!strcmp(c->s.cost.type->name, "unit"))
         puts("  Without costs there is no verdict: give --target-shape and --gpu, or --cost with a "
              "table of draftscope live profile (see: draftscope list costs).");

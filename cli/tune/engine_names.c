@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // The settings of inference engines that draftscope prints, or leaves out for a reason, with the
 // file and the commit in which each name was read.
-#include "cli/tune/tune.h"
+#include "cli/tune/engine.h"
 
 #define VLLM "vllm/config/speculative.py at 002e77c"
 #define SGLANG "docs/advanced_features/speculative_decoding.md at 067ad4d"

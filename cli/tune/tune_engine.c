@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Prints a configuration as settings of the engines. Their names, and where each was read, are in
 // engine_names.c (draftscope list engines -v).
-#include "cli/tune/tune.h"
+#include "cli/tune/engine.h"
 
 #include <assert.h>
 #include <inttypes.h>
