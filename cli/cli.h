@@ -176,7 +176,8 @@ int cli_finish_stdout(dsc_error *err);
      .max = INT64_MAX, .help = "random seed"}
 #define CLI_OPTION_THREADS                                                                         \
     {.name = "threads", .kind = DSC_OPTION_INT, .metavar = "T", .initial = "0", .min = 0,          \
-     .max = 1024, .help = "number of threads, 0: one per processor; results do not depend on it"}
+     .max = 1024,                                                                                  \
+     .help = "number of threads, 0: one per free processor; results do not depend on it"}
 #define CLI_OPTION_BY                                                                              \
     {.name = "by", .kind = DSC_OPTION_TEXT, .metavar = "FIELD",                                    \
      .help = "report also the requests with each value of this metadata field, as in category"}
@@ -198,8 +199,7 @@ typedef struct cli_progress {
     const char *unit; // what is counted: "tokens", "bytes"
     bool bar;         // stderr is a terminal
     double started_s, shown_s;
-    int64_t done_before; // when taken up again: done at the first call
-    bool begun;
+    double share_before; // of the work, done by an earlier run that this one continues
 } cli_progress;
 
 // Begins to show the progress of a command; it can be interrupted from here on.

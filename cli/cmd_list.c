@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 // draftscope list: prints the names of methods, rules, models, figures, cost models and import
-// formats with their summaries, from their descriptors.
+// formats with their summaries, from their descriptors, and of engines.
 #include "cli/cli.h"
+#include "cli/tune/engine.h"
 #include "plots/figure/figure.h"
 #include "sim/cost/cost.h"
 #include "sim/cost/roofline.h"
@@ -16,7 +17,8 @@
 // clang-format off
 static const dsc_option options[] = {
     {.name = "verbose", .letter = 'v', .kind = DSC_OPTION_FLAG,
-     .help = "also print the parameters of methods and models, and shapes and machines of costs"},
+     .help = "also print the parameters of methods and models, shapes and machines of costs, and "
+             "the names of engines' options with the source in which each was read"},
 };
 // clang-format on
 
@@ -184,14 +186,36 @@ static int list_formats(bool verbose, dsc_error *err)
     return DSC_OK;
 }
 
+// The engines with the methods that they have; -v: every name, and where it was read.
+static int list_engines(bool verbose, dsc_error *err)
+{
+    int rc = DSC_OK;
+    for (int e = 0; e < CLI_ENGINE_COUNT && !rc; e++) {
+        const cli_engine_use use = {.engine = (cli_engine)e};
+        dsc_buffer methods = {0};
+        rc = cli_engine_methods(&methods, &use, err);
+        if (!rc)
+            printf("%-14s%s\n", cli_engine_word[e], methods.data);
+        dsc_buffer_fini(&methods);
+        for (size_t i = 0; verbose && !rc && i < cli_engine_names_count; i++) {
+            const cli_engine_name *n = &cli_engine_names[i];
+            if (n->engine == use.engine)
+                printf("  %-44s%s%s (%s)\n", n->name, n->printed ? "" : "not printed: ", n->meaning,
+                       n->read_in);
+        }
+    }
+    return rc;
+}
+
 static const struct {
     const char *name; // without its last letter a synonym
     int (*print)(bool verbose, dsc_error *err);
 } lists[] = {{"methods", list_methods}, {"rules", list_rules}, {"models", list_models},
-             {"figures", list_figures}, {"costs", list_costs}, {"formats", list_formats}};
+             {"figures", list_figures}, {"costs", list_costs}, {"formats", list_formats},
+             {"engines", list_engines}};
 enum { LISTS = sizeof lists / sizeof *lists };
 
-#define LISTED "methods, rules, models, figures, costs, formats"
+#define LISTED "methods, rules, models, figures, costs, formats, engines"
 
 static int list(const cli_call *call, dsc_error *err)
 {
@@ -205,11 +229,12 @@ static int list(const cli_call *call, dsc_error *err)
 
 const cli_command cli_list = {
     .name = "list",
-    .summary = "list methods, rules, models, figures, costs and import formats",
+    .summary = "list methods, rules, models, figures, costs, import formats and engines",
     CLI_OPTIONS(options),
-    .usage = "list methods|rules|models|figures|costs|formats [-v]",
-    .about = "Lists the drafting methods, verification rules, kinds of model, figures, cost models "
-             "or import formats.",
+    .usage = "list methods|rules|models|figures|costs|formats|engines [-v]",
+    .about =
+        "Lists the drafting methods, verification rules, kinds of model, figures, cost models, "
+        "import formats or inference engines.",
     .least = 1,
     .most = 1,
     .what = "one of " LISTED,

@@ -19,7 +19,8 @@ enum { METHOD, ENGINE, COST, BATCH, BY, JSON, PER_REQUEST, TIMELINE };
 // clang-format off
 static const dsc_option options[] = {
     {.name = "method", .kind = DSC_OPTION_TEXT, .metavar = "NAME", .help = "drafting method"},
-    {.name = "engine", .kind = DSC_OPTION_CHOICE, .choices = "auto|loop|expect", .initial = "auto",
+    {.name = "evaluate", .kind = DSC_OPTION_CHOICE, .choices = "auto|loop|expect",
+     .initial = "auto",
      .help = "loop: run step by step; expect: exact replay of all positions (no Monte Carlo)"},
     CLI_OPTION_COST,
     {CLI_OPTION_BATCH, .metavar = "B", .initial = "1", .max = DSC_MAX_BATCH,
@@ -245,7 +246,7 @@ static int make_comments(context *c, dsc_error *err)
 {
     int rc = cli_simulation_comments(&c->s, c->call, &c->table, err);
     if (!rc && c->engine.expected)
-        rc = dsc_table_comment(&c->table, "engine", c->engine.why, err);
+        rc = dsc_table_comment(&c->table, "evaluate", c->engine.why, err);
     if (!rc && c->s.cost.note[0])
         rc = dsc_table_comment(&c->table, "cost_note", c->s.cost.note, err);
     return rc;
@@ -266,7 +267,7 @@ static int begin_timeline(context *c, dsc_error *err)
 {
     if (c->s.run.engine == DSC_ENGINE_EXPECT)
         return dsc_fail(err, DSC_EUSAGE,
-                        "--engine expect runs no steps for --timeline; use --engine loop");
+                        "--evaluate expect runs no steps for --timeline; use --evaluate loop");
     int rc = cli_simulation_comments(&c->s, c->call, &c->timeline, err);
     if (!rc)
         rc = dsc_table_comment(&c->timeline, "request", "0", err);
@@ -287,10 +288,10 @@ static void print_notes(const context *c)
     if (c->per_request)
         return;
     if (c->engine.expected)
-        fprintf(stderr, "draftscope: engine: expect, %s\n", c->engine.why);
+        fprintf(stderr, "draftscope: evaluate: expect, %s\n", c->engine.why);
     else if (run->engine == DSC_ENGINE_AUTO && !run->workload->target &&
              (run->widths || (c->config.drafter->needs_draft && !run->workload->draft)))
-        fprintf(stderr, "draftscope: engine: loop, %s\n", c->engine.why);
+        fprintf(stderr, "draftscope: evaluate: loop, %s\n", c->engine.why);
     if (c->s.cost.type->linear && c->s.cost.note[0])
         fprintf(stderr, "draftscope: cost: %s\n", c->s.cost.note);
     if (c->s.cost.no_plain)

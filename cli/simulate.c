@@ -133,7 +133,7 @@ static int read_groups(cli_simulation *s, const char *field, dsc_error *err)
 int cli_simulation_open(cli_simulation *s, const cli_call *call, dsc_error *err)
 {
     const dsc_option_value *batch = cli_call_value(call, "batch-size");
-    *s = (cli_simulation){.run = {.engine = (dsc_engine)cli_call_value(call, "engine")->integer,
+    *s = (cli_simulation){.run = {.engine = (dsc_engine)cli_call_value(call, "evaluate")->integer,
                                   .threads = call->threads,
                                   .seed = call->seed,
                                   .workload = &s->load,
@@ -280,6 +280,11 @@ int cli_note_missing_references(const dsc_trace *trace, const dsc_language *targ
     }
     free(list);
     return rc;
+}
+
+bool cli_recorded_head(const dsc_trace *trace)
+{
+    return trace && dsc_trace_recorded_run(dsc_trace_get_info(trace)).head == 1;
 }
 
 bool cli_reads_ranks(const dsc_engine_choice *engine)

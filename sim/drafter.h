@@ -154,9 +154,13 @@ struct dsc_drafter_type {
     // options only cut it: the drafts at every position of the recorded output, for `count`
     // settings in[j].parameter that differ in more than length options. It fills the arrays of
     // out[j]. Entries may be cut at `longest` tokens, and run[i] <= output.count - 1 - i, as the
-    // last token is always the target's own.
+    // last token is always the target's own. A method without length options may leave positions
+    // that a run accepts, where no step begins, at -1 and 0.
     int (*match_lengths)(const dsc_drafter_input *in, size_t count, int64_t longest,
                          dsc_match_lengths *out, dsc_error *err);
+    // Returns whether the drafts of this configuration are chains, which match_lengths describes.
+    // NULL: always.
+    bool (*is_chain)(const dsc_config *config);
 };
 
 DSC_API extern const dsc_drafter_type dsc_drafter_none, dsc_drafter_oracle, dsc_drafter_llma,

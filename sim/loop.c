@@ -44,7 +44,7 @@ static int check_models(const dsc_drafter_type *drafter, const dsc_verifier_type
         return dsc_fail(
             err, DSC_EUSAGE,
             "rule %s samples from the target's distributions, which the loop engine can do with a "
-            "model only (--target); on a trace use the expect engine (--engine expect)",
+            "model only (--target); on a trace use exact replay (--evaluate expect)",
             rule->name);
     if (fit->ranks_only && drafter->needs_draft_dists)
         return dsc_fail(err, DSC_EUSAGE,

@@ -373,5 +373,10 @@ int dsc_expect_run(const dsc_plan *plan, const dsc_request *request, uint64_t se
         t.match = &match_lengths[g];
         walk_group(plan, g, n, &t, counts);
     }
+    // A call is on one token more than its draft, which is in `lengths`.
+    for (size_t c = 0; c < plan->count && !rc; c++)
+        if (counts[c].width)
+            memcpy(counts[c].width, counts[c].lengths,
+                   (size_t)counts[c].lengths_length * sizeof *counts[c].width);
     return rc;
 }

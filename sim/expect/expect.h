@@ -33,7 +33,7 @@ int dsc_plan_init(dsc_plan *plan, const dsc_config *config, size_t count, dsc_er
 void dsc_plan_fini(dsc_plan *plan);
 
 // Adds one request's counts to counts[c] of every configuration c of the plan, which have all lists
-// but width and parallel_steps. All memory is of
+// but parallel_steps, and width only where no limit exceeds DSC_LONGEST_LENGTH. All memory is of
 // `arena`, the request's. DSC_EINPUT: the request is too long.
 int dsc_expect_run(const dsc_plan *plan, const dsc_request *request, uint64_t seed,
                    dsc_arena *arena, dsc_counts *counts, dsc_error *err);

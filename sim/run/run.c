@@ -15,6 +15,8 @@
 #include <stdlib.h>
 
 enum { CHUNK_REQUESTS = 1024, CHUNK_TOKENS = 1 << 18, CHUNK_CELLS = 1 << 20 };
+// Output tokens x configurations of a chunk that each thread runs in some tenths of a second.
+enum { CHUNK_WALKED = 1 << 26, CHUNK_STEPPED = 1 << 20 };
 
 // Scratch of one thread.
 typedef struct worker {
@@ -63,12 +65,13 @@ typedef struct job {
 static dsc_counts_room room_of(const job *j, size_t c)
 {
     const dsc_config *config = &j->config[c];
-    const bool stepwise = j->plan.engine == LOOP;
+    const bool stepwise = j->plan.engine == LOOP,
+               widths = j->options->widths && (stepwise || j->plan.engine == WALK);
     const int64_t limit = dsc_config_limit(config), width = dsc_config_width(config),
                   last = j->longest_output > 0 ? j->longest_output - 1 : 0;
     return (dsc_counts_room){.most = limit < last ? limit : last,
                              .limit = limit,
-                             .width = stepwise && j->options->widths ? width : 0,
+                             .width = widths ? width : 0,
                              .parallel = stepwise && config->drafter->parallel ? width : 0};
 }
 
@@ -271,8 +274,11 @@ static int64_t chunk_end(const job *j, const dsc_shard *shard, int64_t first, in
 {
     int64_t end = first;
     int64_t most = j->single.counts ? (int64_t)(j->single.count / j->count) : CHUNK_REQUESTS;
+    int64_t work = (j->plan.engine == LOOP ? CHUNK_STEPPED : CHUNK_WALKED) *
+                   (int64_t)j->options->threads / (int64_t)j->count;
+    work = work < CHUNK_TOKENS ? work : CHUNK_TOKENS;
     *tokens = 0;
-    while (end < n && end - first < most && *tokens < CHUNK_TOKENS) {
+    while (end < n && end - first < most && (end == first || *tokens < work)) {
         dsc_request q = {0};
         if (shard)
             dsc_shard_request(shard, end, &q);
@@ -322,11 +328,16 @@ static int run_shard(const job *j, const dsc_shard *shard, int64_t begin, int64_
 // Returns whether a walk over the recorded output gives the counts. Under a lossless rule, a draft
 // that is determined by the preceding tokens is accepted exactly as far as it agrees with the
 // output.
-static bool walks(const dsc_drafter_type *drafter, const dsc_verifier_type *rule)
+static bool walks(const job *j)
 {
-    return drafter->match_lengths &&
-           (rule->greedy || (rule->lossless && rule->kinds & DSC_DRAFT_TOPK &&
-                             !(drafter->kinds & ~(unsigned)DSC_DRAFT_TOPK)));
+    const dsc_drafter_type *drafter = j->config[0].drafter;
+    const dsc_verifier_type *rule = j->rule;
+    bool all = drafter->match_lengths != NULL;
+    for (size_t c = 0; c < j->count && all; c++)
+        all = (!drafter->is_chain || drafter->is_chain(&j->config[c])) &&
+              (!j->options->widths || dsc_config_limit(&j->config[c]) <= DSC_LONGEST_LENGTH);
+    return all && (rule->greedy || (rule->lossless && rule->kinds & DSC_DRAFT_TOPK &&
+                                    !(drafter->kinds & ~(unsigned)DSC_DRAFT_TOPK)));
 }
 
 // Returns whether the trace's recording replaces the draft model: greedily, and as far as it was
@@ -395,7 +406,7 @@ static int make_plan(const job *j, plan *out, dsc_error *err)
     const dsc_workload *l = j->workload;
     const bool asked = o->engine == DSC_ENGINE_EXPECT, target = l && l->target,
                draft = l && l->draft;
-    const bool can_walk = !target && walks(drafter, j->rule);
+    const bool can_walk = !target && walks(j);
     // With argmax tokens recorded, the loop replays the drafts themselves.
     const bool can_expect =
         !target && !draft && dsc_rule_replays(drafter, j->rule) && (asked || !sampled_argmax(j));
@@ -409,13 +420,9 @@ static int make_plan(const job *j, plan *out, dsc_error *err)
         return dsc_fail(err, DSC_EUSAGE,
                         "method %s with rule %s has no exact replay here: run it with the loop",
                         drafter->name, j->rule->name);
-    if (asked && can_walk && o->widths)
-        return dsc_fail(err, DSC_EUSAGE,
-                        "the exact replay adds up the tokens of all calls, and this cost is not "
-                        "linear in them: run it with the loop");
     if (o->engine == DSC_ENGINE_LOOP || o->step)
         return plan_loop(j, out, err);
-    if (can_walk && !o->widths)
+    if (can_walk)
         out->engine = WALK;
     else if (can_expect)
         out->engine = EXPECT_RULE;

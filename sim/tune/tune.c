@@ -165,7 +165,8 @@ static double objective(const dsc_tune *t, const dsc_trial *x, size_t price, con
 
 // --- running them ------------------------------------------------------------------------------
 
-enum { NOT_YET = 0, REFUSED = -1, BLOCK = 1024 };
+// Configurations of a block run together. An interruption loses those of one block.
+enum { NOT_YET = 0, REFUSED = -1, BLOCK = 16 };
 
 // The search of one space.
 typedef struct search {
@@ -228,6 +229,13 @@ static int take_counts(search *s, dsc_trial *x, const dsc_counts *c, dsc_error *
     return rc;
 }
 
+// Removes the trials from `first` on, which did not run to their end.
+static void drop_trials(dsc_tune *t, size_t first)
+{
+    while (t->trials > first)
+        free(t->trial[--t->trials].top);
+}
+
 // Runs prepared configurations, whose trials are the last ones.
 static int run_configs(search *s, const dsc_config *config, size_t count, dsc_error *err)
 {
@@ -239,8 +247,10 @@ static int run_configs(search *s, const dsc_config *config, size_t count, dsc_er
     s->count = count;
     s->first = s->t->trials - count;
     int rc = dsc_run(s->trace, config, count, &run, &results, err);
-    if (rc)
+    if (rc) {
+        drop_trials(s->t, s->first);
         return rc;
+    }
     const size_t each = 1 + (size_t)run.groups;
     for (size_t c = 0; c < count && !rc; c++)
         rc = take_counts(s, &s->t->trial[s->first + c], &results.counts[c * each], err);

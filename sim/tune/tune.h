@@ -93,7 +93,8 @@ int dsc_tune_check(dsc_search_kind search, const dsc_space *space, dsc_error *er
 // Searches a space for each price. The configurations that the search evaluates are run on all
 // requests. `run`: engine, rule, workload, seed, threads; its progress gets output tokens x
 // configurations. The space and the costs must outlive t. DSC_EUSAGE: as dsc_run; a search that
-// cannot take the space; more memory than DSC_TUNE_MOST_BYTES.
+// cannot take the space; more memory than DSC_TUNE_MOST_BYTES. DSC_EINTERRUPT: the progress
+// function stopped it; t contains the trials that were finished.
 int dsc_tune_run(dsc_tune *t, const dsc_trace *trace, const dsc_space *space,
                  const dsc_run_options *run, dsc_error *err);
 #define DSC_TUNE_MOST_BYTES ((size_t)1 << 30)

@@ -20,7 +20,7 @@ orderly() { # arguments
     case $code in
     0) ok ;;
     2 | 3 | 4)
-        grep -vE '^draftscope: (note|engine|rule): ' err >lines
+        grep -vE '^draftscope: (evaluate|note|rule): ' err >lines
         if [ "$(grep -c '^draftscope: ' lines)" = 1 ] && [ "$(grep -vc '^draftscope: ' lines)" = 0 ]; then
             ok
         else

@@ -153,7 +153,8 @@ static dsc_counts run(const dsc_trace *trace, const dsc_config *config, const ds
     dsc_run_options o = {.engine = DSC_ENGINE_LOOP, .workload = models, .threads = 2};
     assert_ok(dsc_run(trace, config, 1, &o, &a, &e), e);
     dsc_counts c = a.counts[0];
-    if (!models && config->drafter->match_lengths) {
+    const dsc_drafter_type *d = config->drafter;
+    if (!models && d->match_lengths && (!d->is_chain || d->is_chain(config))) {
         o.engine = DSC_ENGINE_EXPECT;
         assert_ok(dsc_run(trace, config, 1, &o, &b, &e), e);
         assert_int_equal(c.target_calls, b.counts[0].target_calls);

@@ -141,7 +141,7 @@ check "a guide" grep -q 'draftscope tune answers.dst' out
 
 # --- a trace that shrinks ----------------------------------------------------------------------
 shard=$(ls many.dst/shard-*)
-"$draftscope" sweep many.dst --method llma --n 1:8 --num-speculative-tokens 1:64 --engine loop \
+"$draftscope" sweep many.dst --method llma --n 1:8 --num-speculative-tokens 1:64 --evaluate loop \
     -o slow.tsv --progress json >out 2>err &
 process=$!
 tries=0

@@ -12,6 +12,7 @@
 #include "base/sha256.h"
 #include "base/statistics.h"
 #include "base/table.h"
+#include "base/threads.h"
 
 #include <errno.h>
 #include <string.h>
@@ -730,6 +731,22 @@ static int remove_folder(void **state)
     return rmdir(folder);
 }
 
+// --- threads -------------------------------------------------------------------------------------
+
+static void threads_follow_the_load(void **state)
+{
+    (void)state;
+    assert_int_equal(dsc_threads_choose(8, 0, 8, 0), 8);
+    assert_int_equal(dsc_threads_choose(8, 0, 8, 2.6), 5);
+    assert_int_equal(dsc_threads_choose(2, 0, 2, 5), 1);
+    assert_int_equal(dsc_threads_choose(2, 0, 64, 40), 2); // 24 processors are free
+    assert_int_equal(dsc_threads_choose(2, 0, 64, 63.2), 1);
+    assert_int_equal(dsc_threads_choose(16, 2.5, 16, 0), 2);
+    assert_int_equal(dsc_threads_choose(16, .5, 16, 0), 1);
+    assert_int_equal(dsc_threads_choose(4096, 0, 4096, 0), DSC_THREADS_MOST);
+    assert_in_range(dsc_threads_default(), 1, DSC_THREADS_MOST);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -755,6 +772,7 @@ int main(void)
         cmocka_unit_test(messages_are_printable),
         cmocka_unit_test(json_errors),
         cmocka_unit_test(outputs_appear_whole_or_not_at_all),
+        cmocka_unit_test(threads_follow_the_load),
     };
     return cmocka_run_group_tests_name("base", tests, make_folder, remove_folder);
 }

@@ -547,7 +547,7 @@ static int allocate(importer *im, dsc_error *err)
     enum { THREADS_MAX = 256 };
     int *threads = &im->job.options.threads;
     if (*threads < 1)
-        *threads = omp_get_max_threads();
+        *threads = dsc_threads_default();
     *threads = *threads < THREADS_MAX ? *threads : THREADS_MAX;
     im->chunks = *threads > 1 ? RING : 1;
     int rc = dsc_new(&im->encoder, (size_t)*threads, err);
