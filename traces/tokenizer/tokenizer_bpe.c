@@ -148,15 +148,31 @@ typedef struct tok_pairs {  // of neighbors, by the position of the left one
 } tok_pairs;
 
 // Sets the key of the pair at `at`; returns the smaller of that key and `best`.
+static inline int32_t set_pair(tok_pairs *pairs, size_t at, uint32_t merge_rank, int32_t merged,
+                               int32_t best)
+{
+    const int32_t rank = (int32_t)merge_rank; // -1: none
+    const int32_t key = rank < 0 ? NO_PAIR : rank * WINDOW + (int32_t)at;
+    pairs->key[at] = key;
+    pairs->merged[at] = merged;
+    return key < best ? key : best;
+}
+
 static inline int32_t find_pair(tok_pairs *pairs, const tok_merges *m, size_t at, int32_t left,
                                 int32_t right, int32_t best)
 {
     const tok_merge *merge = dsc_tok_merges_get(m, left, right);
-    const int32_t rank = (int32_t)merge->rank; // -1: none
-    const int32_t key = rank < 0 ? NO_PAIR : rank * WINDOW + (int32_t)at;
-    pairs->key[at] = key;
-    pairs->merged[at] = merge->id;
-    return key < best ? key : best;
+    return set_pair(pairs, at, merge->rank, merge->id, best);
+}
+
+// The same for the symbols of a text: a direct table has most of their pairs.
+static inline int32_t find_first_pair(tok_pairs *pairs, const tok_merges *m, size_t at,
+                                      int32_t left, int32_t right, int32_t best)
+{
+    if ((left | right) >= TOK_NEAR)
+        return find_pair(pairs, m, at, left, right, best);
+    const tok_near *merge = &m->near[left * TOK_NEAR + right];
+    return set_pair(pairs, at, merge->rank, merge->id, best);
 }
 
 // Merges id[0, n) in place, without moving: bit i of the result is set when a token begins at i.
@@ -169,7 +185,7 @@ static uint64_t merge_few(const tok_merges *m, int32_t *id, size_t n)
     uint64_t begins = UINT64_MAX >> (WINDOW - n);
     int32_t best = NO_PAIR;
     for (size_t i = 0; i + 1 < n; i++)
-        best = find_pair(&pairs, m, i, id[i], id[i + 1], best);
+        best = find_first_pair(&pairs, m, i, id[i], id[i + 1], best);
     for (size_t i = n - 1; i < searched; i++)
         pairs.key[i] = NO_PAIR;
     while (best != NO_PAIR) {
