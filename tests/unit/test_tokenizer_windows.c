@@ -69,10 +69,54 @@ static void test_windows(void **state)
     }
 }
 
+// Letters of which each merges with its successor, the last ones first: a run of successive letters
+// is paired from its right end, so that where a window ends decides about all of the run. The
+// longest runs are longer than the smallest window.
+static void test_chains(void **state)
+{
+    (void)state;
+    enum { LETTERS = 90, WORDS = 240, LONGEST = 1500 };
+    static const char alphabet[] = "0123456789ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz"
+                                   "!#$%&'()*+,-./:;<=>?@[]^_`{|}~";
+    int32_t merge[LETTERS - 1][3], id[LONGEST];
+    char json[8192], word[LONGEST];
+    int n = snprintf(json, sizeof json, "{\"model\":{\"vocab\":{\"0\":0");
+    for (int k = 1; k < LETTERS; k++)
+        n += snprintf(json + n, sizeof json - (size_t)n, ",\"%c\":%d,\"%c%c\":%d", alphabet[k], k,
+                      alphabet[k - 1], alphabet[k], LETTERS + k);
+    for (int k = LETTERS - 1, m = 0; k > 0; k--, m++) {
+        memcpy(merge[m], (int32_t[]){k - 1, k, LETTERS + k}, sizeof *merge);
+        n += snprintf(json + n, sizeof json - (size_t)n, "%s\"%c %c\"", m ? "," : "},\"merges\":[",
+                      alphabet[k - 1], alphabet[k]);
+    }
+    snprintf(json + n, sizeof json - (size_t)n, "]}}");
+    tok_pair p = open_text(json);
+    uint32_t random = 3;
+    for (int i = 0; i < WORDS; i++) {
+        const int most = i % 4 == 0 ? LETTERS : i % 4 == 1 ? 30 : 12; // letters of a run
+        const int length = i % 8 ? 60 + i : LONGEST - i; // a last window of each length
+        int32_t letter = 0, left = 0;
+        for (int k = 0; k < length; k++, letter++, left--) {
+            if (left <= 0 || letter >= LETTERS) {
+                random = random * 1664525 + 1013904223; // Numerical Recipes
+                left = 1 + (int32_t)((random >> 16) % (uint32_t)most);
+                letter = (int32_t)((random >> 24) % (uint32_t)(LETTERS - left + 1));
+            }
+            word[k] = alphabet[id[k] = letter];
+        }
+        dsc_tokens ids = encode(&p, word, (size_t)length, false);
+        assert_int_equal(ids.count, merge_by_definition(merge, LETTERS - 1, id, (size_t)length));
+        assert_memory_equal(ids.id, id, ids.count * sizeof *id);
+        dsc_tokens_fini(&ids);
+    }
+    close_pair(&p);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_windows),
+        cmocka_unit_test(test_chains),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
