@@ -280,8 +280,8 @@ static void print_caveats(const context *c)
         printf("  With only %zu test requests the intervals are too narrow.\n", c->found.test);
     if (!info->prompt_tokens)
         puts("  The prompts are empty, so methods that copy from them look worse than they are.");
-    if (!strcmp(c->s.cost.type->name, "roofline"))
-        puts("  The roofline is the least time that the hardware permits, not a measurement.");
+    if (c->s.cost.caveat)
+        printf("  About the costs: %s.\n", c->s.cost.caveat);
     if (!strcmp(c->s.cost.type->name, "unit"))
         puts("  Without costs there is no verdict: give --cost, for example a table of draftscope "
              "live profile (see: draftscope list costs).");

@@ -245,11 +245,9 @@ static int describe_caveats(dsc_table *t, const dsc_tune *tune, dsc_error *err)
     int rc = DSC_OK;
     if (tune->options.objective == DSC_OBJECTIVE_BLOCK_EFFICIENCY)
         return DSC_OK;
-    if (cost && strcmp(cost->type->name, "roofline") == 0)
-        rc = dsc_table_comment(t, "caveat",
-                               "the roofline is the least time that the hardware permits, not a "
-                               "measurement; draftscope live profile measures",
-                               err);
+    if (cost && cost->caveat)
+        rc = cli_tune_comment(t, err, "caveat", "", "%s; draftscope live profile measures",
+                              cost->caveat);
     return rc ? rc
               : dsc_table_comment(t, "not_modeled",
                                   "arrival of requests, queueing, other work of the server, memory",

@@ -505,13 +505,28 @@ static void put_remarks(limitations *d, const dsc_result_view *r, size_t number)
         }
 }
 
+static bool has_setting(const char *cost, const char *text)
+{
+    const char *found = strstr(cost, text);
+    return found && (found[strlen(text)] == ',' || !found[strlen(text)]);
+}
+
+// A roofline at full efficiency without overhead (sim/cost/cost_roofline.c).
+static bool is_bound(const char *cost)
+{
+    return !strncmp(cost, "roofline", 8) && has_setting(cost, ",efficiency=1") &&
+           has_setting(cost, ",overhead=0");
+}
+
 static const char *limitation_of_cost(const dsc_result_view *r)
 {
     const char *cost = dsc_table_get_comment(&r->table, "cost");
     return !cost                           ? NULL
            : !strcmp(cost, "unit")         ? "counts target calls and measures no time"
            : !strncmp(cost, "linear", 6)   ? "is a given line, not a measurement"
-           : !strncmp(cost, "roofline", 8) ? "is a lower bound by the hardware's peak rates"
+           : is_bound(cost)                ? "is a lower bound by the hardware's peak rates"
+           : !strncmp(cost, "roofline", 8) ? "has an engine's efficiency from published steps of "
+                                             "one model, or given values, and is not a measurement"
                                            : NULL;
 }
 

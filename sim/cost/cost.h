@@ -30,6 +30,7 @@ typedef struct dsc_cost {
     double draft_s;     // per call of the draft model
     void *model;        // of the other types
     char note[512];     // details: the errors of a fit, the hash of a table; may be empty
+    const char *caveat; // what its times are not, a clause for readers of results; or NULL
 } dsc_cost;
 
 struct dsc_cost_type {
@@ -53,7 +54,7 @@ DSC_API const dsc_cost_type *const *dsc_cost_types(void); // NULL-terminated
 
 // "unit": a target call costs 1 at any width, so that speedup = block efficiency.
 // "linear:FIXED_S,PER_TOKEN_S[,DRAFT_S]": seconds >= 0, the first two not both 0; without the
-// third, drafting is free. "table:FILE", "roofline:TARGET,DRAFT,HARDWARE[,...]", "fit:TRACE":
+// third, drafting is free. "table:FILE", "roofline:TARGET,HARDWARE[,...]", "fit:TRACE":
 // sim/cost/cost_table.c, sim/cost/cost_roofline.c, sim/cost/cost_fit.c. DSC_EUSAGE, DSC_EINPUT;
 // freed by dsc_cost_fini.
 DSC_API int dsc_cost_parse(dsc_cost *out, const char *text, dsc_error *err);

@@ -10,8 +10,10 @@
 //   - Calls of the draft model are priced at their mean width, and a step of a batch has their mean
 //     number. A real batch waits for the sequence with the longest draft: methods with drafts of
 //     varying length are priced too fast, methods with a fixed length exactly.
-//   - A method that drafts while the target verifies is priced as if all sequences were in the
-//     same state, which is too slow unless times are concave.
+//   - A method that drafts while the target verifies has its sequences in states of their own: a
+//     step covers the tokens of all and takes the longer of that pass and of the longest draft.
+//     What is drafted for a sequence that is rolled back is lost for that sequence alone.
+//     Communication between the two models is not priced, so such steps are priced too fast.
 //   - Expectations (dsc_counts.expected) contain only the mean width, which is exact for one draft
 //     of a fixed length.
 #ifndef DSC_SIM_PRICE_H

@@ -66,6 +66,13 @@ check "the text names it too" grep -q 'smallest batch size that is slower than n
 good list costs -v
 check "all costs, shapes and machines" \
     [ "$(grep -cE '^(unit|linear|table|roofline|fit)  |^  (llama-2-7b|h200)  ' out)" = 7 ]
+check "published steps, fitted and held out" \
+    [ "$(grep -cE '^  roofline:.* [+-][0-9.]+ % (fitted|held out)$' out)" = 26 ]
+good sim rag.dst --method llma --cost roofline:llama-3.1-8b,eagle3,a100 --batch-size 1,64
+bad 2 'gpu-memory-utilization=0.9: tp=2 would hold them' sim rag.dst --method llma --cost roofline:llama-3.1-70b,h100
+program sim rag.dst --method llma --batch-size 1,4096 --cost roofline:llama-3.1-8b,rtx-4090 >out 2>err
+check "a batch that does not fit: exit 2" [ $? = 2 ]
+check "the memory's line" grep -q 'GB of KV cache (batch size 4096' err
 good sim --target iid:0.8 --method pearl --requests 2 --max-tokens 50 --cost linear:1,0,0.25 --timeline steps.tsv
 check "a timeline of two lanes" [ "$(grep -v '^#' steps.tsv | cut -f 1 | sort -u | tr '\n' ' ')" = "draft lane target " ]
 bad 2 'exists' sim --target iid:0.8 --method pearl --requests 2 --max-tokens 50 --timeline steps.tsv

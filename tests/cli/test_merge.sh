@@ -247,7 +247,7 @@ bad 2 'both' sweep many.dst --target markov:9 --method draft-model -o x
 
 # --- batches: several rows for a configuration ----------------------------------------------------
 busy="sweep --target markov:9,seed=2 --requests 12 --max-tokens 24 --method draft-model,spectr,tree --num-speculative-tokens 1:3
-    --batch-size 1,4,16 --cost roofline:llama-2-70b,llama-2-7b,h100"
+    --batch-size 1,4,16 --cost roofline:llama-2-70b,llama-2-7b,h100,tp=4"
 good $busy -o busy.tsv
 check "a row for each batch size" [ "$(grep -vc '^#' busy.tsv)" = 22 ]
 for shard in 1 2; do

@@ -35,7 +35,7 @@ FUZZ_TARGET(cost)
     char spec[512];
     dsc_error err = {0};
     dsc_cost cost;
-    snprintf(spec, sizeof spec, shape ? "roofline:%s,none,h100" : "table:%s", path);
+    snprintf(spec, sizeof spec, shape ? "roofline:%s,none,h100,memory=1e9" : "table:%s", path);
     int rc = dsc_cost_parse(&cost, spec, &err);
     if (rc) {
         fuzz_refused(rc, &err);

@@ -70,8 +70,8 @@ static void a_winner_for_each_batch_size(void **state)
     dsc_standing *standing[2];
     dsc_table table = {0};
     dsc_buffer lines = {0};
-    const dsc_cost busy = {&dsc_cost_linear, 0.01, 0.05, 0.001, NULL, ""};
-    const dsc_cost idle = {&dsc_cost_linear, 1, 1e-6, 1e-6, NULL, ""};
+    const dsc_cost busy = {&dsc_cost_linear, 0.01, 0.05, 0.001, NULL, "", NULL};
+    const dsc_cost idle = {&dsc_cost_linear, 1, 1e-6, 1e-6, NULL, "", NULL};
     const dsc_tune_price two[] = {{1, &idle}, {64, &busy}};
     const char *const over[] = {"length=0:4"};
     const cli_tune_naming name = {"speedup", "grid", "vllm"};
@@ -154,7 +154,7 @@ static void verdicts(void **state)
     dsc_standing s;
     bool on = false, off = false;
     for (double draft_s = 1e-4; draft_s < 2; draft_s *= 1.08) {
-        const dsc_cost cost = {&dsc_cost_linear, 1, 1e-6, draft_s, NULL, ""};
+        const dsc_cost cost = {&dsc_cost_linear, 1, 1e-6, draft_s, NULL, "", NULL};
         for (int objective = DSC_OBJECTIVE_SPEEDUP; objective <= DSC_OBJECTIVE_THROUGHPUT;
              objective++) {
             assert_ok(advise(&cost, 0.5, (dsc_objective)objective, true, &a, &s, &err), err);

@@ -387,7 +387,7 @@ static void figures_are_those_of_a_run(void **state)
     dsc_space space;
     dsc_tune t;
     dsc_standing *s;
-    const dsc_cost cost = {&dsc_cost_linear, 0.02, 0.001, 0.003, NULL, ""};
+    const dsc_cost cost = {&dsc_cost_linear, 0.02, 0.001, 0.003, NULL, "", NULL};
     const dsc_tune_price two[] = {{1, &cost}, {4, &unit}};
     const char *const over[] = {"length=0:6"};
     assert_ok(space_of(&space, &dsc_drafter_draft_model, over, 1, NULL, 0, &err), err);
@@ -479,7 +479,7 @@ static void searches_and_threads(void **state)
     enum { REQUESTS = 40 };
     dsc_error err;
     dsc_space space;
-    const dsc_cost cost = {&dsc_cost_linear, 0.02, 0.0005, 0.004, NULL, ""};
+    const dsc_cost cost = {&dsc_cost_linear, 0.02, 0.0005, 0.004, NULL, "", NULL};
     const dsc_tune_price one = {1, &cost};
     const char *const over[] = {"length=0:12"}, *const start[] = {"length=12"};
     double best = 0, low = 0;
