@@ -86,6 +86,16 @@ static dsc_result_kind kind_of(const dsc_table *t)
 
 enum { MOST_BYTES = 1 << 28 }; // size of a JSON object
 
+// A trace without conditional acceptance rates has no rows.
+static int read_rates(dsc_result_view *r, const char *text, dsc_error *err)
+{
+    dsc_error e = {0};
+    int rc = dsc_read_trace_info(&r->table, text, &e);
+    if (rc == DSC_ENOMEM)
+        return dsc_fail(err, rc, "%s", e.message);
+    return DSC_OK;
+}
+
 // Reads a trace (a folder with a manifest) or the output of trace info --json.
 static int read_json(dsc_result_view *r, const char *path, bool folder, dsc_error *err)
 {
@@ -102,8 +112,8 @@ static int read_json(dsc_result_view *r, const char *path, bool folder, dsc_erro
                       "%s: neither the manifest of a trace nor the output of trace info "
                       "--json",
                       file);
-    if (!rc && !folder && dsc_read_trace_info(&r->table, text, NULL))
-        r->table = (dsc_table){0}; // a trace without conditional acceptance rates has no rows
+    if (!rc && !folder)
+        rc = read_rates(r, text, err);
     free(text);
     return rc;
 }
