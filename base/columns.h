@@ -50,6 +50,8 @@
 
 // Other results of a simulated or measured run.
 #define DSC_COL_SPEEDUP "speedup"
+#define DSC_COL_SPEEDUP_COST_LOW "speedup_cost_low"
+#define DSC_COL_SPEEDUP_COST_HIGH "speedup_cost_high"
 #define DSC_COL_IID_BLOCK_EFFICIENCY "iid_block_efficiency"
 #define DSC_COL_IID_ERROR "iid_error"
 #define DSC_COL_BLOCK_EFFICIENCY_LOW "block_efficiency_low"

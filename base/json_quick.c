@@ -6,18 +6,23 @@
 #include "base/json_quick.h"
 
 #include "base/memory.h"
+#include "base/number.h"
 #include "base/utf8.h"
 
+#include <errno.h>
 #include <float.h>
+#include <math.h>
 #include <stdbool.h>
+#include <stdlib.h>
 #include <string.h>
 
 enum {
     DEPTH_MAX = 64,           // Jansson: 2048
     NAME_MAX_BYTES = 1 << 10, // longest name of an object's member
-    DIGITS_MAX = 18,          // an integer with this many digits fits in 64 bits
-    EXACT_DIGITS = 15,        // a decimal with this many digits times or over 10^EXACT_POWER
-    EXACT_POWER = 22,         // is rounded once: Clinger 1990, doi:10.1145/93542.93557
+    NUMBER_MAX_BYTES = 1 << 10,
+    DIGITS_MAX = 18,   // an integer with this many digits fits in 64 bits
+    EXACT_DIGITS = 15, // a decimal with this many digits times or over 10^EXACT_POWER
+    EXACT_POWER = 22,  // is rounded once: Clinger 1990, doi:10.1145/93542.93557
 };
 
 typedef struct text_view {
@@ -159,8 +164,24 @@ static size_t digits(const char **p, const char *end, uint64_t *value)
     return (size_t)(*p - start);
 }
 
-// Parses a number with few digits, whose value is certain. Others, including a value of their own
-// kind, are left to Jansson.
+// A well-formed number, as Jansson converts it; NULL when it is out of range or very long.
+static json_t *long_number(const char *start, size_t length, bool real)
+{
+    char text[NUMBER_MAX_BYTES];
+    if (length >= sizeof text)
+        return NULL;
+    memcpy(text, start, length);
+    text[length] = '\0';
+    if (real) {
+        const double x = dsc_strtod(text, NULL);
+        return isfinite(x) ? json_real(x) : NULL;
+    }
+    errno = 0;
+    const long long n = strtoll(text, NULL, 10);
+    return errno ? NULL : json_integer(n);
+}
+
+// Parses a number; one with few digits has a value that is certain.
 static json_t *take_number(quick *q)
 {
     static const double power[EXACT_POWER + 1] = {1e0,  1e1,  1e2,  1e3,  1e4,  1e5,  1e6,  1e7,
@@ -200,7 +221,7 @@ static json_t *take_number(quick *q)
             return json_real(minus ? -x : x);
         }
     }
-    return json_loadb(start, (size_t)(p - start), JSON_DECODE_ANY, NULL);
+    return long_number(start, (size_t)(p - start), real);
 }
 
 // Skips the bracket or comma at q->p, after which another value may follow.

@@ -230,6 +230,37 @@ int dsc_option_list(const dsc_option *o, const char *text, int64_t **out, size_t
     return rc;
 }
 
+int dsc_option_texts(const dsc_option *o, const char *text, const char ***out, size_t *count,
+                     dsc_error *err)
+{
+    const size_t bytes = strlen(text) + 1;
+    size_t items = 1, n = 0;
+    for (const char *c = text; *c; c++)
+        items += *c == ',';
+    void *block;
+    int rc = dsc_alloc(&block, items * sizeof(char *) + bytes, 1, err);
+    if (rc)
+        return rc;
+    const char **item = block;
+    char *rest = memcpy(item + items, text, bytes);
+    for (bool more = true; more && !rc; n++) {
+        item[n] = rest;
+        rest += strcspn(rest, ",");
+        more = *rest == ',';
+        *rest++ = '\0';
+        if (!*item[n])
+            rc = dsc_fail(err, DSC_EUSAGE, "--%s: a value is empty", o->name);
+        for (size_t i = 0; i < n && !rc; i++)
+            if (strcmp(item[i], item[n]) == 0)
+                rc = dsc_fail(err, DSC_EUSAGE, "--%s: %.60s is given twice", o->name, item[n]);
+    }
+    if (rc)
+        free(block);
+    *out = rc ? NULL : item;
+    *count = rc ? 0 : n;
+    return rc;
+}
+
 void dsc_option_text(const dsc_option *o, int64_t value, char *out, size_t size)
 {
     const bool choice = o && o->kind == DSC_OPTION_CHOICE;

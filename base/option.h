@@ -110,6 +110,11 @@ DSC_API int dsc_option_list(const dsc_option *o, const char *text, int64_t **out
 DSC_API int dsc_option_reals(const dsc_option *o, const char *text, double **out, size_t *count,
                              dsc_error *err);
 
+// The texts of a TEXT option, joined by commas. *out, with its texts, is one block that the caller
+// frees. DSC_EUSAGE: a text is empty or given twice. Internal.
+int dsc_option_texts(const dsc_option *o, const char *text, const char ***out, size_t *count,
+                     dsc_error *err);
+
 // The option of table[count] that goes by `name`, which may be a synonym; NULL: there is none.
 DSC_API const dsc_option *dsc_option_find(const dsc_option *table, size_t count, const char *name);
 

@@ -2,9 +2,10 @@
 // Reads result tables: TSV, whose column types follow from the values, and JSON lines;
 // base/table.h.
 #include "base/file.h"
+#include "base/json_file.h"
+#include "base/number.h"
 #include "base/table.h"
 #include "base/utf8.h"
-#include "base/number.h"
 
 #include <errno.h>
 #include <jansson.h>
@@ -34,13 +35,29 @@ static bool is_number(const char *s)
     return !*end;
 }
 
+// A list consists of counts, or it has a real number in it; parse_list.
+static bool is_whole(const char *s)
+{
+    return strspn(s, "0123456789;") == strlen(s);
+}
+
+// Counts of 64 bits, or finite numbers. Texts that look similar are texts: a longer row of digits
+// may be an identifier.
 static bool is_list(const char *s)
 {
+    const bool whole = is_whole(s);
+    errno = 0;
     for (char *end; *s; s = end + 1) {
-        if (*s < '0' || *s > '9' || !isfinite(dsc_strtod(s, &end)) || (*end && *end != ';'))
+        if (*s < '0' || *s > '9')
+            return false;
+        if (whole)
+            (void)strtoll(s, &end, 10);
+        else if (!isfinite(dsc_strtod(s, &end)))
+            return false;
+        if (*end && *end != ';')
             return false;
         if (!*end)
-            return true;
+            return !whole || !errno;
     }
     return false;
 }
@@ -67,14 +84,13 @@ static int parse_list(dsc_table *t, const char *s, dsc_cell *out, dsc_error *err
     size_t n = *s ? 1 : 0;
     for (const char *p = s; *p; p++)
         n += *p == ';';
-    bool whole = strspn(s, "0123456789;") == strlen(s);
+    const bool whole = is_whole(s);
     void *mem;
     int rc = dsc_arena_alloc(&t->arena, &mem, n, sizeof(int64_t), err);
     if (rc)
         return rc;
     int64_t *list = whole ? mem : NULL;
     double *reals = whole ? NULL : mem;
-    errno = 0;
     for (size_t j = 0; j < n; j++) {
         char *end;
         if (whole)
@@ -83,8 +99,6 @@ static int parse_list(dsc_table *t, const char *s, dsc_cell *out, dsc_error *err
             reals[j] = dsc_strtod(s, &end);
         s = *end ? end + 1 : end;
     }
-    if (whole && errno)
-        return dsc_fail(err, DSC_EINPUT, "a count in a list does not fit in 64 bits");
     out->list = list;
     out->reals = reals;
     out->i = (int64_t)n;
@@ -188,8 +202,8 @@ static int read_tsv(dsc_table *t, const char *path, char *text, dsc_error *err)
     }
     if (!rc && !columns)
         rc = dsc_fail(err, DSC_EINPUT, "%s: no header line", path);
-    if (!rc && (rc = fill_tsv(t, field, rows, name, columns, err)))
-        dsc_error_prefix(err, rc, "%s", path);
+    if (!rc)
+        rc = fill_tsv(t, field, rows, name, columns, err);
     free(field);
     return rc;
 }
@@ -283,10 +297,15 @@ static int read_jsonl(dsc_table *t, const char *path, char *text, dsc_error *err
     int rc = DSC_OK;
     while (!rc && (line = next_line(&text))) {
         json_error_t e;
-        json_t *j = json_loads(line, JSON_REJECT_DUPLICATES, &e), *head;
+        json_t *j, *head;
+        rc = dsc_json_load(&j, line, strlen(line), 0, &e, err);
         number++;
-        if (!json_is_object(j)) {
-            rc = dsc_fail(err, DSC_EINPUT, "%s", j ? "not a JSON object" : e.text);
+        if (rc == DSC_EINPUT) {
+            dsc_fail(err, rc, "%s", e.text);
+        } else if (rc) {
+            return rc;
+        } else if (!json_is_object(j)) {
+            rc = dsc_fail(err, DSC_EINPUT, "not a JSON object");
         } else if ((head = json_object_get(j, "#")) &&
                    (!json_is_object(head) || json_object_size(j) > 1)) {
             rc = dsc_fail(err, DSC_EINPUT, "the comments, \"#\", must be an object by themselves");
@@ -303,7 +322,7 @@ static int read_jsonl(dsc_table *t, const char *path, char *text, dsc_error *err
             rc = json_row(t, j, err);
         }
         json_decref(j);
-        if (rc)
+        if (rc == DSC_EINPUT)
             dsc_error_prefix(err, rc, "%s:%zu", path, number);
     }
     return rc;

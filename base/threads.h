@@ -11,11 +11,16 @@ static inline int omp_get_thread_num(void)
 {
     return 0;
 }
-
-static inline int omp_get_max_threads(void)
-{
-    return 1;
-}
 #endif
+
+enum { DSC_THREADS_MOST = 1024 };
+
+// The number of threads where none is asked for: the processors that this process may use and that
+// others leave free now, at least 1. Results do not depend on it.
+int dsc_threads_default(void);
+
+// The same from its facts: the processors of the affinity mask, those of the quota (0: none), those
+// of the machine, and how many of these others keep busy.
+int dsc_threads_choose(int allowed_processors, double quota_processors, int online, double load);
 
 #endif

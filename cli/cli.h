@@ -27,7 +27,7 @@ typedef struct cli_help_fields {
         title, list, sizeof(list) / sizeof *(list)                                                 \
     }
 
-enum { CLI_MAX_OPTIONS = 32, CLI_MAX_FIELDS = 3, CLI_MAX_METHODS = 32 };
+enum { CLI_MAX_OPTIONS = 32, CLI_MAX_FIELDS = 4, CLI_MAX_METHODS = 32 };
 
 // A table of options as that of a command.
 #define CLI_OPTIONS(table) .option = table, .options = sizeof(table) / sizeof *(table)
@@ -59,6 +59,7 @@ typedef struct cli_call {
 typedef enum cli_method_kind {
     CLI_METHOD_NONE,  // not at all
     CLI_METHOD_ONE,   // one method; its options take single values
+    CLI_METHOD_MAYBE, // one method or none; its options take single values
     CLI_METHOD_LISTS, // several, whose options take lists; also as --METHOD.OPTION if several
     CLI_METHOD_OWNED, // several, whose options take lists; also as --METHOD.OPTION
 } cli_method_kind;
@@ -175,10 +176,15 @@ int cli_finish_stdout(dsc_error *err);
      .max = INT64_MAX, .help = "random seed"}
 #define CLI_OPTION_THREADS                                                                         \
     {.name = "threads", .kind = DSC_OPTION_INT, .metavar = "T", .initial = "0", .min = 0,          \
-     .max = 1024, .help = "number of threads, 0: one per processor; results do not depend on it"}
+     .max = 1024,                                                                                  \
+     .help = "number of threads, 0: one per free processor; results do not depend on it"}
+#define CLI_OPTION_BY                                                                              \
+    {.name = "by", .kind = DSC_OPTION_TEXT, .metavar = "FIELD",                                    \
+     .help = "report also the requests with each value of this metadata field, as in category"}
 #define CLI_OPTION_COST                                                                            \
     {.name = "cost", .kind = DSC_OPTION_TEXT,                                                      \
-     .metavar = "unit|linear:...|table:FILE|fit:TRACE|roofline:...", .initial = "unit",            \
+     .metavar = "unit|linear:...|table:FILE|fit:TRACE|prometheus:...|bench:...|sps:FILE|"          \
+                "roofline:...", .initial = "unit",                                                 \
      .help = "cost model of forward passes (see: draftscope list costs, and COST MODELS in "       \
              "draftscope-sim(1))"}
 // clang-format on
@@ -193,8 +199,7 @@ typedef struct cli_progress {
     const char *unit; // what is counted: "tokens", "bytes"
     bool bar;         // stderr is a terminal
     double started_s, shown_s;
-    int64_t done_before; // when taken up again: done at the first call
-    bool begun;
+    double share_before; // of the work, done by an earlier run that this one continues
 } cli_progress;
 
 // Begins to show the progress of a command; it can be interrupted from here on.

@@ -4,8 +4,10 @@
 // missing, and writes the report.
 #include "base/outfile.h"
 #include "cli/advise/advise.h"
+#include "cli/guard.h"
 #include "cli/result.h"
 #include "cli/simulate.h"
+#include "cli/trace/trace.h"
 #include "cli/tune/tune.h"
 #include "plots/report/report.h"
 
@@ -14,14 +16,42 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum { COST, BATCH, ENGINE, TOKENIZER, VOCAB, FORMAT, QUESTIONS, OUT, RESAMPLES };
+enum {
+    COST,
+    METRICS,
+    TARGET_SHAPE,
+    DRAFT_SHAPE,
+    GPU,
+    BATCH,
+    ENGINE,
+    DRAFT_KIND,
+    TOKENIZER,
+    VOCAB,
+    FORMAT,
+    QUESTIONS,
+    LOGS,
+    OUT = LOGS + 4,
+    RESAMPLES
+};
 // clang-format off
 static const dsc_option options[] = {
     CLI_OPTION_COST,
+    {.name = "metrics", .kind = DSC_OPTION_TEXT, .metavar = "BEFORE,AFTER[,BEFORE,AFTER...]",
+     .help = "snapshots of the server's /metrics page (vLLM): prints today's step time, batch size "
+             "and acceptance, and without --cost is the cost model prometheus:BEFORE,AFTER..."},
+    {.name = "target-shape", .kind = DSC_OPTION_TEXT, .metavar = "SHAPE",
+     .help = "with --gpu: a roofline for a target of this shape, a name of draftscope list costs "
+             "-v or a config.json, instead of --cost"},
+    {.name = "draft-shape", .kind = DSC_OPTION_TEXT, .metavar = "SHAPE", .initial = "none",
+     .help = "shape of the draft model, with --target-shape"},
+    {.name = "gpu", .kind = DSC_OPTION_TEXT, .metavar = "NAME",
+     .help = "hardware of the roofline, with --target-shape (see: draftscope list costs -v)"},
     {CLI_OPTION_BATCH, .metavar = "LIST", .initial = "1,4,16,64", .max = DSC_MAX_BATCH,
      .help = "number of sequences that run together; there is a verdict for each"},
     {.name = "engine", .kind = DSC_OPTION_CHOICE, .choices = CLI_ENGINES,
-     .help = "print settings of this engine, and look n-grams up as it does"},
+     .help = "look n-grams up as this engine does, choose among configurations that it has "
+             "settings for, and print these settings"},
+    CLI_OPTION_DRAFT_KIND,
     {.name = "tokenizer", .kind = DSC_OPTION_TEXT, .metavar = "FILE|bytes",
      .help = "a Hugging Face tokenizer.json, or bytes; not needed when every text is token ids"},
     {.name = "vocab-size", .kind = DSC_OPTION_INT, .metavar = "V", .initial = "0", .min = 0,
@@ -31,6 +61,7 @@ static const dsc_option options[] = {
              "default"},
     {.name = "questions", .kind = DSC_OPTION_TEXT, .metavar = "FILE",
      .help = "file with the questions for specbench, mtbench and eagle"},
+    CLI_OPTIONS_LOGS,
     {.name = "output", .letter = 'o', .kind = DSC_OPTION_TEXT, .metavar = "NAME",
      .initial = "advice",
      .help = "writes NAME.dst (the logs as a trace), NAME.tsv (all configurations) and NAME.html "
@@ -44,11 +75,14 @@ static const dsc_option options[] = {
 };
 // clang-format on
 
-// The configurations of a method that compete. "@" stands for the engine's prompt lookup.
+// The configurations of a method that compete; `none` first, as every verdict needs it. "@" stands
+// for the engine's prompt lookup, "@drafters" for the recorded drafters and "@lengths" for lengths
+// that all of them have.
 static const struct {
     const dsc_drafter_type *drafter;
     const char *option[3][2]; // name, list
 } candidates[] = {
+    {&dsc_drafter_none, {{0}}},
     {&dsc_drafter_ngram,
      {{"semantics", "@"},
       {"num-speculative-tokens", "2,3,4,5,6,8,10,12,16"},
@@ -57,10 +91,16 @@ static const struct {
     {&dsc_drafter_llma, {{"n", "1:3"}, {"num-speculative-tokens", "4,8,16,32"}}},
     {&dsc_drafter_draft_model, {{"num-speculative-tokens", "1:10"}}},
     {&dsc_drafter_hf_dynamic, {{"num-assistant-tokens", "2,5,10"}}},
+    {&dsc_drafter_threshold,
+     {{"num-speculative-tokens", "4,8,16"}, {"assistant-confidence-threshold", "0.2,0.4,0.6"}}},
     {&dsc_drafter_tree, {{"tree", "eagle"}}},
     {&dsc_drafter_spectr, {{"num-drafts", "2,4,8"}, {"num-speculative-tokens", "2:6"}}},
+    {&dsc_drafter_spectr_tree, {{0}}},
     {&dsc_drafter_pearl, {{"num-speculative-tokens", "2:8"}}},
-    {&dsc_drafter_none, {{0}}},
+    {&dsc_drafter_recorded, {{"drafter", "@drafters"}, {"num-speculative-tokens", "@lengths"}}},
+    {&dsc_drafter_cascade, {{0}}},
+    {&dsc_drafter_lookahead, {{0}}},
+    {&dsc_drafter_ouroboros, {{0}}},
 };
 enum { CANDIDATES = sizeof candidates / sizeof *candidates };
 
@@ -68,13 +108,21 @@ typedef struct context {
     cli_simulation s; // the first field, as the user of dsc_tune_run
     const cli_call *call;
     dsc_space space[CANDIDATES];
+    char drafters[DSC_DRAFTERS_MAX * DSC_DRAFTER_NAME_BYTES], lengths[16];
     const dsc_verifier_type *rule[CANDIDATES]; // NULL: the data cannot answer the method
     char why[CANDIDATES][200];
     dsc_tune_price *price;
     dsc_tune found;
     dsc_standing **standing; // [batches]
+    cli_engine_use engine;
+    const cli_engine_use *use; // of --engine, or NULL
+    cli_verdict *verdict;      // [batches]
     dsc_table table;
+    cli_advise_facts facts;
+    char *cost; // the text of the cost model
     char *cache, *tsv, *html;
+    int64_t finished, work; // output tokens x configurations: of methods before this one, of all
+    bool stopped;           // by a signal
 } context;
 
 static void context_fini(context *c)
@@ -82,12 +130,14 @@ static void context_fini(context *c)
     for (size_t p = 0; c->standing && p < c->s.batches; p++)
         free(c->standing[p]);
     free(c->standing);
+    free(c->verdict);
     dsc_table_fini(&c->table);
     dsc_tune_fini(&c->found);
     for (size_t m = 0; m < CANDIDATES; m++)
         dsc_space_fini(&c->space[m]);
     free(c->price);
     cli_simulation_close(&c->s);
+    free(c->cost);
     free(c->cache);
     free(c->tsv);
     free(c->html);
@@ -123,6 +173,7 @@ static int open_logs(context *c, dsc_error *err)
                                   .format = value[FORMAT].text,
                                   .tokenizer = value[TOKENIZER].text,
                                   .questions = value[QUESTIONS].text,
+                                  .how = value + LOGS,
                                   .vocab_size = (int32_t)value[VOCAB].integer,
                                   .cache = c->cache,
                                   .force = call->force,
@@ -133,9 +184,34 @@ static int open_logs(context *c, dsc_error *err)
 
 // --- the methods ---------------------------------------------------------------------------------
 
-static const char *lookup_of(const dsc_option_value *engine)
+// As the engine; without one, or if it does not look n-grams up as we do, as vLLM.
+static const char *lookup_of(const cli_engine_use *use)
 {
-    return engine->given && engine->integer == CLI_HF ? "transformers" : "vllm";
+    const char *own = use ? cli_engine_semantics(use) : NULL;
+    return own ? own : "vllm";
+}
+
+// The names of the recorded drafters, and the draft lengths up to 10 that all of them have.
+static void name_drafters(context *c)
+{
+    const dsc_trace_info *info = dsc_trace_get_info(c->s.trace);
+    size_t n = 0;
+    int32_t cap = 10;
+    for (int32_t d = 0; d < info->drafters; d++) {
+        n += (size_t)snprintf(c->drafters + n, sizeof c->drafters - n, "%s%s", d ? "," : "",
+                              info->drafter[d].name);
+        cap = info->drafter[d].cap < cap ? info->drafter[d].cap : cap;
+    }
+    snprintf(c->lengths, sizeof c->lengths, "1:%d", cap);
+}
+
+// The values of a candidate's option; empty: it has none.
+static const char *list_of(const context *c, const char *list)
+{
+    return strcmp(list, "@") == 0           ? lookup_of(c->use)
+           : strcmp(list, "@drafters") == 0 ? c->drafters
+           : strcmp(list, "@lengths") == 0  ? c->lengths
+                                            : list;
 }
 
 static int make_space(context *c, size_t m, dsc_error *err)
@@ -144,10 +220,11 @@ static int make_space(context *c, size_t m, dsc_error *err)
     dsc_option_uses uses = {0};
     int rc = DSC_OK;
     for (size_t i = 0; i < 3 && candidates[m].option[i][0] && !rc; i++) {
-        const char *list = candidates[m].option[i][1];
+        const char *list = list_of(c, candidates[m].option[i][1]);
+        if (!*list)
+            continue;
         const dsc_option_use use = {
-            dsc_option_find(d->option, d->option_count, candidates[m].option[i][0]),
-            strcmp(list, "@") ? list : lookup_of(&c->call->value[ENGINE]), false};
+            dsc_option_find(d->option, d->option_count, candidates[m].option[i][0]), list, false};
         rc = dsc_option_uses_add(&uses, &use, err);
     }
     if (!rc)
@@ -163,33 +240,99 @@ static bool prices_drafts(const dsc_cost *cost)
     return !dsc_cost_draft(cost, (dsc_pass){1, 1, 1, false}, &seconds, NULL) && seconds > 0;
 }
 
+// Whether the trace has what the configuration needs with this rule.
+static int check_rule(context *c, const dsc_config *config, const dsc_verifier_type *rule,
+                      dsc_error *why)
+{
+    dsc_engine_choice engine;
+    c->s.run.rule = rule;
+    return dsc_run_choose(c->s.trace, config, 1, &c->s.run, &engine, why);
+}
+
+// The rule with which the data can answer a configuration, or NULL.
+static const dsc_verifier_type *find_rule(context *c, const dsc_config *config, dsc_error *why)
+{
+    const dsc_drafter_type *d = config->drafter;
+    dsc_error sampled;
+    if (!d->needs_draft)
+        return check_rule(c, config, &dsc_verifier_greedy, why) ? NULL : &dsc_verifier_greedy;
+    if (check_rule(c, config, &dsc_verifier_greedy, why) &&
+        check_rule(c, config, dsc_pair_rule(d, false), &sampled))
+        return NULL;
+    const dsc_verifier_type *rule = cli_simulation_rule(&c->s, NULL, d, why);
+    return rule && !check_rule(c, config, rule, why) ? rule : NULL;
+}
+
 // Decides whether the data can answer a method; if not, c->why says what is missing.
 static void check_method(context *c, size_t m)
 {
     dsc_error why = {0};
-    dsc_engine_choice engine;
+    const dsc_verifier_type *rule = NULL;
     const dsc_drafter_type *d = candidates[m].drafter;
     dsc_config last = dsc_space_at(&c->space[m], c->space[m].total - 1);
-    const dsc_verifier_type *rule =
-        d->needs_draft ? cli_simulation_rule(&c->s, NULL, d, &why) : &dsc_verifier_greedy;
-    c->s.run.rule = rule;
-    int rc = rule ? dsc_config_prepare(&last, &why) : why.status;
-    if (!rc) {
-        rc = dsc_run_choose(c->s.trace, &last, 1, &c->s.run, &engine, &why);
+    if (!dsc_config_prepare(&last, &why)) {
+        rule = find_rule(c, &last, &why);
         dsc_config_fini(&last);
     }
-    if (!rc && d == &dsc_drafter_llma && !dsc_trace_get_info(c->s.trace)->references)
-        rc = dsc_fail(&why, DSC_EUSAGE,
-                      "method llma needs references to copy from, which no request has");
-    if (!rc && d->needs_draft && !prices_drafts(&c->s.cost))
-        rc = dsc_fail(&why, DSC_EUSAGE,
-                      "method %s needs a cost model with the time of a pass of the draft model",
-                      d->name);
-    c->rule[m] = rc ? NULL : rule;
+    if (rule && d == &dsc_drafter_llma && !dsc_trace_get_info(c->s.trace)->references) {
+        rule = NULL;
+        dsc_fail(&why, DSC_EUSAGE,
+                 "method llma needs references to copy from, which no request has");
+    } else if (rule && (d->needs_draft || d == &dsc_drafter_recorded) &&
+               !prices_drafts(&c->s.cost)) { // a recorded drafter makes a pass for each draft token
+        rule = NULL;
+        dsc_fail(&why, DSC_EUSAGE,
+                 "method %s needs a cost model with the time of a pass of the draft model",
+                 d->name);
+    }
+    c->rule[m] = rule;
     // What is in parentheses at the end names options of other commands.
     const char *hint = strstr(why.message, " (");
     snprintf(c->why[m], sizeof c->why[m], "%.*s",
              hint ? (int)(hint - why.message) : (int)sizeof c->why[m] - 1, why.message);
+}
+
+// The progress of one method as that of all.
+static int on_progress(void *user, int64_t done, int64_t total)
+{
+    context *c = user;
+    (void)total;
+    return cli_progress_step(&c->s.progress, c->finished + done, c->work);
+}
+
+// Decides for every method whether it runs, before the first one does.
+static int make_spaces(context *c, dsc_error *err)
+{
+    int rc = DSC_OK;
+    name_drafters(c);
+    for (size_t m = 0; m < CANDIDATES && !rc; m++) {
+        rc = make_space(c, m, err);
+        if (rc)
+            break;
+        check_method(c, m);
+        if (c->rule[m])
+            c->work += (int64_t)c->space[m].total * dsc_trace_get_info(c->s.trace)->output_tokens;
+    }
+    return rc;
+}
+
+static int run_methods(context *c, dsc_error *err)
+{
+    int rc = DSC_OK;
+    cli_set_patience(30); // to rank and print what was finished
+    cli_progress_init(&c->s.progress, c->call->progress, "token-configurations");
+    for (size_t m = 0; m < CANDIDATES && !rc; m++) {
+        c->s.run.rule = c->rule[m];
+        if (!c->rule[m])
+            continue;
+        rc = dsc_tune_run(&c->found, c->s.trace, &c->space[m], &c->s.run, err);
+        c->finished += (int64_t)c->space[m].total * dsc_trace_get_info(c->s.trace)->output_tokens;
+    }
+    cli_progress_end(&c->s.progress);
+    c->stopped = rc == DSC_EINTERRUPT && c->found.trials > 1;
+    if (rc == DSC_EINTERRUPT && !c->stopped)
+        dsc_fail(err, rc, "interrupted before a configuration was finished: nothing was written");
+    return c->stopped ? DSC_OK : rc;
 }
 
 static int tune(context *c, dsc_error *err)
@@ -207,85 +350,54 @@ static int tune(context *c, dsc_error *err)
                                 .requests = dsc_trace_get_info(c->s.trace)->requests};
     if (!rc)
         rc = dsc_tune_init(&c->found, &o, err);
-    cli_progress_init(&c->s.progress, call->progress, "token-configurations");
-    for (size_t m = 0; m < CANDIDATES && !rc; m++) {
-        rc = make_space(c, m, err);
-        if (rc)
-            break;
-        check_method(c, m);
-        c->s.run.rule = c->rule[m];
-        if (c->rule[m])
-            rc = dsc_tune_run(&c->found, c->s.trace, &c->space[m], &c->s.run, err);
-    }
-    cli_progress_end(&c->s.progress);
+    if (!rc)
+        rc = make_spaces(c, err);
+    if (!rc)
+        rc = run_methods(c, err);
     if (!rc)
         rc = dsc_new(&c->standing, c->s.batches, err);
     for (size_t p = 0; p < c->s.batches && !rc; p++)
         rc = dsc_tune_rank(&c->found, p, call->threads, &c->standing[p], err);
-    return rc;
+    return rc ? rc
+              : cli_tune_judge(&c->verdict, &c->found, c->standing, c->use, call->threads, err);
 }
 
 // --- output --------------------------------------------------------------------------------------
 
-// "   8  1.62      1.45 to 1.89      run ngram ..."; `head`: the batch size, or the engine.
-static int print_verdict(const context *c, size_t p, const char *head, dsc_advice_fits *fits,
-                         const void *user, dsc_error *err)
-{
-    static const char *const verb[] = {[DSC_ADVICE_ABSTAIN] = "no verdict: ",
-                                       [DSC_ADVICE_OFF] = "leave speculation off; the best was ",
-                                       [DSC_ADVICE_ON] = "run "};
-    dsc_advice a;
-    dsc_buffer name = {0};
-    char speedup[32] = "-", interval[64] = "-";
-    int rc = dsc_tune_advise(&c->found, p, c->standing[p], fits, user, c->call->threads, &a, err);
-    if (!rc)
-        rc = cli_tune_name(&name, &c->found.trial[c->standing[p][a.standing].trial], err);
-    if (!rc && a.speedup > 0) {
-        snprintf(speedup, sizeof speedup, "%.2f", a.speedup);
-        snprintf(interval, sizeof interval, "%.2f to %.2f", a.low, a.high);
-    }
-    if (!rc)
-        printf("%8s  %-7s  %-16s  %s%s\n", head, speedup, interval, verb[a.kind],
-               a.kind == DSC_ADVICE_ABSTAIN ? a.why : name.data);
-    dsc_buffer_fini(&name);
-    return rc;
-}
-
-// A line per batch size, and one for the engine where it lacks the best configuration.
-static int print_verdicts(const context *c, dsc_error *err)
-{
-    const dsc_option_value *given = &c->call->value[ENGINE];
-    const cli_engine engine = (cli_engine)given->integer;
-    int rc = DSC_OK;
-    printf("\n%8s  %-7s  %-16s  %s\n", "batch", "speedup", "95 % interval", "verdict");
-    for (size_t p = 0; p < c->s.batches && !rc; p++) {
-        char batch[32];
-        snprintf(batch, sizeof batch, "%" PRId64, c->s.batch[p]);
-        rc = print_verdict(c, p, batch, NULL, NULL, err);
-        const dsc_trial *best = &c->found.trial[c->standing[p][0].trial];
-        if (!rc && given->given && !cli_tune_engine_fits(&engine, best))
-            rc = print_verdict(c, p, given->text, cli_tune_engine_fits, &engine, err);
-    }
-    return rc;
-}
-
 // Conditions under which the figures hold, from facts of the data.
 static void print_caveats(const context *c)
 {
-    const dsc_trace_info *info = dsc_trace_get_info(c->s.trace);
     puts("\nConditions");
+    if (c->stopped)
+        printf("  The search was interrupted: the verdict is on the %zu configurations that were "
+               "finished.\n",
+               c->found.trials);
     printf("  The verdict is chosen on %zu requests and judged on %zu others.\n",
            c->found.selection, c->found.test);
     if (c->found.test < 30)
         printf("  With only %zu test requests the intervals are too narrow.\n", c->found.test);
-    if (!info->prompt_tokens)
-        puts("  The prompts are empty, so methods that copy from them look worse than they are.");
-    if (!strcmp(c->s.cost.type->name, "roofline"))
-        puts("  The roofline is the least time that the hardware permits, not a measurement.");
+    cli_advise_print_facts(&c->facts);
+    if (c->s.cost.caveat)
+        printf("  About the costs: %s.\n", c->s.cost.caveat);
     if (!strcmp(c->s.cost.type->name, "unit"))
-        puts("  Without costs there is no verdict: give --cost, for example a table of draftscope "
-             "live profile (see: draftscope list costs).");
+        puts("  Without costs there is no verdict: give --target-shape and --gpu, or --cost with a "
+             "table of draftscope live profile (see: draftscope list costs).");
+    if (c->s.cost.type->linear && c->s.cost.note[0])
+        printf("  Cost: %s.\n", c->s.cost.note);
+    if (c->s.cost.spread_caveat[0])
+        printf("  Cost: %s.\n", c->s.cost.spread_caveat);
     puts("  Not modeled: arrival of requests, queueing, other work of the server, memory.");
+}
+
+// The recording that would answer a method.
+static const char *recording_for(const dsc_drafter_type *d, const char *why)
+{
+    return d->needs_off_path ? "run it live: draftscope live run"
+           : d->needs_draft && strstr(why, "cost model")
+               ? "give a cost with the draft model: --draft-shape, or a third number of linear"
+           : d->needs_middle ? "record both draft models: draftscope live record --draft"
+           : d->needs_draft  ? "record the draft model: draftscope live record --draft DIR"
+                             : "import logs with the documents of the prompts as references";
 }
 
 static void print_missing(const context *c)
@@ -295,12 +407,13 @@ static void print_missing(const context *c)
         if (c->rule[m])
             continue;
         if (!any)
-            puts("\nWhat these data cannot answer");
+            puts("\nWhat these data cannot answer, and what would");
         any = true;
-        printf("  %s\n", c->why[m]);
+        const char *needs = strstr(c->why[m], "needs ");
+        needs = needs ? needs : c->why[m];
+        printf("  %-12s  %.*s: %s\n", candidates[m].drafter->name, (int)strcspn(needs, ",;"), needs,
+               recording_for(candidates[m].drafter, c->why[m]));
     }
-    if (any)
-        puts("  draftscope live record --draft DIR records what methods with a draft model need.");
 }
 
 static int write_files(context *c, dsc_error *err)
@@ -317,56 +430,95 @@ static int write_files(context *c, dsc_error *err)
     return rc ? rc : dsc_report_write(result, 1, c->html, &o, err);
 }
 
+static int describe(context *c, dsc_buffer *lines, dsc_error *err)
+{
+    const cli_tune_naming name = {"speedup", "grid"};
+    int rc = cli_comments(&c->table, c->s.trace, c->call->seed, c->cost, err);
+    if (!rc && c->stopped)
+        rc = dsc_table_comment(&c->table, "interrupted", "configurations are missing", err);
+    if (!rc)
+        rc = cli_tune_describe(&c->table, &c->found, c->standing, &name, c->use, c->verdict, err);
+    if (!rc && c->use)
+        rc = cli_tune_engine_lines(lines, &c->found, c->standing, c->use, c->verdict, err);
+    if (!rc)
+        rc = cli_tune_comment_lines(&c->table, "engine_line", lines->data, err);
+    return rc ? rc : cli_tune_rows(&c->table, &c->found, c->standing, 0, err);
+}
+
 static int report(context *c, dsc_error *err)
 {
     const dsc_trace_info *info = dsc_trace_get_info(c->s.trace);
-    const dsc_option_value *engine = &c->call->value[ENGINE];
-    const cli_tune_naming name = {"speedup", "grid", engine->text};
     dsc_buffer lines = {0};
-    int rc = cli_comments(&c->table, c->s.trace, c->call->seed, c->call->value[COST].text, err);
-    if (!rc)
-        rc = cli_tune_describe(&c->table, &c->found, c->standing, &name, c->call->threads, err);
-    if (!rc && engine->given)
-        rc = cli_tune_engine_lines(&lines, &c->found, c->standing, (cli_engine)engine->integer,
-                                   &name, c->call->threads, err);
-    if (!rc)
-        rc = cli_tune_comment_lines(&c->table, lines.data, err);
-    if (!rc)
-        rc = cli_tune_rows(&c->table, &c->found, c->standing, 0, err);
+    int rc = describe(c, &lines, err);
     if (!rc) {
-        printf("%s: %" PRId64 " requests, %" PRId64 " output tokens; cost %s\n",
-               dsc_trace_path(c->s.trace), info->requests, info->output_tokens,
-               c->call->value[COST].text);
-        rc = print_verdicts(c, err);
+        printf("%s: %" PRId64 " requests, %" PRId64 " output tokens; cost %s\n\n",
+               dsc_trace_path(c->s.trace), info->requests, info->output_tokens, c->cost);
+        rc = cli_tune_print_verdicts(&c->found, c->standing, c->verdict, c->use, err);
     }
     if (!rc) {
         print_caveats(c);
         print_missing(c);
-        if (engine->given)
-            printf("\nSettings of %s\n%s", engine->text, lines.data);
+        if (c->use)
+            printf("\nSettings of %s\n%s", cli_engine_word[c->use->engine], lines.data);
         rc = write_files(c, err); // last: the verdict does not depend on the disk
     }
     if (!rc)
         printf("\nWritten: %s (%zu configurations), %s (report)\n", c->tsv, c->found.trials,
                c->html);
     dsc_buffer_fini(&lines);
+    if (!rc && c->stopped)
+        rc = dsc_fail(err, DSC_EINTERRUPT,
+                      "interrupted: %zu configurations were finished and are in %s",
+                      c->found.trials, c->tsv);
     return rc;
+}
+
+// --target-shape and --gpu are another way to write the cost of a roofline, and without a cost
+// --metrics is one.
+static int read_cost(context *c, dsc_error *err)
+{
+    const dsc_option_value *value = c->call->value;
+    const bool shape = value[TARGET_SHAPE].given, gpu = value[GPU].given,
+               measured = value[METRICS].given && !value[COST].given;
+    dsc_buffer b = {0};
+    int rc = DSC_OK;
+    if (shape != gpu || (value[DRAFT_SHAPE].given && !shape))
+        return dsc_fail(err, DSC_EUSAGE, "--target-shape and --gpu are given together");
+    if (shape && value[COST].given)
+        return dsc_fail(err, DSC_EUSAGE, "--target-shape and --cost are two ways to give a cost");
+    rc = shape      ? dsc_buffer_printf(&b, err, "roofline:%s,%s,%s", value[TARGET_SHAPE].text,
+                                        value[DRAFT_SHAPE].text, value[GPU].text)
+         : measured ? dsc_buffer_printf(&b, err, "prometheus:%s", value[METRICS].text)
+                    : dsc_buffer_puts(&b, value[COST].text, err);
+    c->cost = b.data;
+    return rc ? rc : dsc_cost_parse(&c->s.cost, c->cost, err);
 }
 
 static int execute(const cli_call *call, dsc_error *err)
 {
     context c = {.call = call};
-    int rc = dsc_cost_parse(&c.s.cost, call->value[COST].text, err);
+    const char *metrics = call->value[METRICS].text;
+    c.engine.engine = (cli_engine)call->value[ENGINE].integer;
+    c.use = call->value[ENGINE].given ? &c.engine : NULL;
+    int rc = read_cost(&c, err);
+    if (rc == DSC_EINPUT && metrics && !call->value[COST].given)
+        (void)cli_advise_metrics(metrics, NULL); // the load is worth having without a cost
     if (!rc)
         rc = dsc_option_list(&options[BATCH], call->value[BATCH].text, &c.s.batch, &c.s.batches,
                              err);
     c.s.run = (dsc_run_options){.threads = call->threads,
                                 .seed = call->seed,
                                 .widths = !rc && !c.s.cost.type->linear,
-                                .progress = cli_progress_step,
-                                .user = &c.s};
+                                .progress = on_progress,
+                                .user = &c};
     if (!rc)
         rc = open_logs(&c, err);
+    if (!rc && metrics)
+        rc = cli_advise_metrics(metrics, err);
+    if (!rc)
+        c.engine.kind = cli_tune_draft_kind(&call->value[DRAFT_KIND], cli_recorded_head(c.s.trace));
+    if (!rc)
+        rc = cli_advise_facts_of(&c.facts, c.s.trace, err);
     if (!rc)
         rc = tune(&c, err);
     if (!rc)
@@ -379,7 +531,7 @@ const cli_command cli_advise = {
     .name = "advise",
     .summary = "from logs to a verdict: which method and setting, at which batch size",
     CLI_OPTIONS(options),
-    .usage = "advise LOGS... --cost COST [--engine NAME] [OPTIONS]",
+    .usage = "advise LOGS... --cost COST|--target-shape SHAPE --gpu NAME [--engine NAME] [OPTIONS]",
     .about =
         "Imports logs (or takes a trace), tries every method that the data can answer, and prints "
         "for each batch size which configuration to run, with the 95 % interval of its speedup on "

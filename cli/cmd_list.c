@@ -1,10 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 // draftscope list: prints the names of methods, rules, models, figures, cost models and import
-// formats with their summaries, from their descriptors.
+// formats with their summaries, from their descriptors, and of engines.
 #include "cli/cli.h"
+#include "cli/tune/engine.h"
 #include "plots/figure/figure.h"
 #include "sim/cost/cost.h"
-#include "sim/cost/hardware.h"
+#include "sim/cost/roofline.h"
 #include "sim/drafter.h"
 #include "sim/model/model_spec.h"
 #include "sim/verifier.h"
@@ -16,7 +17,8 @@
 // clang-format off
 static const dsc_option options[] = {
     {.name = "verbose", .letter = 'v', .kind = DSC_OPTION_FLAG,
-     .help = "also print the parameters of methods and models, and shapes and machines of costs"},
+     .help = "also print the parameters of methods and models, shapes and machines of costs, and "
+             "the names of engines' options with the source in which each was read"},
 };
 // clang-format on
 
@@ -28,10 +30,11 @@ static void print_synonyms(const char *list)
         fputs(*list == '|' ? ", " : (char[]){*list, '\0'}, stdout);
 }
 
-static void list_methods(bool verbose)
+static int list_methods(bool verbose, dsc_error *err)
 {
+    (void)err;
     for (const dsc_drafter_type *const *d = dsc_drafters(); *d; d++) {
-        printf("%-14s%s", (*d)->name, (*d)->summary);
+        printf("%-16s%s", (*d)->name, (*d)->summary);
         if ((*d)->synonyms)
             print_synonyms((*d)->synonyms);
         for (const char *const *p = (*d)->presets; p && *p; p++)
@@ -40,11 +43,12 @@ static void list_methods(bool verbose)
         if (verbose)
             dsc_option_help((*d)->option, (*d)->option_count, stdout);
     }
+    return DSC_OK;
 }
 
-static void list_rules(bool verbose)
+static int list_rules(bool verbose, dsc_error *err)
 {
-    (void)verbose;
+    (void)verbose, (void)err;
     for (const dsc_verifier_type *const *v = dsc_verifiers(); *v; v++) {
         printf("%-16s%s (%s, %s)", (*v)->name, (*v)->summary, (*v)->lossless ? "lossless" : "lossy",
                (*v)->tree ? "trees" : "chains only");
@@ -52,11 +56,13 @@ static void list_rules(bool verbose)
             print_synonyms((*v)->synonyms);
         putchar('\n');
     }
+    return DSC_OK;
 }
 
 // Parameters of a model are items of its SPEC, not options.
-static void list_models(bool verbose)
+static int list_models(bool verbose, dsc_error *err)
 {
+    (void)err;
     for (const dsc_language_kind *const *k = dsc_language_kinds(); *k; k++) {
         printf("%-14s%s (%s)\n", (*k)->name, (*k)->summary, (*k)->usage);
         for (size_t i = 0; verbose && i < (*k)->option_count; i++) {
@@ -69,69 +75,166 @@ static void list_models(bool verbose)
             putchar('\n');
         }
     }
+    return DSC_OK;
 }
 
-// The cost models of --cost, and the shapes and machines that a roofline names.
-static void list_costs(bool verbose)
+static void print_shapes(void)
 {
-    size_t shapes, machines;
-    const dsc_model_shape *s = dsc_model_shape_presets(&shapes);
-    const dsc_hardware *h = dsc_hardware_presets(&machines);
+    size_t count;
+    const dsc_model_shape *s = dsc_model_shape_presets(&count);
+    puts("\nModels of a roofline (TARGET and DRAFT; DRAFT also: eagle, eagle3, mtp)");
+    for (size_t i = 0; i < count; i++) {
+        printf("  %-22s%8.2f billion parameters", s[i].name,
+               dsc_model_shape_parameters(&s[i]) / 1e9);
+        if (s[i].experts)
+            printf(", %.2f active", dsc_model_shape_active(&s[i]) / 1e9);
+        printf(", KV cache %.0f KB per token%s%s\n", 2 * dsc_model_shape_cache(&s[i]) / 1e3,
+               s[i].weights ? ", weights " : "", s[i].weights ? s[i].weights : "");
+    }
+}
+
+static void print_machines(void)
+{
+    size_t count;
+    const dsc_hardware *h = dsc_hardware_presets(&count);
+    printf("\nMachines of a roofline, peaks in Top/s without sparsity\n  %-12s%9s%9s%9s%9s%9s%9s\n",
+           "", "GB", "GB/s", "16-bit", "fp8", "int8", "fp4");
+    for (size_t i = 0; i < count; i++) {
+        printf("  %-12s%9.0f%9.0f", h[i].name, h[i].memory / 1e9, h[i].bandwidth / 1e9);
+        for (int m = 0; m < DSC_MATHS; m++)
+            if (h[i].peak[m] > 0)
+                printf("%9.1f", h[i].peak[m] / 1e12);
+            else
+                printf("%9s", "-");
+        putchar('\n');
+    }
+}
+
+static void print_formats(const char *name, const dsc_number_format *f, size_t count)
+{
+    printf("  %s=", name);
+    for (size_t i = 0; i < count; i++)
+        printf("%s%s", i ? "|" : "", f[i].name);
+    putchar('\n');
+}
+
+static void print_engines(void)
+{
+    size_t count, weights, caches;
+    const dsc_engine *e = dsc_engines(&count);
+    const dsc_number_format *w = dsc_weight_formats(&weights), *c = dsc_cache_formats(&caches);
+    puts("\nEngines of a roofline (the first is the default) and formats");
+    for (size_t i = 0; i < count; i++)
+        printf("  engine=%-8s bandwidth-efficiency=%g, compute-efficiency=%g, overlap=%g, overhead "
+               "%.3g ms a pass and %.3g ms a layer (%s)\n",
+               e[i].name, e[i].bandwidth, e[i].compute, e[i].overlap, 1e3 * e[i].pass_s,
+               1e3 * e[i].layer_s, e[i].source);
+    print_formats("weights", w, weights);
+    print_formats("kv", c, caches);
+}
+
+static int print_published(dsc_error *err)
+{
+    size_t count;
+    const dsc_published_step *s = dsc_published_steps(&count);
+    int rc = DSC_OK;
+    printf("\nPublished steps and the roofline's time for them\n"
+           "  %-44s %-10s %7s %5s %7s %12s %11s %7s\n",
+           "cost", "workload", "drafted", "batch", "context", "published ms", "roofline ms",
+           "error");
+    for (size_t i = 0; i < count && !rc; i++) {
+        double seconds = 0;
+        rc = dsc_published_step_time(&s[i], &seconds, err);
+        if (!rc)
+            printf("  %-44s %-10s %7.0f %5.0f %7.0f %12.2f %11.2f %+6.1f %% %s\n", s[i].cost,
+                   s[i].workload, s[i].draft_tokens, s[i].batch, s[i].context, 1e3 * s[i].seconds,
+                   1e3 * seconds, 100 * (seconds / s[i].seconds - 1),
+                   s[i].calibrates ? "fitted" : "held out");
+    }
+    return rc;
+}
+
+// The cost models of --cost, and what a roofline names.
+static int list_costs(bool verbose, dsc_error *err)
+{
     for (const dsc_cost_type *const *t = dsc_cost_types(); *t; t++)
         printf("%-14s%s%s%s%s\n", (*t)->name, (*t)->summary, (*t)->usage ? " (" : "",
                (*t)->usage ? (*t)->usage : "", (*t)->usage ? ")" : "");
-    for (size_t i = 0; verbose && i < shapes; i++)
-        printf("  %-22s%8.2f billion parameters, %6.2f GB read in a pass\n", s[i].name,
-               dsc_model_shape_parameters(&s[i]) / 1e9, 2 * dsc_model_shape_weights(&s[i]) / 1e9);
-    for (size_t i = 0; verbose && i < machines; i++)
-        printf("  %-22s%8.1f GB/s, %6.1f Tflop/s\n", h[i].name, h[i].bandwidth / 1e9,
-               h[i].peak / 1e12);
+    if (!verbose)
+        return DSC_OK;
+    print_shapes();
+    print_machines();
+    print_engines();
+    return print_published(err);
 }
 
-static void list_figures(bool verbose)
+static int list_figures(bool verbose, dsc_error *err)
 {
-    (void)verbose;
+    (void)verbose, (void)err;
     for (const dsc_figure_type *const *f = dsc_figures(); *f; f++)
         printf("%-23s%s\n", (*f)->name, (*f)->summary);
+    return DSC_OK;
 }
 
-static void list_formats(bool verbose)
+static int list_formats(bool verbose, dsc_error *err)
 {
-    (void)verbose;
+    (void)verbose, (void)err;
     for (const dsc_import_driver *const *d = dsc_import_drivers(); *d; d++)
         printf("%-14s%s\n", (*d)->name, (*d)->summary);
     for (const dsc_totals_driver *const *d = dsc_totals_drivers(); *d; d++)
         printf("%-14s%s\n", (*d)->name, (*d)->summary);
+    return DSC_OK;
+}
+
+// The engines with the methods that they have; -v: every name, and where it was read.
+static int list_engines(bool verbose, dsc_error *err)
+{
+    int rc = DSC_OK;
+    for (int e = 0; e < CLI_ENGINE_COUNT && !rc; e++) {
+        const cli_engine_use use = {.engine = (cli_engine)e};
+        dsc_buffer methods = {0};
+        rc = cli_engine_methods(&methods, &use, err);
+        if (!rc)
+            printf("%-14s%s\n", cli_engine_word[e], methods.data);
+        dsc_buffer_fini(&methods);
+        for (size_t i = 0; verbose && !rc && i < cli_engine_names_count; i++) {
+            const cli_engine_name *n = &cli_engine_names[i];
+            if (n->engine == use.engine)
+                printf("  %-44s%s%s (%s)\n", n->name, n->printed ? "" : "not printed: ", n->meaning,
+                       n->read_in);
+        }
+    }
+    return rc;
 }
 
 static const struct {
     const char *name; // without its last letter a synonym
-    void (*print)(bool verbose);
+    int (*print)(bool verbose, dsc_error *err);
 } lists[] = {{"methods", list_methods}, {"rules", list_rules}, {"models", list_models},
-             {"figures", list_figures}, {"costs", list_costs}, {"formats", list_formats}};
+             {"figures", list_figures}, {"costs", list_costs}, {"formats", list_formats},
+             {"engines", list_engines}};
 enum { LISTS = sizeof lists / sizeof *lists };
 
-#define LISTED "methods, rules, models, figures, costs, formats"
+#define LISTED "methods, rules, models, figures, costs, formats, engines"
 
 static int list(const cli_call *call, dsc_error *err)
 {
     const char *word = call->word[0];
     const size_t length = strlen(word);
     for (size_t l = 0; l < LISTS; l++)
-        if (length + 1 >= strlen(lists[l].name) && strncmp(word, lists[l].name, length) == 0) {
-            lists[l].print(call->value[0].given);
-            return DSC_OK;
-        }
+        if (length + 1 >= strlen(lists[l].name) && strncmp(word, lists[l].name, length) == 0)
+            return lists[l].print(call->value[0].given, err);
     return dsc_fail(err, DSC_EUSAGE, "'%.60s' is not one of " LISTED, word);
 }
 
 const cli_command cli_list = {
     .name = "list",
-    .summary = "list methods, rules, models, figures, costs and import formats",
+    .summary = "list methods, rules, models, figures, costs, import formats and engines",
     CLI_OPTIONS(options),
-    .usage = "list methods|rules|models|figures|costs|formats [-v]",
-    .about = "Lists the drafting methods, verification rules, kinds of model, figures, cost models "
-             "or import formats.",
+    .usage = "list methods|rules|models|figures|costs|formats|engines [-v]",
+    .about =
+        "Lists the drafting methods, verification rules, kinds of model, figures, cost models, "
+        "import formats or inference engines.",
     .least = 1,
     .most = 1,
     .what = "one of " LISTED,

@@ -7,7 +7,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum { OUT, TERMINAL, WHERE, COLUMN, X, Y, TITLE, WIDTH, HEIGHT };
+enum { OUT, TERMINAL, WHERE, BY, COLUMN, X, Y, TITLE, WIDTH, HEIGHT };
 // clang-format off
 static const dsc_option options[] = {
     {.name = "output", .letter = 'o', .kind = DSC_OPTION_TEXT, .metavar = "FILE",
@@ -17,6 +17,9 @@ static const dsc_option options[] = {
      .help = "format of the picture; auto: by the name of FILE, or dumb (text) for -"},
     {.name = "where", .kind = DSC_OPTION_TEXT, .metavar = "COLUMN=VALUE,...",
      .help = "draw only the rows with these values"},
+    {.name = "by", .kind = DSC_OPTION_TEXT, .metavar = "FIELD",
+     .help = "of a table made with --by FIELD, draw the rows of the field's values instead of "
+             "those of all requests"},
     {.name = "column", .kind = DSC_OPTION_TEXT, .metavar = "COLUMN",
      .help = "quantity to draw (default: speedup; rules: block_efficiency); for figures of a "
              "validation, one of its quantities"},
@@ -83,6 +86,7 @@ static int draw(const dsc_figure_type *figure, const cli_call *call, char *where
     dsc_figure_filter filter[16];
     dsc_figure_options o = {
         .title = value[TITLE].text,
+        .by = value[BY].text,
         .column = value[COLUMN].text,
         .x = value[X].text,
         .y = value[Y].text,

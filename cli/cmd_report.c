@@ -28,11 +28,12 @@ const cli_command cli_report = {
     CLI_OPTIONS(options),
     .usage = "report RESULT... -o FILE [OPTIONS]",
     .about =
-        "Writes one self-contained HTML page, or LaTeX. It contains a recommendation with its "
-        "validation and caveats; chapters on workload, methods, best configuration by batch size, "
-        "bounds, measured values and forward-pass latency, as far as the results cover them; "
-        "limitations; and for each figure its numbers, commands and hashes. RESULT is a table, a "
-        "trace NAME.dst, or the output of trace info --json. The page loads nothing from "
+        "Writes one self-contained HTML page, or LaTeX. It begins with the verdicts of tune or "
+        "advise, "
+        "or with the best observed rows, and one figure. Chapters follow on workload, methods, "
+        "results by condition, bounds, measured values and forward-pass latency, as far as the "
+        "results cover them; then limitations, the columns, and commands and hashes. RESULT is a "
+        "table, a trace NAME.dst, or the output of trace info --json. The page loads nothing from "
         "elsewhere.",
     .least = 1,
     .most = -1,

@@ -11,20 +11,23 @@
 #include "sim/run/timeline.h"
 
 #include <inttypes.h>
+#include <math.h>
 #include <stdlib.h>
 #include <string.h>
 
-enum { METHOD, ENGINE, COST, BATCH, JSON, PER_REQUEST, TIMELINE };
+enum { METHOD, ENGINE, COST, BATCH, BY, JSON, PER_REQUEST, TIMELINE };
 // clang-format off
 static const dsc_option options[] = {
     {.name = "method", .kind = DSC_OPTION_TEXT, .metavar = "NAME", .help = "drafting method"},
-    {.name = "engine", .kind = DSC_OPTION_CHOICE, .choices = "auto|loop|expect", .initial = "auto",
+    {.name = "evaluate", .kind = DSC_OPTION_CHOICE, .choices = "auto|loop|expect",
+     .initial = "auto",
      .help = "loop: run step by step; expect: exact replay of all positions (no Monte Carlo)"},
     CLI_OPTION_COST,
     {CLI_OPTION_BATCH, .metavar = "B", .initial = "1", .max = DSC_MAX_BATCH,
      .help = "number of sequences that run together; a list, as in 1,2,4,8, gives a table"},
+    CLI_OPTION_BY,
     {.name = "json", .kind = DSC_OPTION_FLAG,
-     .help = "print one JSON object, or one per request or batch size"},
+     .help = "print one JSON object, or one per request, batch size or value of --by"},
     {.name = "per-request", .kind = DSC_OPTION_FLAG,
      .help = "print a table row per request instead of the totals"},
     {.name = "timeline", .kind = DSC_OPTION_TEXT, .metavar = "FILE",
@@ -40,7 +43,8 @@ enum { RESAMPLES = 1000 };
 typedef struct context {
     cli_simulation s; // the first field, as the user of dsc_run
     const cli_call *call;
-    dsc_bootstrap bootstrap;
+    dsc_bootstrap *bootstrap; // [groups] of all requests, then of the values of --by
+    size_t groups;
     dsc_table table; // the result: its comment lines, then totals
     dsc_outfile timeline_file;
     dsc_table timeline;
@@ -91,8 +95,11 @@ static int on_request(void *user, const dsc_request *q, const dsc_counts *counts
     context *c = user;
     if (c->per_request)
         return print_request(c, q, counts, err);
-    dsc_bootstrap_add(&c->bootstrap, q->index, counts->output_tokens * UNIT,
-                      (int64_t)(dsc_counts_real(counts).target_calls * UNIT));
+    const int64_t tokens = counts->output_tokens * UNIT,
+                  calls = (int64_t)(dsc_counts_real(counts).target_calls * UNIT);
+    dsc_bootstrap_add(&c->bootstrap[0], q->index, tokens, calls);
+    if (c->s.run.group)
+        dsc_bootstrap_add(&c->bootstrap[1 + c->s.run.group[q->index]], q->index, tokens, calls);
     return DSC_OK;
 }
 
@@ -144,20 +151,33 @@ static void print_text(const dsc_table *t, const dsc_counts *counts, const char 
     }
 }
 
-// The table of totals: a row for each batch size.
-static int add_totals(context *c, const dsc_counts *counts, dsc_error *err)
+// Adds the rows of one group of requests: one for each batch size.
+static int add_group(context *c, size_t group, const dsc_counts *counts, int parts, dsc_error *err)
 {
-    dsc_result result = {
-        .config = &c->config, .rule = c->s.run.rule, .counts = counts, .cost = &c->s.cost};
-    int parts =
-        DSC_RESULT_INTERVAL | expected(c) | (c->call->value[BATCH].given ? DSC_RESULT_BATCH : 0);
-    int rc = dsc_bootstrap_interval(&c->bootstrap, &result.low, &result.high, err);
-    if (!rc)
-        rc = dsc_result_columns(&c->table, &c->config.drafter, 1, parts, err);
+    const dsc_trace_groups *by = &c->s.by;
+    dsc_result result = {.config = &c->config,
+                         .rule = c->s.run.rule,
+                         .counts = counts,
+                         .cost = &c->s.cost,
+                         .by = by->field,
+                         .value = group ? by->value[group - 1] : DSC_GROUP_ALL};
+    int rc = dsc_bootstrap_interval(&c->bootstrap[group], &result.low, &result.high, err);
     for (size_t i = 0; i < c->s.batches && !rc; i++) {
         result.batch = c->s.batch[i];
         rc = dsc_result_row(&c->table, &result, parts, err);
     }
+    return rc;
+}
+
+// The table of totals: of all requests, then of each group.
+static int add_totals(context *c, const dsc_counts *counts, dsc_error *err)
+{
+    int parts = DSC_RESULT_INTERVAL | expected(c) |
+                (c->call->value[BATCH].given ? DSC_RESULT_BATCH : 0) |
+                (c->s.cost.spread ? DSC_RESULT_SPREAD : 0);
+    int rc = dsc_result_columns_by(&c->table, c->s.by.field, &c->config.drafter, 1, parts, err);
+    for (size_t g = 0; g < c->groups && !rc; g++)
+        rc = add_group(c, g, &counts[g], parts, err);
     return rc;
 }
 
@@ -183,6 +203,8 @@ static void print_batches(const dsc_table *t)
                dsc_table_at(t, r, (size_t)dsc_table_find(t, "batch"))->i,
                dsc_table_real(t, r, (size_t)dsc_table_find(t, "speedup")),
                dsc_table_real(t, r, (size_t)dsc_table_find(t, "tokens_per_s")));
+    if (isnan(dsc_table_real(t, 0, (size_t)dsc_table_find(t, "speedup"))))
+        return;
     if (least)
         printf("smallest batch size that is slower than no speculation: %" PRId64 "\n", least);
     else
@@ -205,6 +227,10 @@ static int print_batch_lines(dsc_table *t, dsc_error *err)
 static int print_totals(context *c, const dsc_counts *counts, const char *cost, dsc_error *err)
 {
     int rc = add_totals(c, counts, err);
+    if (!rc && c->s.by.field) {
+        cli_result_print(&c->table, c->call->json, true, stdout);
+        return DSC_OK;
+    }
     if (!rc && c->call->json && c->s.batches > 1)
         return print_batch_lines(&c->table, err);
     if (!rc && c->call->json)
@@ -220,7 +246,7 @@ static int make_comments(context *c, dsc_error *err)
 {
     int rc = cli_simulation_comments(&c->s, c->call, &c->table, err);
     if (!rc && c->engine.expected)
-        rc = dsc_table_comment(&c->table, "engine", c->engine.why, err);
+        rc = dsc_table_comment(&c->table, "evaluate", c->engine.why, err);
     if (!rc && c->s.cost.note[0])
         rc = dsc_table_comment(&c->table, "cost_note", c->s.cost.note, err);
     return rc;
@@ -241,7 +267,7 @@ static int begin_timeline(context *c, dsc_error *err)
 {
     if (c->s.run.engine == DSC_ENGINE_EXPECT)
         return dsc_fail(err, DSC_EUSAGE,
-                        "--engine expect runs no steps for --timeline; use --engine loop");
+                        "--evaluate expect runs no steps for --timeline; use --evaluate loop");
     int rc = cli_simulation_comments(&c->s, c->call, &c->timeline, err);
     if (!rc)
         rc = dsc_table_comment(&c->timeline, "request", "0", err);
@@ -253,7 +279,8 @@ static int begin_timeline(context *c, dsc_error *err)
     return rc;
 }
 
-// Notes on stderr: why this engine runs, and how well a fitted cost model agrees with the steps.
+// Notes on stderr: why this engine runs, how well a fitted cost model agrees with what it was
+// fitted to, and what it cannot tell.
 static void print_notes(const context *c)
 {
     const dsc_run_options *run = &c->s.run;
@@ -261,12 +288,14 @@ static void print_notes(const context *c)
     if (c->per_request)
         return;
     if (c->engine.expected)
-        fprintf(stderr, "draftscope: engine: expect, %s\n", c->engine.why);
+        fprintf(stderr, "draftscope: evaluate: expect, %s\n", c->engine.why);
     else if (run->engine == DSC_ENGINE_AUTO && !run->workload->target &&
              (run->widths || (c->config.drafter->needs_draft && !run->workload->draft)))
-        fprintf(stderr, "draftscope: engine: loop, %s\n", c->engine.why);
-    if (c->s.cost.type == &dsc_cost_fit)
+        fprintf(stderr, "draftscope: evaluate: loop, %s\n", c->engine.why);
+    if (c->s.cost.type->linear && c->s.cost.note[0])
         fprintf(stderr, "draftscope: cost: %s\n", c->s.cost.note);
+    if (c->s.cost.no_plain)
+        fprintf(stderr, "draftscope: cost: no speedup: %s\n", c->s.cost.no_plain);
 }
 
 // Prepares the outputs and chooses the engine, up to the first request.
@@ -285,7 +314,9 @@ static int prepare(context *c, dsc_error *err)
     if (!rc)
         print_notes(c);
     if (!rc)
-        rc = dsc_bootstrap_init(&c->bootstrap, RESAMPLES, c->s.run.seed, err);
+        rc = dsc_new(&c->bootstrap, 1 + c->s.by.count, err);
+    for (; !rc && c->groups < 1 + c->s.by.count; c->groups++)
+        rc = dsc_bootstrap_init(&c->bootstrap[c->groups], RESAMPLES, c->s.run.seed, err);
     if (!rc)
         rc = make_comments(c, err);
     return !rc && c->per_request ? print_head(c, err) : rc;
@@ -308,7 +339,7 @@ static int simulate(context *c, dsc_error *err)
         rc = dsc_outfile_commit(&c->timeline_file, err);
     }
     if (!rc && !c->per_request)
-        rc = print_totals(c, &results.counts[0], value[COST].text, err);
+        rc = print_totals(c, results.counts, value[COST].text, err);
     dsc_results_fini(&results);
     return rc;
 }
@@ -320,12 +351,16 @@ static int execute(const cli_call *call, dsc_error *err)
                  .config = {.drafter = call->method[0]}};
     if (c.per_request && call->value[BATCH].given)
         return dsc_fail(err, DSC_EUSAGE, "--batch-size and --per-request cannot be combined");
+    if (c.per_request && call->value[BY].given)
+        return dsc_fail(err, DSC_EUSAGE, "--by and --per-request cannot be combined");
     int rc = cli_config_fill(&c.config, call->list[0], err);
     if (!rc)
         rc = cli_simulation_open(&c.s, call, err);
     if (!rc)
         rc = simulate(&c, err);
-    dsc_bootstrap_fini(&c.bootstrap);
+    for (size_t g = 0; g < c.groups; g++)
+        dsc_bootstrap_fini(&c.bootstrap[g]);
+    free(c.bootstrap);
     dsc_outfile_abort(&c.timeline_file);
     dsc_table_fini(&c.timeline);
     dsc_table_fini(&c.table);
@@ -345,6 +380,7 @@ const cli_command cli_sim = {
         "Runs one configuration of a drafting method over the recorded outputs of a trace, or over "
         "the output of a synthetic model, and prints the numbers of drafted and accepted tokens, "
         "target calls and the speedup. --per-request prints a table row per request; several "
-        "--batch-size values print a row per size.",
+        "--batch-size values print a row per size; --by prints a table with a row for all requests "
+        "and one per value of a metadata field.",
     .execute = execute,
 };

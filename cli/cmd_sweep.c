@@ -1,10 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
 // draftscope sweep: runs a grid of configurations over a trace or a synthetic model and writes a
 // result table with a row per configuration; with --shard it counts one share of the grid.
+#include "cli/result.h"
 #include "cli/simulate.h"
 #include "sim/sweep/sweep.h"
 
 #include <string.h>
+#include <unistd.h>
 
 enum { METHOD, OUT, COST, SEED, THREADS, ENGINE, BATCH, BLOCK, SHARD, REQUEST_BLOCK };
 // clang-format off
@@ -17,7 +19,8 @@ static const dsc_option options[] = {
     CLI_OPTION_COST,
     CLI_OPTION_SEED,
     CLI_OPTION_THREADS,
-    {.name = "engine", .kind = DSC_OPTION_CHOICE, .choices = "auto|loop|expect", .initial = "auto",
+    {.name = "evaluate", .kind = DSC_OPTION_CHOICE, .choices = "auto|loop|expect",
+     .initial = "auto",
      .help = "loop: run step by step; expect: all draft lengths in one pass (no Monte Carlo)"},
     {CLI_OPTION_BATCH, .metavar = "LIST", .max = DSC_MAX_BATCH,
      .help = "number of sequences that run together; the table has a row for each"},
@@ -29,13 +32,14 @@ static const dsc_option options[] = {
      .help = "compute share I of N of the grid and the trace, I from 1; merge joins the shares"},
     {.name = "request-block", .kind = DSC_OPTION_INT, .metavar = "R", .initial = "0", .min = 0,
      .max = INT64_MAX, .help = "number of requests per unit of work, with --shard; 0: automatic"},
+    CLI_OPTION_BY,
     CLI_OPTION_PROGRESS,
     CLI_OPTION_FORCE,
 };
 // clang-format on
 // These options change no row of the result.
-static const char *const without[] = {"output",        "threads",  "engine", "block", "shard",
-                                      "request-block", "progress", "force",  NULL};
+static const char *const without[] = {"output",        "threads",  "evaluate", "block", "shard",
+                                      "request-block", "progress", "force",    NULL};
 
 typedef struct context {
     cli_simulation s; // the first field, as the user of dsc_sweep
@@ -47,8 +51,9 @@ typedef struct context {
 
 static void on_resume(void *user, size_t done, size_t total)
 {
-    fprintf(stderr, "draftscope: going on after %zu of %zu %s\n", done, total,
-            ((context *)user)->what);
+    context *c = user;
+    c->s.progress.share_before = total ? (double)done / (double)total : 0;
+    fprintf(stderr, "draftscope: going on after %zu of %zu %s\n", done, total, c->what);
 }
 
 // Writes down which grids are computed as expectations, and why.
@@ -68,7 +73,7 @@ static int describe_engine(dsc_table *comments, const context *c, dsc_error *err
                                                      g->drafter->name, g->rule->name, engine.why);
     }
     if (!rc && b.length)
-        rc = dsc_table_comment(comments, "engine", b.data, err);
+        rc = dsc_table_comment(comments, "evaluate", b.data, err);
     dsc_buffer_fini(&b);
     return rc;
 }
@@ -165,6 +170,19 @@ static int comment(dsc_table *comments, const context *c, dsc_error *err)
     return rc;
 }
 
+// A person on a terminal sees the best rows of the table that was written.
+static int print_best(const context *c, dsc_error *err)
+{
+    dsc_table t = {0};
+    if (!isatty(STDERR_FILENO) || !strcmp(c->call->out, "-"))
+        return DSC_OK;
+    int rc = dsc_table_read(&t, c->call->out, err);
+    if (!rc)
+        rc = cli_result_print_best(&t, stderr, err);
+    dsc_table_fini(&t);
+    return rc;
+}
+
 static int sweep(context *c, const dsc_split *split, dsc_error *err)
 {
     dsc_table comments = {0};
@@ -184,6 +202,8 @@ static int sweep(context *c, const dsc_split *split, dsc_error *err)
     else if (rc == DSC_EINTERRUPT)
         dsc_fail(err, rc, "interrupted: finished %s are in %s.part; the same command goes on",
                  c->what, c->call->out);
+    if (!rc && !split->shards)
+        rc = print_best(c, err);
     dsc_table_fini(&comments);
     dsc_grids_fini(&c->grids);
     return rc;
@@ -201,6 +221,7 @@ static int execute(const cli_call *call, dsc_error *err)
                                     .batch = c.s.batch,
                                     .batches = c.s.batches,
                                     .block = (size_t)call->value[BLOCK].integer,
+                                    .by = c.s.by.field ? &c.s.by : NULL,
                                     .force = call->force,
                                     .jsonl = cli_ends_with(call->out, ".jsonl"),
                                     .resumed = on_resume};

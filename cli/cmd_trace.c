@@ -9,11 +9,23 @@
 
 // --- import ----------------------------------------------------------------------------------
 
-enum { FORMAT, TOKENIZER, OUT, SEMANTICS, EOS, VOCAB, QUESTIONS, ON_ERROR, THREADS, SHARD };
+enum {
+    FORMAT,
+    TOKENIZER,
+    OUT,
+    SEMANTICS,
+    EOS,
+    VOCAB,
+    QUESTIONS,
+    ON_ERROR,
+    LOGS,
+    THREADS = LOGS + 4,
+    SHARD
+};
 // clang-format off
 static const dsc_option import_options[] = {
     {.name = "format", .kind = DSC_OPTION_TEXT, .metavar = "NAME",
-     .help = "input format: llma, specbench, vllm, jsonl, ... (see draftscope list formats); "
+     .help = "input format: chat, completion, vllm, jsonl, ... (see draftscope list formats); "
              "detected from the first line by default"},
     {.name = "tokenizer", .kind = DSC_OPTION_TEXT, .metavar = "FILE|bytes",
      .help = "a Hugging Face tokenizer.json, or bytes; not needed when every text is token ids"},
@@ -22,7 +34,7 @@ static const dsc_option import_options[] = {
              "output)"},
     {.name = "semantics", .kind = DSC_OPTION_CHOICE, .choices = "paper|code", .initial = "paper",
      .help = "code: read the input as its authors' program does (llma: documents cut to 768 "
-             "tokens)"},
+             "tokens; acclen: accept lengths one token later)"},
     {.name = "eos", .kind = DSC_OPTION_TEXT, .metavar = "TOKEN",
      .help = "text of the EOS token; without it, the first of these special tokens that the "
              "tokenizer has: </s>, <|endoftext|>, <|end_of_text|>, <|eot_id|>, <|im_end|>, <eos>"},
@@ -33,6 +45,7 @@ static const dsc_option import_options[] = {
              "empty"},
     {.name = "on-error", .kind = DSC_OPTION_CHOICE, .choices = "stop|skip", .initial = "stop",
      .help = "skip: report and count invalid lines and continue"},
+    CLI_OPTIONS_LOGS,
     CLI_OPTION_THREADS,
     CLI_OPTION_SHARD_TOKENS,
     CLI_OPTION_PROGRESS,
@@ -64,6 +77,7 @@ static int import_files(const cli_call *call, dsc_error *err)
     };
     int64_t left_out = 0;
     int rc = DSC_OK;
+    cli_trace_logs(&o, value + LOGS, value[TOKENIZER].text);
     if (value[TOKENIZER].text)
         rc = dsc_tokenizer_load(&tokenizer, value[TOKENIZER].text, err);
     cli_progress_init(&progress, call->progress, "bytes");

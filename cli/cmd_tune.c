@@ -2,6 +2,7 @@
 // draftscope tune: finds the best configuration for a trace or a synthetic model, with confidence
 // intervals over requests.
 #include "base/outfile.h"
+#include "cli/guard.h"
 #include "cli/result.h"
 #include "cli/simulate.h"
 #include "cli/tune/tune.h"
@@ -9,7 +10,20 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum { METHOD, OBJECTIVE, SEARCH, START, SPLIT, RESAMPLES, TOP, ENGINE_LINES, ENGINE, COST };
+enum {
+    METHOD,
+    OBJECTIVE,
+    SEARCH,
+    START,
+    SPLIT,
+    RESAMPLES,
+    TOP,
+    ENGINE,
+    DRAFT_KIND,
+    ACCEPTANCE,
+    EVALUATE,
+    COST
+};
 // clang-format off
 static const dsc_option options[] = {
     {.name = "method", .kind = DSC_OPTION_TEXT, .metavar = "NAME[,NAME...]",
@@ -32,13 +46,18 @@ static const dsc_option options[] = {
      .max = 1000000, .help = "number of bootstrap resamples"},
     {.name = "top", .kind = DSC_OPTION_INT, .metavar = "N", .initial = "10", .min = 0,
      .max = INT64_MAX, .help = "number of configurations to print; 0: all that were tried"},
-    {.name = "engine-lines", .kind = DSC_OPTION_CHOICE, .choices = CLI_ENGINES,
-     .help = "also print the best configuration as settings of this engine"},
-    {.name = "engine", .kind = DSC_OPTION_CHOICE, .choices = "auto|loop|expect", .initial = "auto",
+    {.name = "engine", .kind = DSC_OPTION_CHOICE, .choices = CLI_ENGINES,
+     .help = "look n-grams up as this engine does, choose among configurations that it has "
+             "settings for, and print these settings"},
+    CLI_OPTION_DRAFT_KIND,
+    CLI_OPTION_ACCEPTANCE,
+    {.name = "evaluate", .kind = DSC_OPTION_CHOICE, .choices = "auto|loop|expect",
+     .initial = "auto",
      .help = "loop: run step by step; expect: exact replay of all positions (no Monte Carlo)"},
     CLI_OPTION_COST,
     {CLI_OPTION_BATCH, .metavar = "LIST", .initial = "1", .max = DSC_MAX_BATCH,
      .help = "number of sequences that run together; the best configuration is found for each"},
+    CLI_OPTION_BY,
     {.name = "output", .letter = 'o', .kind = DSC_OPTION_TEXT, .metavar = "FILE",
      .help = "file for the table: JSON lines when the name ends in .jsonl, else TSV; - is "
              "standard output"},
@@ -60,7 +79,12 @@ typedef struct context {
     dsc_space *space;      // [methods]
     dsc_tune_price *price; // for each batch size
     dsc_table table;
-    size_t first; // the first comment that the text output prints
+    const cli_engine_use *use; // of --engine, or NULL
+    cli_engine_use engine;
+    cli_verdict *verdict; // for each batch size
+    dsc_standing **standing;
+    bool stopped;           // by a signal; finished methods are ranked
+    int64_t finished, work; // tokens x configurations: of methods before this one, of all in a grid
     dsc_outfile file;
     dsc_tune found;
 } context;
@@ -69,6 +93,10 @@ static void context_fini(context *c)
 {
     for (size_t m = 0; c->space && m < c->methods; m++)
         dsc_space_fini(&c->space[m]);
+    for (size_t p = 0; c->standing && p < c->found.options.prices; p++)
+        free(c->standing[p]);
+    free(c->standing);
+    free(c->verdict);
     free(c->space);
     free(c->start);
     free(c->price);
@@ -76,6 +104,28 @@ static void context_fini(context *c)
     dsc_outfile_abort(&c->file);
     dsc_table_fini(&c->table);
     dsc_tune_fini(&c->found);
+}
+
+// The values of a method's options. With --engine, n-grams are looked up as the engine does unless
+// the command line says otherwise.
+static int read_space(context *c, size_t m, const dsc_option_uses *given, dsc_error *err)
+{
+    const dsc_drafter_type *d = c->method[m];
+    const dsc_option *o = dsc_option_find(d->option, d->option_count, "semantics");
+    const char *own = c->use && d == &dsc_drafter_ngram ? cli_engine_semantics(c->use) : NULL;
+    dsc_option_uses uses = {0};
+    int rc = DSC_OK;
+    for (size_t u = 0; u < given->count && !rc; u++) {
+        own = given->use[u].option == o ? NULL : own;
+        rc = dsc_option_uses_add(&uses, &given->use[u], err);
+    }
+    const dsc_option_use use = {o, own, false};
+    if (!rc && own)
+        rc = dsc_option_uses_add(&uses, &use, err);
+    if (!rc)
+        rc = dsc_space_init(&c->space[m], d, &uses, c->start, c->starts, err);
+    free(uses.use);
+    return rc;
 }
 
 static int read_spaces(context *c, dsc_error *err)
@@ -99,29 +149,27 @@ static int read_spaces(context *c, dsc_error *err)
         rc = dsc_space_check_start(c->start[i], call->method, call->methods, err);
     const dsc_option_uses no_uses = {0};
     for (size_t m = 0; m < c->methods && !rc; m++)
-        rc = dsc_space_init(&c->space[m], c->method[m],
-                            m < call->methods ? &call->list_uses[m] : &no_uses, c->start, c->starts,
-                            err);
+        rc = read_space(c, m, m < call->methods ? &call->list_uses[m] : &no_uses, err);
     for (size_t m = 0; m < c->methods && !rc; m++)
         rc = dsc_tune_check((dsc_search_kind)call->value[SEARCH].integer, &c->space[m], err);
     return rc;
 }
 
 // Refuses an engine that has none of the methods before the search starts.
-static int check_engine(const cli_call *call, dsc_error *err)
+static int check_engine(const context *c, dsc_error *err)
 {
-    cli_engine engine = (cli_engine)call->value[ENGINE_LINES].integer;
-    bool any = !call->value[ENGINE_LINES].given;
+    const cli_call *call = c->call;
+    bool any = !c->use;
     for (size_t m = 0; m < call->methods; m++)
-        any |= cli_engine_has(engine, call->method[m]);
+        any |= c->use && cli_engine_has(c->use, call->method[m]);
     if (any)
         return DSC_OK;
     dsc_buffer has = {0};
-    int rc = cli_engine_methods(&has, engine, err);
+    int rc = cli_engine_methods(&has, c->use, err);
     if (!rc)
         rc = dsc_fail(err, DSC_EUSAGE,
-                      "--engine-lines %s: the engine supports none of the methods; it supports %s",
-                      call->value[ENGINE_LINES].text, has.data);
+                      "--engine %s: the engine supports none of the methods; it supports %s",
+                      call->value[ENGINE].text, has.data);
     dsc_buffer_fini(&has);
     return rc;
 }
@@ -149,7 +197,7 @@ static int note_engine(context *c, const dsc_space *space, dsc_error *err)
     if (!rc)
         cli_note_temperature(c->s.trace, space->drafter, &engine);
     if (!rc && engine.expected)
-        rc = cli_tune_comment(&c->table, err, "engine_", name, "%s", engine.why);
+        rc = cli_tune_comment(&c->table, err, "evaluate_", name, "%s", engine.why);
     if (!rc && learns)
         rc = cli_tune_comment(&c->table, err, "note_", name,
                               "requests learn from those before them: they are not independent, "
@@ -171,63 +219,159 @@ static int run_method(context *c, const dsc_space *space, dsc_error *err)
     return rc ? rc : dsc_tune_run(&c->found, c->s.trace, space, &c->s.run, err);
 }
 
+// The tokens x configurations of a method; a search other than a grid does not run all of them.
+static int64_t work_of(const context *c, size_t m)
+{
+    const int64_t tokens = c->s.trace ? dsc_trace_get_info(c->s.trace)->output_tokens
+                                      : c->s.load.requests * c->s.load.max_tokens;
+    return (int64_t)c->space[m].total * tokens;
+}
+
+// The progress of one method as that of all.
+static int on_progress(void *user, int64_t done, int64_t total)
+{
+    context *c = user;
+    const bool grid = c->found.options.search == DSC_SEARCH_GRID;
+    return cli_progress_step(&c->s.progress, grid ? c->finished + done : done,
+                             grid ? c->work : total);
+}
+
+// Method none comes first: without it there is no verdict on what an interrupted search leaves.
 static int run_methods(context *c, dsc_error *err)
 {
     int rc = DSC_OK;
+    size_t none = 0;
+    while (c->method[none] != &dsc_drafter_none)
+        none++;
+    cli_set_patience(30); // to rank and print what was finished
     cli_progress_init(&c->s.progress, c->call->progress, "token-configurations");
-    for (size_t m = 0; m < c->methods && !rc; m++)
+    c->s.run.progress = on_progress;
+    for (size_t m = 0; m < c->methods; m++)
+        c->work += work_of(c, m);
+    for (size_t i = 0; i < c->methods && !rc; i++) {
+        const size_t m = i == 0 ? none : i <= none ? i - 1 : i;
         rc = run_method(c, &c->space[m], err);
+        c->finished += work_of(c, m);
+    }
     cli_progress_end(&c->s.progress);
-    return rc;
+    c->stopped = rc == DSC_EINTERRUPT && c->found.trials > 1;
+    if (rc == DSC_EINTERRUPT && !c->stopped)
+        dsc_fail(err, rc, "interrupted before a configuration was finished: nothing was written");
+    return c->stopped ? DSC_OK : rc;
 }
 
 // --- output ------------------------------------------------------------------------------------
 
-static int write_result(context *c, const char *lines, dsc_error *err)
+// For a person: a row per batch size, and the settings.
+static int print_terminal(const context *c, const char *lines, const char *acceptance,
+                          dsc_error *err)
+{
+    const char *note;
+    int rc = cli_tune_print_verdicts(&c->found, c->standing, c->verdict, c->use, err);
+    if (rc)
+        return rc;
+    printf("\n%zu configurations; chosen on %zu requests, judged on %zu%s.\n", c->found.trials,
+           c->found.selection, c->found.test, c->found.options.split > 0 ? " others" : "");
+    for (size_t i = 0; i < c->table.comments; i++) {
+        note = c->table.key[i];
+        if (!strncmp(note, "note", 4) || !strcmp(note, "caveat") || !strcmp(note, "interrupted"))
+            printf("%s.\n", c->table.value[i]);
+    }
+    puts("All figures: -o FILE, or a pipe.");
+    if (lines)
+        printf("\n%s", lines);
+    if (acceptance)
+        printf("\n%s", acceptance);
+    return DSC_OK;
+}
+
+static int write_result(context *c, const char *lines, const char *acceptance, dsc_error *err)
 {
     dsc_table *t = &c->table;
-    size_t end = t->comments;
-    int rc = cli_tune_comment_lines(t, lines, err);
-    if (!rc && c->call->out) {
-        cli_result_print(t, cli_ends_with(c->call->out, ".jsonl"), true, c->file.stream);
+    const cli_call *call = c->call;
+    int rc = cli_tune_comment_lines(t, "engine_line", lines, err);
+    if (!rc)
+        rc = cli_tune_comment_lines(t, "acceptance_line", acceptance, err);
+    if (!rc && call->out) {
+        cli_result_print(t, cli_ends_with(call->out, ".jsonl"), true, c->file.stream);
         rc = dsc_outfile_commit(&c->file, err);
-        if (!strcmp(c->call->out, "-")) // standard output has the table and nothing else
+        if (!strcmp(call->out, "-")) // standard output has the table and nothing else
             return rc;
     }
-    if (!rc && c->call->json)
-        cli_result_print(t, true, true, stdout);
-    else if (!rc)
-        cli_tune_print(t, c->first, end, lines);
+    if (!rc && !call->json && (call->out || cli_result_terminal()))
+        return print_terminal(c, lines, acceptance, err);
+    if (!rc)
+        cli_result_print(t, call->json, true, stdout);
     return rc;
+}
+
+// The verdict and the rows of the requests with one value of --by.
+static int report_group(context *c, size_t group, dsc_error *err)
+{
+    const dsc_trace_groups *by = &c->s.by;
+    dsc_tune own;
+    int rc = dsc_tune_group(&c->found, by->of, (int32_t)group, &own, err);
+    for (size_t p = 0; p < own.options.prices && !rc; p++) {
+        dsc_standing *standing;
+        rc = dsc_tune_rank(&own, p, c->s.run.threads, &standing, err);
+        if (!rc)
+            rc = cli_tune_describe_group(&c->table, &own, p, standing, by->value[group], group + 1,
+                                         c->s.run.threads, err);
+        if (!rc)
+            rc = cli_tune_price_rows(&c->table, &own, p, standing, c->call->value[TOP].integer,
+                                     by->value[group], err);
+        free(standing);
+    }
+    dsc_tune_group_fini(&own);
+    return rc;
+}
+
+static int judge(context *c, dsc_error *err)
+{
+    const dsc_tune *found = &c->found;
+    const int threads = c->s.run.threads;
+    int rc = dsc_new(&c->standing, found->options.prices, err);
+    for (size_t p = 0; p < found->options.prices && !rc; p++)
+        rc = dsc_tune_rank(found, p, threads, &c->standing[p], err);
+    return rc ? rc : cli_tune_judge(&c->verdict, found, c->standing, c->use, threads, err);
 }
 
 static int report(context *c, dsc_error *err)
 {
     const dsc_option_value *value = c->call->value;
     const dsc_tune *found = &c->found;
-    const size_t prices = found->options.prices;
-    const cli_tune_naming name = {value[OBJECTIVE].text, value[SEARCH].text,
-                                  value[ENGINE_LINES].text};
-    dsc_standing **standing;
-    dsc_buffer lines = {0};
+    const cli_tune_naming name = {value[OBJECTIVE].text, value[SEARCH].text};
+    dsc_buffer lines = {0}, acceptance = {0};
     if (found->trials < 1 + (c->methods > c->call->methods)) // nothing but the added `none`
         return dsc_fail(err, DSC_EUSAGE, "no configuration to try: %s", found->why_refused);
-    int rc = dsc_new(&standing, prices, err);
-    for (size_t p = 0; p < prices && !rc; p++)
-        rc = dsc_tune_rank(found, p, c->s.run.threads, &standing[p], err);
+    int rc = judge(c, err);
+    if (!rc && c->stopped)
+        rc = dsc_table_comment(&c->table, "interrupted",
+                               "the search was interrupted: the verdict is on the configurations "
+                               "that were finished",
+                               err);
     if (!rc)
-        rc = cli_tune_describe(&c->table, found, standing, &name, c->s.run.threads, err);
+        rc = cli_tune_describe(&c->table, found, c->standing, &name, c->use, c->verdict, err);
     if (!rc)
-        rc = cli_tune_rows(&c->table, found, standing, value[TOP].integer, err);
-    if (!rc && value[ENGINE_LINES].given)
-        rc = cli_tune_engine_lines(&lines, found, standing, (cli_engine)value[ENGINE_LINES].integer,
-                                   &name, c->s.run.threads, err);
+        rc = cli_tune_table_columns(&c->table, c->s.by.field, err);
+    for (size_t p = 0; p < found->options.prices && !rc; p++)
+        rc = cli_tune_price_rows(&c->table, found, p, c->standing[p], value[TOP].integer,
+                                 DSC_GROUP_ALL, err);
+    for (size_t g = 0; g < c->s.by.count && !rc; g++)
+        rc = report_group(c, g, err);
+    if (!rc && c->use)
+        rc = cli_tune_engine_lines(&lines, found, c->standing, c->use, c->verdict, err);
+    if (!rc && value[ACCEPTANCE].given)
+        rc = cli_tune_acceptance_lines(&acceptance, found, c->standing, c->verdict,
+                                       (cli_acceptance)value[ACCEPTANCE].integer, err);
     if (!rc)
-        rc = write_result(c, lines.data, err);
-    for (size_t p = 0; standing && p < prices; p++)
-        free(standing[p]);
-    free(standing);
+        rc = write_result(c, lines.data, acceptance.data, err);
     dsc_buffer_fini(&lines);
+    dsc_buffer_fini(&acceptance);
+    if (!rc && c->stopped)
+        rc = dsc_fail(err, DSC_EINTERRUPT,
+                      "interrupted: %zu configurations were finished and are %s", found->trials,
+                      c->call->out ? "in the table" : "printed");
     return rc;
 }
 
@@ -253,7 +397,6 @@ static int tune(context *c, dsc_error *err)
         rc = dsc_outfile_open(&c->file, c->call->out, c->call->force, err);
     if (!rc)
         rc = cli_simulation_comments(&c->s, c->call, &c->table, err);
-    c->first = c->table.comments;
     if (!rc)
         rc = run_methods(c, err);
     return rc ? rc : report(c, err);
@@ -262,11 +405,16 @@ static int tune(context *c, dsc_error *err)
 static int execute(const cli_call *call, dsc_error *err)
 {
     context c = {.call = call};
+    c.engine = (cli_engine_use){(cli_engine)call->value[ENGINE].integer,
+                                (cli_draft_kind)call->value[DRAFT_KIND].integer};
+    c.use = call->value[ENGINE].given ? &c.engine : NULL;
     int rc = read_spaces(&c, err);
     if (!rc)
-        rc = check_engine(call, err);
-    if (!rc)
         rc = cli_simulation_open(&c.s, call, err);
+    if (!rc) {
+        c.engine.kind = cli_tune_draft_kind(&call->value[DRAFT_KIND], cli_recorded_head(c.s.trace));
+        rc = check_engine(&c, err);
+    }
     if (!rc)
         rc = tune(&c, err);
     context_fini(&c);
@@ -287,7 +435,9 @@ const cli_command cli_tune = {
         "one of several methods; an option with a text value is given once per value. The "
         "configuration is chosen on one part of the requests (selection set) and reported on the "
         "others (test set), with 95 % intervals over requests, next to all configurations that are "
-        "not significantly different from it.",
+        "not significantly different from it. --by FIELD gives a verdict for the requests with "
+        "each "
+        "value of a metadata field, too, on their own selection set and test set.",
     .fields = {{"Columns", cli_tune_columns, CLI_TUNE_COLUMNS}},
     .execute = execute,
 };

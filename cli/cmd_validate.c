@@ -1,9 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
-// draftscope validate: compares predictions with published figures (--published), or with the
-// results of live runs (--trace and --live).
+// draftscope validate: compares predictions with published figures (--published), with the
+// results of live runs (--trace and --live), or with two recorded runs of the same requests.
 #include "cli/result.h"
 #include "cli/validate/validate.h"
 #include "cli/validate/validate_live.h"
+#include "cli/validate/validate_pair.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -16,9 +17,12 @@ static const validate_row_type *const rows[] = {
 };
 enum { ROWS = sizeof rows / sizeof *rows };
 
-enum { PUBLISHED, TABLES, DATA, CORPUS };
+enum { METHOD, PUBLISHED, TABLES, DATA, CORPUS, BY };
 // clang-format off
 static const dsc_option options[] = {
+    {.name = "method", .kind = DSC_OPTION_TEXT, .metavar = "NAME",
+     .help = "with two traces: method whose speedup is predicted from the text of the first, with "
+             "its options (default: the recorded steps of the second)"},
     {.name = "published", .kind = DSC_OPTION_FLAG,
      .help = "compare with published figures: of the given rows, or of all rows"},
     {.name = "tables", .kind = DSC_OPTION_TEXT, .metavar = "DIR",
@@ -29,6 +33,9 @@ static const dsc_option options[] = {
              "without it"},
     {.name = "corpus", .kind = DSC_OPTION_TEXT, .metavar = "FILE",
      .help = "text to train n-gram pairs on (default: the bundled sample)"},
+    {.name = "by", .kind = DSC_OPTION_TEXT, .metavar = "FIELD",
+     .help = "with two traces: compare also the requests with each value of this metadata field "
+             "(default: category, where the requests have it)"},
     CLI_OPTIONS_RESULT,
 };
 // clang-format on
@@ -118,76 +125,161 @@ static int choose(char **word, size_t words, bool chosen[ROWS], dsc_error *err)
     return DSC_OK;
 }
 
-// Prints a summary on stderr; DSC_ECHECK when a figure is out of tolerance.
+enum { PASS, HOLDS, FAIL, DISPUTED, SHOWN, VERDICTS };
+static const char *const verdicts[VERDICTS] = {"pass", "holds", "fail", "disputed", "shown"};
+
+// Index of a cell's text in a list; n: it is not there.
+static int index_of(const dsc_table *t, size_t row, const char *column, const char *const *name,
+                    int n)
+{
+    const char *text = dsc_table_at(t, row, (size_t)dsc_table_find(t, column))->text;
+    int i = 0;
+    while (i < n && strcmp(text, name[i]) != 0)
+        i++;
+    return i;
+}
+
+static void print_kind(const char *kind, const size_t count[VERDICTS])
+{
+    static const char *const words[VERDICTS] = {"within tolerance", "lower bounds hold",
+                                                "out of tolerance", "disputed",
+                                                "shown without a verdict"};
+    const char *separator = ": ";
+    for (int v = 0; v < VERDICTS; v++) {
+        if (!count[v])
+            continue;
+        const bool order = v == PASS && strcmp(kind, validate_kinds[VALIDATE_IN_ORDER].name) == 0;
+        if (*separator == ':')
+            fprintf(stderr, "draftscope: %s", kind);
+        fprintf(stderr, "%s%zu %s", separator, count[v], order ? "in the same order" : words[v]);
+        separator = ", ";
+    }
+    if (*separator == ',')
+        fputc('\n', stderr);
+}
+
+// Prints a summary by kind on stderr; DSC_ECHECK when a figure is out of tolerance.
 static int sum_up(const dsc_table *t, dsc_error *err)
 {
-    static const char *const verdict[] = {"pass", "fail", "disputed", "shown", "skipped"};
-    enum { PASS, FAIL, DISPUTED, SHOWN, SKIPPED, VERDICTS };
-    size_t count[VERDICTS] = {0}, first = 0, column = (size_t)dsc_table_find(t, "verdict");
-    for (size_t i = 0; i < t->rows; i++)
-        for (int v = 0; v < VERDICTS; v++)
-            if (strcmp(dsc_table_at(t, i, column)->text, verdict[v]) == 0 && !count[v]++ &&
-                v == FAIL)
-                first = i;
-    if (count[FAIL])
+    size_t count[VALIDATE_KINDS][VERDICTS] = {{0}}, failed = 0, skipped = 0, first = 0;
+    const char *kinds[VALIDATE_KINDS];
+    for (int k = 0; k < VALIDATE_KINDS; k++)
+        kinds[k] = validate_kinds[k].name;
+    for (size_t i = 0; i < t->rows; i++) {
+        const int v = index_of(t, i, "verdict", verdicts, VERDICTS),
+                  k = index_of(t, i, "kind", kinds, VALIDATE_KINDS);
+        if (v == VERDICTS || k == VALIDATE_KINDS) {
+            skipped++;
+            continue;
+        }
+        count[k][v]++;
+        first = v == FAIL && !failed ? i : first;
+        failed += v == FAIL;
+    }
+    if (failed)
         return dsc_fail(err, DSC_ECHECK,
-                        "%zu of %zu published figures are out of tolerance, first %s, %s, %s: %s",
-                        count[FAIL], count[PASS] + count[FAIL] + count[DISPUTED],
+                        "%zu published figures are out of tolerance, first %s, %s, %s: %s", failed,
                         dsc_table_at(t, first, 0)->text, dsc_table_at(t, first, 1)->text,
                         dsc_table_at(t, first, 2)->text, dsc_table_at(t, first, 3)->text);
-    fprintf(stderr,
-            "draftscope: %zu published figures are within tolerance, %zu are disputed, %zu are "
-            "shown without a verdict; rows skipped: %zu\n",
-            count[PASS], count[DISPUTED], count[SHOWN], count[SKIPPED]);
+    for (int k = 0; k < VALIDATE_KINDS; k++)
+        print_kind(validate_kinds[k].name, count[k]);
+    fprintf(stderr, "draftscope: rows skipped: %zu\n", skipped);
     return DSC_OK;
 }
 
-// Checks that exactly one of the two comparisons is requested.
-static int check_way(const cli_call *call, dsc_error *err)
+enum way { OF_PUBLISHED, OF_LIVE, OF_PAIR };
+
+// Finds the one comparison that is requested.
+static int find_way(const cli_call *call, enum way *out, dsc_error *err)
 {
-    const bool asked = call->more[VALIDATE_TRACE].given || call->more[VALIDATE_LIVE].given;
-    if (call->value[PUBLISHED].given == asked)
+    const bool live = call->more[VALIDATE_TRACE].given || call->more[VALIDATE_LIVE].given,
+               published = call->value[PUBLISHED].given;
+    *out = published ? OF_PUBLISHED : live ? OF_LIVE : OF_PAIR;
+    if (published && live)
         return dsc_fail(err, DSC_EUSAGE,
-                        "give either --published, or --trace and --live%s (see: draftscope "
-                        "validate --help)",
-                        asked ? ", not both" : "");
-    return asked ? cli_check_positionals(call->words, 0, 0, "no argument with --live", err)
-                 : DSC_OK;
+                        "give either --published, or --trace and --live, not both (see: draftscope "
+                        "validate --help)");
+    if (live)
+        return cli_check_positionals(call->words, 0, 0, "no argument with --live", err);
+    if (!published && call->words != 2)
+        return dsc_fail(err, DSC_EUSAGE,
+                        "give --published, or --trace and --live, or two traces of the same "
+                        "requests, without and with speculation (see: draftscope validate --help)");
+    if (published && (call->methods || call->value[BY].given))
+        return dsc_fail(err, DSC_EUSAGE, "--%s belongs to the comparison of two traces",
+                        call->methods ? "method" : "by");
+    return DSC_OK;
+}
+
+static int validate_two(dsc_table *t, const cli_call *call, size_t *failed, dsc_error *err)
+{
+    const dsc_option_value *live = call->more;
+    const validate_pair_options o = {
+        .by = call->value[BY].text,
+        .cost = live[VALIDATE_COST].text,
+        .resamples = (int)(live[VALIDATE_BOOTSTRAP].integer & ~(int64_t)3),
+        .threads = cli_threads(live[VALIDATE_THREADS].integer),
+        .seed = (uint64_t)live[VALIDATE_SEED].integer,
+        .tolerance = live[VALIDATE_SPEEDUP].real,
+    };
+    return validate_pair_run(t, call, &o, failed, err);
+}
+
+static int sum_up_pair(const dsc_table *t, size_t failed, dsc_error *err)
+{
+    if (failed)
+        return dsc_fail(err, DSC_ECHECK,
+                        "%zu of %zu predicted speedups are outside the tolerance and outside the "
+                        "interval of the measurement",
+                        failed, t->rows);
+    fprintf(stderr, "draftscope: matched requests: %s\n", dsc_table_get_comment(t, "matched"));
+    return DSC_OK;
 }
 
 static int execute(const cli_call *call, dsc_error *err)
 {
-    const bool published = call->value[PUBLISHED].given;
     validate_summary summary;
     dsc_table t = {0};
     bool chosen[ROWS];
-    int rc = check_way(call, err);
-    if (!rc && published)
+    size_t failed = 0;
+    enum way way;
+    int rc = find_way(call, &way, err);
+    if (!rc && way == OF_PUBLISHED)
         rc = choose(call->word, call->words, chosen, err);
     if (!rc)
-        rc = published ? validate_all(&t, chosen, call->value, err)
-                       : validate_live(&t, call->more, &summary, err);
+        rc = way == OF_PUBLISHED ? validate_all(&t, chosen, call->value, err)
+             : way == OF_LIVE    ? validate_live(&t, call->more, &summary, err)
+                                 : validate_two(&t, call, &failed, err);
     if (!rc)
         rc = cli_result_write(&t, call, err);
     if (!rc)
-        rc = published ? sum_up(&t, err) : validate_live_sum_up(&summary, err);
+        rc = way == OF_PUBLISHED ? sum_up(&t, err)
+             : way == OF_LIVE    ? validate_live_sum_up(&summary, err)
+                                 : sum_up_pair(&t, failed, err);
     dsc_table_fini(&t);
     return rc;
 }
 
 const cli_command cli_validate = {
     .name = "validate",
-    .summary = "predictions against published figures and live runs",
+    .summary = "predictions against published figures and measured runs",
     CLI_OPTIONS(options),
     .more = {"Against live runs", validate_live_options, VALIDATE_LIVE_OPTIONS},
-    .usage = "validate [ROW...] --published | --trace NAME.dst --live FILE.jsonl [OPTIONS]",
+    .methods = CLI_METHOD_MAYBE,
+    .usage = "validate [ROW...] --published | --trace NAME.dst --live FILE.jsonl | A.dst B.dst "
+             "[OPTIONS]",
     .about = "Compares published figures, or measurements of live runs, with the predictions of "
              "theory or simulation: prints both, the error, and whether it is within the stated "
-             "tolerance. No parameter is fitted to a figure that is judged. The exit code is 1 "
-             "when a figure is out of tolerance.",
+             "tolerance. No parameter is fitted to a figure that is judged. Two traces A.dst and "
+             "B.dst of the same requests, recorded without and with speculation, give the "
+             "measured speedup by category with intervals, and the predicted one. The exit code "
+             "is 1 when a figure is out of tolerance.",
     .most = -1,
+    .what = "rows or two traces",
     .more_help = print_rows,
     .fields = {{"Columns", validate_columns, VALIDATE_COLUMNS},
-               {"Columns with --live", validate_live_columns, VALIDATE_LIVE_COLUMNS}},
+               {"Kinds", validate_kinds, VALIDATE_KINDS},
+               {"Columns with --live", validate_live_columns, VALIDATE_LIVE_COLUMNS},
+               {"Columns of two traces", validate_pair_columns, VALIDATE_PAIR_COLUMNS}},
     .execute = execute,
 };

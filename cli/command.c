@@ -19,7 +19,7 @@ static void print_help(const cli_command *c, int argc, char **argv)
     const cli_help_section section[] = {c->more_first ? c->more : own,
                                         c->more_first ? own : c->more};
     const size_t sections = c->more.count ? 2 : c->option ? 1 : 0;
-    if (c->methods)
+    if (c->methods && (c->methods != CLI_METHOD_MAYBE || cli_names_method(argc, argv)))
         cli_print_method_help(c->usage, c->about, section, sections, argc, argv);
     else
         cli_print_help(c->usage, c->about, section, sections);
@@ -54,10 +54,12 @@ static int add_methods(cli_call *call, dsc_option_set *set, size_t own, int argc
                        dsc_error *err)
 {
     const cli_method_kind kind = call->command->methods;
-    int rc = kind == CLI_METHOD_ONE
-                 ? cli_find_method(set, own, argc, argv, &call->method[0], err)
-                 : cli_find_methods(set, own, argc, argv, call->method, &call->methods, err);
-    if (!rc && kind == CLI_METHOD_ONE)
+    const bool single = kind == CLI_METHOD_ONE || kind == CLI_METHOD_MAYBE;
+    if (kind == CLI_METHOD_MAYBE && !cli_names_method(argc, argv))
+        return DSC_OK;
+    int rc = single ? cli_find_method(set, own, argc, argv, &call->method[0], err)
+                    : cli_find_methods(set, own, argc, argv, call->method, &call->methods, err);
+    if (!rc && single)
         call->methods = 1;
     for (size_t m = 0; m < call->methods && !rc; m++) {
         const dsc_drafter_type *d = call->method[m];
@@ -65,7 +67,7 @@ static int add_methods(cli_call *call, dsc_option_set *set, size_t own, int argc
         set[own + m] = (dsc_option_set){.table = d->option,
                                         .count = d->option_count,
                                         .value = call->list[m],
-                                        .lists = kind != CLI_METHOD_ONE,
+                                        .lists = !single,
                                         .owner = owned ? d->name : NULL,
                                         .synonyms = owned ? d->synonyms : NULL,
                                         .uses = &call->list_uses[m]};

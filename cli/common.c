@@ -3,9 +3,10 @@
 // arguments, the provenance of a result table, and the number of threads.
 #include "cli/cli.h"
 
+#include "base/threads.h"
+
 #include <inttypes.h>
 #include <string.h>
-#include <unistd.h>
 
 bool cli_asks_help(int argc, char **argv)
 {
@@ -103,6 +104,6 @@ bool cli_ends_with(const char *text, const char *end)
 
 int cli_threads(int64_t asked)
 {
-    long n = asked ? (long)asked : sysconf(_SC_NPROCESSORS_ONLN);
-    return n < 1 ? 1 : n > 1024 ? 1024 : (int)n;
+    const int64_t n = asked ? asked : dsc_threads_default();
+    return n < 1 ? 1 : n > DSC_THREADS_MOST ? DSC_THREADS_MOST : (int)n;
 }

@@ -84,7 +84,10 @@ _draftscope_value() {
     *:SHARD) _draftscope_files '' ;;
     *:IN) _draftscope_files .jsonl .jsonl.gz .jsonl.zst ;;
     *:DIR) _draftscope_traces ;;
-    *:ROW) words=$(_draftscope_below Rows validate --help) ;;
+    *:ROW) # or two traces, without --published
+        words=$(_draftscope_below Rows validate --help)
+        [[ " ${COMP_WORDS[*]} " == *' --published '* ]] || _draftscope_traces
+        ;;
     *:PRESET*) words=$(_draftscope_below shape live list) ;;
     *:FIGURE) words=$(_draftscope_names figures) ;;
     *:FILE*) [[ $1 == *\|* ]] || _draftscope_files '' ;;
@@ -141,11 +144,13 @@ _draftscope_find_option() {
     return 1
 }
 
-# The placeholder of argument $1 (from 0) in the usage line; the last one may repeat.
+# The placeholder of argument $1 (from 0) in the usage line; the last one may repeat. After such a
+# one, what follows "|" is another form of the command.
 _draftscope_argument() {
     local word skip='' found=() many='' IFS=' '
     for word in $usage; do
         case $word in
+        \|) [[ $many ]] && break ;;
         \[[A-Z]*...\]) word=${word#[} many=1 ; found+=("${word%...]}") ;;
         \[*\]... | \[*\]) ;;
         -* | \[-*) skip=1 ; continue ;;

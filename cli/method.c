@@ -20,6 +20,11 @@ static const char *method_value(int argc, char **argv)
     return value;
 }
 
+bool cli_names_method(int argc, char **argv)
+{
+    return method_value(argc, argv) != NULL;
+}
+
 // An unknown option is reported first, so that this message does not hide a typing error.
 static int no_method(const dsc_option_set *own, size_t sets, int argc, char **argv, dsc_error *err)
 {

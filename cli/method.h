@@ -6,6 +6,8 @@
 
 #include "cli/cli.h"
 
+// Returns whether argv has --method.
+bool cli_names_method(int argc, char **argv);
 // Finds --method NAME in argv before anything else is parsed, because the options that are taken
 // depend on it. DSC_EUSAGE when it is missing or unknown; before the former is reported, options
 // are checked against the command's `own` sets and those of all methods.

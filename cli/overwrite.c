@@ -22,12 +22,12 @@ static bool contains(const char *path, const char *out)
            dsc_same_file(path, *folder ? folder : "/");
 }
 
-// The text of an argument is a path, or contains one after ':' or '=': "table:FILE",
-// "ngram:FILE,order=3".
+// The text of an argument is a path, or contains some after ':', '=' or ',': "table:FILE",
+// "ngram:FILE,order=3", "prometheus:FILE,FILE".
 static int check_input(const char *option, const char *out, const char *text, dsc_error *err)
 {
     char path[4096];
-    for (const char *at = text; at; at = strpbrk(at, ":="), at += at != NULL)
+    for (const char *at = text; at; at = strpbrk(at, ":=,"), at += at != NULL)
         for (int whole = 0; whole < 2; whole++) {
             const size_t n = whole ? strlen(at) : strcspn(at, ",");
             if (snprintf(path, sizeof path, "%.*s", (int)n, at) >= (int)sizeof path || !n)

@@ -42,15 +42,11 @@ int cli_progress_step(void *user, int64_t done, int64_t total)
 {
     cli_progress *p = user;
     double t = now_s();
-    if (!p->begun) {
-        p->begun = true;
-        p->done_before = done;
-    }
     bool finished = total > 0 && done >= total;
     double interval = p->mode == CLI_PROGRESS_JSON ? 1.0 : 0.1;
     if ((p->bar || p->mode == CLI_PROGRESS_JSON) && (t - p->shown_s >= interval || finished)) {
         double elapsed = t - p->started_s;
-        double rate = elapsed > 0 ? (double)(done - p->done_before) / elapsed : 0;
+        double rate = elapsed > 0 ? ((double)done - p->share_before * (double)total) / elapsed : 0;
         double share = total > 0 ? (double)done / (double)total : 0;
         double left = rate > 0 && total > done ? (double)(total - done) / rate : 0;
         p->shown_s = t;

@@ -115,10 +115,25 @@ static int make_models(cli_simulation *s, const cli_call *call, dsc_error *err)
     return rc;
 }
 
+// Groups the requests by the field of --by.
+static int read_groups(cli_simulation *s, const char *field, dsc_error *err)
+{
+    if (!field)
+        return DSC_OK;
+    if (!s->trace)
+        return dsc_fail(err, DSC_EUSAGE,
+                        "--by %.60s needs a trace; the requests of a model have no metadata",
+                        field);
+    int rc = dsc_trace_groups_init(&s->by, s->trace, field, err);
+    s->run.group = s->by.count ? s->by.of : NULL;
+    s->run.groups = (int32_t)s->by.count;
+    return rc ? dsc_error_prefix(err, rc, "--by") : DSC_OK;
+}
+
 int cli_simulation_open(cli_simulation *s, const cli_call *call, dsc_error *err)
 {
     const dsc_option_value *batch = cli_call_value(call, "batch-size");
-    *s = (cli_simulation){.run = {.engine = (dsc_engine)cli_call_value(call, "engine")->integer,
+    *s = (cli_simulation){.run = {.engine = (dsc_engine)cli_call_value(call, "evaluate")->integer,
                                   .threads = call->threads,
                                   .seed = call->seed,
                                   .workload = &s->load,
@@ -128,11 +143,15 @@ int cli_simulation_open(cli_simulation *s, const cli_call *call, dsc_error *err)
     if (!rc)
         rc = make_models(s, call, err);
     if (!rc)
+        rc = read_groups(s, cli_call_value(call, "by")->text, err);
+    if (!rc)
         rc = dsc_cost_parse(&s->cost, cli_call_value(call, "cost")->text, err);
     if (!rc && batch->text)
         rc = dsc_option_list(&call->command->option[batch - call->value], batch->text, &s->batch,
                              &s->batches, err);
     s->run.widths = !rc && !s->cost.type->linear;
+    if (!rc && s->cost.spread_caveat[0])
+        fprintf(stderr, "draftscope: cost: %s\n", s->cost.spread_caveat);
     return rc;
 }
 
@@ -143,8 +162,22 @@ void cli_simulation_close(cli_simulation *s)
     dsc_language_free(s->middle);
     free(s->order);
     dsc_cost_fini(&s->cost);
+    dsc_trace_groups_fini(&s->by);
     dsc_trace_close(s->trace);
     free(s->batch);
+}
+
+// The field of --by and its values, which merge needs.
+static int comment_groups(const dsc_trace_groups *by, dsc_table *t, dsc_error *err)
+{
+    char *values;
+    int rc = dsc_trace_groups_text(&values, by, err);
+    if (!rc)
+        rc = dsc_table_comment(t, "by", by->field, err);
+    if (!rc)
+        rc = dsc_table_comment(t, "by_values", values, err);
+    free(values);
+    return rc;
 }
 
 int cli_simulation_comments(const cli_simulation *s, const cli_call *call, dsc_table *t,
@@ -152,10 +185,12 @@ int cli_simulation_comments(const cli_simulation *s, const cli_call *call, dsc_t
 {
     const dsc_option_value *value = call->more;
     int rc = cli_comments(t, s->trace, call->seed, cli_call_value(call, "cost")->text, err);
+    if (!rc && s->cost.spread_caveat[0])
+        rc = dsc_table_comment(t, "cost_caveat", s->cost.spread_caveat, err);
     for (int o = 0; o < CLI_WORKLOAD_OPTIONS && !rc; o++)
         if (value[o].text && (value[CLI_WORKLOAD_TARGET].text || value[o].given))
             rc = dsc_table_comment(t, cli_workload_options[o].name, value[o].text, err);
-    return rc;
+    return rc || !s->by.field ? rc : comment_groups(&s->by, t, err);
 }
 
 // --- the rule ------------------------------------------------------------------------------------
@@ -245,6 +280,11 @@ int cli_note_missing_references(const dsc_trace *trace, const dsc_language *targ
     }
     free(list);
     return rc;
+}
+
+bool cli_recorded_head(const dsc_trace *trace)
+{
+    return trace && dsc_trace_recorded_run(dsc_trace_get_info(trace)).head == 1;
 }
 
 bool cli_reads_ranks(const dsc_engine_choice *engine)

@@ -8,6 +8,7 @@
 #include "sim/model/workload.h"
 #include "sim/run/run.h"
 #include "sim/verifier.h"
+#include "traces/trace/trace_groups.h"
 
 // The options of synthetic models, the second table of these commands.
 enum {
@@ -35,12 +36,13 @@ typedef struct cli_simulation {
     dsc_cost cost;
     int64_t *batch; // [batches] of --batch-size
     size_t batches;
+    dsc_trace_groups by; // of --by; without it there is no field
     dsc_run_options run; // without a rule
 } cli_simulation;
 
-// Opens what a command's argument and its options name: those of the models, --cost, --batch-size,
-// --engine, --seed and --threads, as far as it has them. cli_simulation_close frees, also after an
-// error. DSC_EUSAGE also when a trace and --target are both given, or neither.
+// Opens what a command's argument and its options name: those of the models, --by, --cost,
+// --batch-size, --evaluate, --seed and --threads, as far as it has them. cli_simulation_close frees,
+// also after an error. DSC_EUSAGE also when a trace and --target are both given, or neither.
 int cli_simulation_open(cli_simulation *s, const cli_call *call, dsc_error *err);
 void cli_simulation_close(cli_simulation *s);
 // Adds comment lines: those of every result, and the options of the models.
@@ -59,6 +61,10 @@ int cli_note_missing_references(const dsc_trace *trace, const dsc_language *targ
                                 dsc_error *err);
 // Returns whether what is expected comes from the draft model's recorded ranks, and not from
 // probabilities.
+// Returns whether a trace, which may be NULL, was recorded with a head of the target as draft
+// model.
+bool cli_recorded_head(const dsc_trace *trace);
+
 bool cli_reads_ranks(const dsc_engine_choice *engine);
 // Says on stderr that a live recording was greedy and its distributions are those of another
 // temperature, when they are what `method` is expected by. `trace` may be NULL.

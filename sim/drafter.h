@@ -65,10 +65,14 @@ typedef struct dsc_drafter_input {
     int64_t *extra;           // [extra_count] counters to add to
 } dsc_drafter_input;
 
+enum { DSC_PASS_PER_TOKEN = -1 };
+
 // The drafts at every output position, without a limit on their length; see `match_lengths`.
 typedef struct dsc_match_lengths {
     int32_t *available; // [output.count] tokens that a draft from here offers; -1: no draft starts
     int32_t *run;       // [output.count] how many of them, from the first on, equal the output
+    int64_t passes; // forward passes of the draft model for a draft, on one token each, initially
+                    // 0; DSC_PASS_PER_TOKEN: one for each draft token
 } dsc_match_lengths;
 
 // Number of tokens that a method drafts in a row, by the name that the engines give it.
@@ -126,6 +130,15 @@ struct dsc_drafter_type {
     // The number of levels of the draft tree, in [0, DSC_MAX_LEVELS], and the number of nodes of
     // each in nodes[0 .. levels], nodes[0] = 1. NULL: the draft is not such a tree.
     int (*levels)(const dsc_config *config, int32_t nodes[DSC_MAX_LEVELS + 1]);
+    // The request that is replayed in place of *q, whose new memory is of `arena`; its accept
+    // lengths then mean what the method makes of them. q NULL: checks only whether the trace has
+    // what the configuration needs (DSC_EUSAGE). Such a method replays a trace and cannot run on
+    // models. NULL: the request itself.
+    int (*view)(const dsc_config *config, const dsc_trace_info *trace, dsc_request *q,
+                dsc_arena *arena, dsc_error *err);
+    // Returns whether the configuration is an upper bound and no method that could be run. NULL:
+    // never.
+    bool (*is_bound)(const dsc_config *config);
     // Starts a request. NULL: the state is a copy of *in.
     int (*begin)(void *state, const dsc_drafter_input *in, dsc_error *err);
     // Appends to *draft, which is empty, the tokens that may follow output[0, length); declines by
@@ -141,16 +154,20 @@ struct dsc_drafter_type {
     // options only cut it: the drafts at every position of the recorded output, for `count`
     // settings in[j].parameter that differ in more than length options. It fills the arrays of
     // out[j]. Entries may be cut at `longest` tokens, and run[i] <= output.count - 1 - i, as the
-    // last token is always the target's own.
+    // last token is always the target's own. A method without length options may leave positions
+    // that a run accepts, where no step begins, at -1 and 0.
     int (*match_lengths)(const dsc_drafter_input *in, size_t count, int64_t longest,
                          dsc_match_lengths *out, dsc_error *err);
+    // Returns whether the drafts of this configuration are chains, which match_lengths describes.
+    // NULL: always.
+    bool (*is_chain)(const dsc_config *config);
 };
 
 DSC_API extern const dsc_drafter_type dsc_drafter_none, dsc_drafter_oracle, dsc_drafter_llma,
     dsc_drafter_ngram, dsc_drafter_suffix, dsc_drafter_draft_model, dsc_drafter_hf_dynamic,
     dsc_drafter_threshold, dsc_drafter_spectr, dsc_drafter_spectr_tree, dsc_drafter_tree,
     dsc_drafter_sequoia, dsc_drafter_cascade, dsc_drafter_lookahead, dsc_drafter_ouroboros,
-    dsc_drafter_pearl;
+    dsc_drafter_pearl, dsc_drafter_recorded, dsc_drafter_recorded_steps;
 
 // The methods of the library, NULL-terminated.
 DSC_API const dsc_drafter_type *const *dsc_drafters(void);

@@ -20,6 +20,11 @@ void dsc_loop_fini(dsc_loop *loop)
 static int check_models(const dsc_drafter_type *drafter, const dsc_verifier_type *rule,
                         const dsc_fit *fit, dsc_error *err)
 {
+    if (drafter->view && !fit->trace)
+        return dsc_fail(err, DSC_EUSAGE,
+                        "method %s replays what a trace contains; it cannot run on models "
+                        "(draftscope sim TRACE)",
+                        drafter->name);
     if (drafter->needs_off_path && !fit->off_path)
         return dsc_fail(
             err, DSC_EUSAGE,
@@ -39,7 +44,7 @@ static int check_models(const dsc_drafter_type *drafter, const dsc_verifier_type
         return dsc_fail(
             err, DSC_EUSAGE,
             "rule %s samples from the target's distributions, which the loop engine can do with a "
-            "model only (--target); on a trace use the expect engine (--engine expect)",
+            "model only (--target); on a trace use exact replay (--evaluate expect)",
             rule->name);
     if (fit->ranks_only && drafter->needs_draft_dists)
         return dsc_fail(err, DSC_EUSAGE,

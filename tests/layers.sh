@@ -51,15 +51,15 @@ sim base theory theory/rows traces/trace
 sim/draft base theory traces/trace sim
 sim/verify base theory theory/rows sim
 sim/model base traces/files traces/tokenizer traces/trace traces/import sim
-sim/cost base traces/trace sim
+sim/cost base traces/files traces/trace sim
 sim/expect base traces/trace sim
 sim/serve base sim/cost
 sim/run base sim sim/model sim/cost sim/expect
-sim/sweep base sim sim/model sim/cost sim/run
+sim/sweep base traces/trace sim sim/model sim/cost sim/run
 sim/tune base sim sim/cost sim/run
 sim/reduce base theory theory/rows traces/trace
 cli base traces/trace sim sim/model sim/cost sim/expect sim/run
-cli/advise base traces/import cli cli/trace
+cli/advise base traces/import sim/cost cli cli/trace
 cli/theory base theory traces/files traces/trace sim/draft cli
 cli/trace base traces/trace traces/import sim/model sim/reduce cli
 cli/tune base sim sim/tune cli

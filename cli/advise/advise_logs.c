@@ -4,25 +4,31 @@
 #include "base/sha256.h"
 #include "cli/advise/advise.h"
 #include "cli/trace/trace.h"
-#include "traces/import/import.h"
+#include "traces/import/totals.h"
 
 #include <jansson.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
 
-// Returns whether the trace's provenance lists these files, by content and in this order.
-static bool lists_files(const dsc_trace_info *info, const char (*hex)[DSC_SHA256_HEX], size_t count)
+// Returns whether the trace's provenance lists these files, by content and in this order, and the
+// same options of reading them.
+static bool lists_files(const dsc_trace_info *info, const dsc_import_options *how,
+                        const char (*hex)[DSC_SHA256_HEX], size_t count)
 {
     json_t *origin = json_loads(info->provenance, 0, NULL);
+    json_t *wanted = dsc_import_reading(how);
     const json_t *source = json_object_get(origin, "sources");
-    bool same = json_array_size(source) == count;
+    const json_t *reading = json_object_get(origin, "reading");
+    bool same = json_array_size(source) == count &&
+                (reading ? json_equal(reading, wanted) : json_object_size(wanted) == 0);
     for (size_t i = 0; i < count && same; i++) {
         const char *recorded =
             json_string_value(json_object_get(json_array_get(source, i), "sha256"));
         same = recorded && strcmp(recorded, hex[i]) == 0;
     }
     json_decref(origin);
+    json_decref(wanted);
     return same;
 }
 
@@ -35,6 +41,8 @@ static int compare_cache(const dsc_trace *t, const cli_advise_logs *logs, bool *
     // The questions of specbench and the like are a source like the others.
     const size_t count = logs->paths + (logs->questions != NULL);
     char(*hex)[DSC_SHA256_HEX], tokenizer[DSC_SHA256_HEX] = "";
+    dsc_import_options how = {0};
+    cli_trace_logs(&how, logs->how, NULL);
     int rc = dsc_new(&hex, count, err);
     if (!rc)
         rc = dsc_sha256_files(logs->path, logs->paths, hex, err);
@@ -42,7 +50,7 @@ static int compare_cache(const dsc_trace *t, const cli_advise_logs *logs, bool *
         rc = dsc_sha256_file(logs->questions, hex[logs->paths], err);
     if (!rc && file)
         rc = dsc_sha256_file(logs->tokenizer, tokenizer, err);
-    *same = !rc && lists_files(info, (const char(*)[DSC_SHA256_HEX])hex, count) &&
+    *same = !rc && lists_files(info, &how, (const char(*)[DSC_SHA256_HEX])hex, count) &&
             (!file || !strcmp(tokenizer, info->tokenizer_sha256)) &&
             (file || !logs->tokenizer || !strcmp(info->tokenizer_name, "bytes"));
     free(hex);
@@ -53,18 +61,27 @@ static int import(const cli_advise_logs *logs, dsc_error *err)
 {
     cli_progress progress;
     dsc_tokenizer *tokenizer = NULL;
-    const dsc_import_options o = {.format = logs->format,
-                                  .semantics = "paper",
-                                  .questions = logs->questions,
-                                  .vocab_size = logs->vocab_size,
-                                  .force = logs->force,
-                                  .threads = logs->threads,
-                                  .version = PACKAGE_VERSION,
-                                  .command = cli_command_line(),
-                                  .progress = cli_progress_step,
-                                  .note = cli_trace_note,
-                                  .user = &progress};
-    int rc = logs->tokenizer ? dsc_tokenizer_load(&tokenizer, logs->tokenizer, err) : DSC_OK;
+    dsc_import_options o = {.format = logs->format,
+                            .semantics = "paper",
+                            .questions = logs->questions,
+                            .vocab_size = logs->vocab_size,
+                            .force = logs->force,
+                            .threads = logs->threads,
+                            .version = PACKAGE_VERSION,
+                            .command = cli_command_line(),
+                            .progress = cli_progress_step,
+                            .note = cli_trace_note,
+                            .user = &progress};
+    const dsc_totals_driver *totals = NULL;
+    int rc = logs->format ? DSC_OK : dsc_totals_probe(&totals, logs->path[0], err);
+    if (!rc && totals)
+        rc = dsc_fail(err, DSC_EINPUT,
+                      "%s: totals in the format %s contain no tokens to replay; draftscope trace "
+                      "import makes a table of them",
+                      logs->path[0], totals->name);
+    cli_trace_logs(&o, logs->how, logs->tokenizer);
+    if (!rc && logs->tokenizer)
+        rc = dsc_tokenizer_load(&tokenizer, logs->tokenizer, err);
     cli_progress_init(&progress, logs->progress, "bytes");
     if (!rc)
         rc = dsc_import(logs->path, logs->paths, tokenizer, logs->cache, &o, NULL, err);

@@ -2,9 +2,8 @@
 // draftscope theory length: the draft length with the highest speedup (Leviathan, Kalman and Matias
 // 2023, section 3.5), the range of lengths that come close to it, and the speedup that other
 // lengths lose.
-#include "cli/theory/theory_closed.h"
+#include "cli/theory/theory_length.h"
 
-enum { ALPHA, BY_POSITION, HISTOGRAM, MAX, USED, WITHIN, DRAFT_COST, TARGET_SLOPE };
 // clang-format off
 static const dsc_option options[] = {
     CLI_OPTIONS_ACCEPTANCE,
@@ -18,6 +17,15 @@ static const dsc_option options[] = {
     {.name = "within", .kind = DSC_OPTION_REAL, .metavar = "PERCENT", .initial = "1", .least = 0,
      .most = 100, .help = "largest loss of speedup from near_from to near_to"},
     CLI_OPTIONS_COST,
+    {.name = "trace", .kind = DSC_OPTION_TEXT, .metavar = "TRACE",
+     .help = "trace with recorded steps or accept lengths, in place of --alpha: print the expected "
+             "curve of all lengths, with and without an effect of each request"},
+    {.name = "drafter", .kind = DSC_OPTION_TEXT, .metavar = "NAME",
+     .help = "with --trace: use the accept lengths of this drafter, not the steps"},
+    {.name = "fit-length", .kind = DSC_OPTION_INT, .metavar = "N", .initial = "0", .min = 0,
+     .max = 64, .help = "with --trace: fit to drafts cut to N tokens; 0: as long as recorded"},
+    {.name = "held-out", .kind = DSC_OPTION_FLAG,
+     .help = "with --trace: fit to requests 0, 2, ... and measure requests 1, 3, ..."},
     CLI_OPTIONS_RESULT,
 };
 enum { FIRST_IID = 9, FIRST_USED = 11, COLUMNS = 14 };
@@ -50,6 +58,12 @@ static const dsc_column formulas[] = {
     {"accepted", DSC_CELL_TEXT, "a (1 - a^L)/(1 - a); with rates by position h1 + h1 h2 + ... + h1 "
                                 "... hL; ibid., Eq. (1), less the bonus"},
     {"loss_percent", DSC_CELL_TEXT, "100 (1 - speedup(L)/speedup(best_length))"},
+    {"effect of a request", DSC_CELL_TEXT, "logit h_ij = b_j + sd z_i with standard normal z_i for "
+                                           "position j of request i, by maximum likelihood "
+                                           "(Stiratelli, Laird and Ware 1984); tokens per call are "
+                                           "the output tokens over the expected calls, each "
+                                           "request weighted by its tokens and the posterior of "
+                                           "its z_i"},
     {"histogram", DSC_CELL_TEXT, "h_j = steps that accepted j or more/steps that accepted j - 1 "
                                  "or more (Kaplan and Meier 1958)"},
 };
@@ -57,7 +71,7 @@ static const dsc_column formulas[] = {
 
 static bool shows(const dsc_option_value *value, bool by_position, int c)
 {
-    return c < FIRST_IID || (c < FIRST_USED ? by_position : value[USED].given);
+    return c < FIRST_IID || (c < FIRST_USED ? by_position : value[CLI_LENGTH_USED].given);
 }
 
 static double speedup_at(const cli_point *p, int length, dsc_block_cost cost)
@@ -74,9 +88,10 @@ static double loss(const cli_point *p, int length, dsc_block_cost cost)
 // near the best are one range.
 static int compute_row(cli_point *p, double *x, dsc_error *err)
 {
-    const dsc_block_cost cost = {p->value[DRAFT_COST].real, p->value[TARGET_SLOPE].real};
+    const dsc_block_cost cost = {p->value[CLI_LENGTH_DRAFT_COST].real,
+                                 p->value[CLI_LENGTH_TARGET_SLOPE].real};
     const dsc_acceptance iid = {.rate = p->alpha};
-    const int used = (int)p->value[USED].integer;
+    const int used = (int)p->value[CLI_LENGTH_USED].integer;
     dsc_block_best iid_best = {0};
     int rc = DSC_OK;
     if (used > p->longest)
@@ -90,7 +105,7 @@ static int compute_row(cli_point *p, double *x, dsc_error *err)
     if (rc)
         return rc;
     int from = p->best.length, to = p->best.length;
-    double enough = p->best.speedup * (1 - p->value[WITHIN].real / 100);
+    double enough = p->best.speedup * (1 - p->value[CLI_LENGTH_WITHIN].real / 100);
     while (from > 0 && speedup_at(p, from - 1, cost) >= enough)
         from--;
     while (to < p->longest && speedup_at(p, to + 1, cost) >= enough)
@@ -113,23 +128,53 @@ static int compute_row(cli_point *p, double *x, dsc_error *err)
     return DSC_OK;
 }
 
+static int fill_of_trace(dsc_table *t, const dsc_option_value *value, dsc_error *err)
+{
+    return cli_length_fill(t, options, value, err);
+}
+
+// Options of the two tables do not mix.
+static int check(const dsc_option_value *value, dsc_error *err)
+{
+    const bool trace = value[CLI_LENGTH_TRACE].given;
+    const bool rates = value[CLI_LENGTH_ALPHA].given || value[CLI_LENGTH_BY_POSITION].given ||
+                       value[CLI_LENGTH_HISTOGRAM].given || value[CLI_LENGTH_USED].given;
+    const bool fit = value[CLI_LENGTH_DRAFTER].given || value[CLI_LENGTH_FIT].given ||
+                     value[CLI_LENGTH_HELD_OUT].given;
+    if (trace && rates)
+        return dsc_fail(err, DSC_EUSAGE,
+                        "--trace replaces --alpha, --acceptance-by-position, --histogram and "
+                        "--num-speculative-tokens");
+    if (fit && !trace)
+        return dsc_fail(err, DSC_EUSAGE, "--drafter, --fit-length and --held-out need --trace");
+    return DSC_OK;
+}
+
 const cli_command cli_theory_length = {
     .name = "length",
     .summary = "the best draft length, and the speedup that another length loses",
     CLI_OPTIONS(options),
-    .usage = "theory length --alpha LIST [--draft-cost LIST] [--num-speculative-tokens LIST] "
-             "[OPTIONS]",
+    .usage =
+        "theory length --alpha LIST [--draft-cost LIST] [--num-speculative-tokens LIST] "
+        "[OPTIONS]\n"
+        "       draftscope theory length --trace TRACE [--drafter NAME] [--held-out] [OPTIONS]",
     .about = "Computes the best draft length for each acceptance rate and cost, the speedup at "
              "that length, and the speedup that other lengths lose.",
-    .fields = {CLI_FIELDS("Columns", columns), CLI_FIELDS("Formulas", formulas)},
+    .fields = {CLI_FIELDS("Columns", columns),
+               {"Columns with --trace", cli_length_columns, CLI_LENGTH_COLUMNS},
+               CLI_FIELDS("Formulas", formulas)},
     .execute = cli_closed_execute,
     .form =
         &(const cli_closed){
+            .check = check,
+            .fill = fill_of_trace,
+            .instead = CLI_LENGTH_TRACE,
             .by_position = true,
-            .axis = {DRAFT_COST, TARGET_SLOPE, ALPHA, USED},
+            .axis = {CLI_LENGTH_DRAFT_COST, CLI_LENGTH_TARGET_SLOPE, CLI_LENGTH_ALPHA,
+                     CLI_LENGTH_USED},
             .axes = 4,
-            .length = {MAX},
-            .bounded = MAX,
+            .length = {CLI_LENGTH_MAX},
+            .bounded = CLI_LENGTH_MAX,
             .shows = shows,
             .row = compute_row,
         },

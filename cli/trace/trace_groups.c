@@ -7,65 +7,31 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum { GROUPS_MAX = 1000 };
-
-static int new_group(trace_groups *g, const char *value, dsc_error *err)
+int trace_groups_init(trace_groups *g, const dsc_trace *t, const char *by, dsc_error *err)
 {
-    if (g->count > GROUPS_MAX)
-        return dsc_fail(err, DSC_EUSAGE, "--by %s: the metadata field has more than %d values",
-                        g->by, GROUPS_MAX);
-    int rc = dsc_resize(&g->group, &g->capacity, g->count + 1, err);
-    if (rc)
-        return rc;
-    trace_group *group = &g->group[g->count];
-    *group = (trace_group){0};
-    if (value)
-        rc = dsc_strndup(&group->value, value, strlen(value), err);
-    g->count += !rc;
+    *g = (trace_groups){0};
+    int rc = by ? dsc_trace_groups_init(&g->by, t, by, err) : DSC_OK;
+    if (!rc)
+        rc = dsc_new(&g->group, 1 + g->by.count, err);
+    for (size_t i = 0; i < g->by.count && !rc; i++)
+        g->group[1 + i].value = g->by.value[i];
     return rc;
-}
-
-int trace_groups_init(trace_groups *g, const char *by, dsc_error *err)
-{
-    *g = (trace_groups){.by = by};
-    return new_group(g, NULL, err);
 }
 
 void trace_groups_fini(trace_groups *g)
 {
-    for (size_t i = 0; i < g->count; i++) {
+    for (size_t i = 0; g->group && i < 1 + g->by.count; i++) {
         trace_group *group = &g->group[i];
         dsc_accept_tally_fini(&group->steps);
         for (int d = 0; d < DSC_DRAFTERS_MAX; d++)
             dsc_accept_tally_fini(&group->drafter[d]);
-        free(group->value);
     }
     free(g->group);
+    dsc_trace_groups_fini(&g->by);
     *g = (trace_groups){0};
 }
 
 // --- counting ----------------------------------------------------------------------------------
-
-// Finds or adds the group of a request. Values other than strings are written as JSON; "" is the
-// group of the requests without the field.
-static int find_group(trace_groups *g, const json_t *metadata, size_t *found, dsc_error *err)
-{
-    const json_t *value = json_object_get(metadata, g->by);
-    char *text = NULL;
-    if (value && !json_is_string(value)) {
-        text = json_dumps(value, JSON_COMPACT | JSON_ENCODE_ANY);
-        if (!text)
-            return dsc_fail(err, DSC_ENOMEM, "out of memory");
-    }
-    const char *name = text ? text : value ? json_string_value(value) : "";
-    size_t i = 1;
-    while (i < g->count && strcmp(g->group[i].value, name) != 0)
-        i++;
-    int rc = i < g->count ? DSC_OK : new_group(g, name, err);
-    free(text);
-    *found = i;
-    return rc;
-}
 
 // Returns a number, or the sum of a list of numbers; NaN for any other value.
 static double sum_of(const json_t *value)
@@ -125,15 +91,13 @@ static int add_request(trace_group *g, const dsc_trace_info *info, const dsc_req
 int trace_groups_add(trace_groups *g, const dsc_trace_info *info, const dsc_request *q,
                      dsc_error *err)
 {
-    size_t found = 0;
+    trace_group *own = g->by.field ? &g->group[1 + g->by.of[q->index]] : NULL;
     json_t *metadata = json_loadb(q->metadata.bytes, (size_t)q->metadata.length, 0, NULL);
     int rc = add_request(&g->group[0], info, q, err);
     add_source(&g->group[0], metadata);
-    if (!rc && g->by)
-        rc = find_group(g, metadata, &found, err);
-    if (!rc && g->by) {
-        rc = add_request(&g->group[found], info, q, err);
-        add_source(&g->group[found], metadata);
+    if (!rc && own) {
+        rc = add_request(own, info, q, err);
+        add_source(own, metadata);
     }
     json_decref(metadata);
     return rc;
@@ -239,7 +203,7 @@ int trace_groups_describe(const trace_groups *g, const dsc_trace_info *info, jso
 {
     json_t *all = json_object();
     int rc = DSC_OK;
-    for (size_t i = 1; i < g->count && !rc; i++) {
+    for (size_t i = 1; i <= g->by.count && !rc; i++) {
         const trace_group *group = &g->group[i];
         json_t *o = json_object();
         json_object_set_new(o, "requests", json_integer(group->requests));

@@ -5,12 +5,12 @@
 #define DSC_CLI_TRACE_GROUPS_H
 
 #include "traces/trace/accept_tally.h"
-#include "traces/trace/trace.h"
+#include "traces/trace/trace_groups.h"
 
 #include <jansson.h>
 
 typedef struct trace_group {
-    char *value; // value of the metadata field; NULL: all requests
+    const char *value; // of the metadata field; NULL: all requests
     int64_t requests, output_tokens;
     int64_t target_calls; // aligned steps and the prefills before them
     dsc_accept_tally steps, drafter[DSC_DRAFTERS_MAX];
@@ -21,12 +21,12 @@ typedef struct trace_group {
 } trace_group;
 
 typedef struct trace_groups {
-    const char *by;     // metadata field, or NULL
-    trace_group *group; // [count]; all requests, then the values in order of appearance
-    size_t count, capacity;
+    dsc_trace_groups by; // without a field: none
+    trace_group *group;  // [1 + by.count]; all requests, then the values
 } trace_groups;
 
-int trace_groups_init(trace_groups *g, const char *by, dsc_error *err);
+// `by`: a metadata field, or NULL.
+int trace_groups_init(trace_groups *g, const dsc_trace *t, const char *by, dsc_error *err);
 int trace_groups_add(trace_groups *g, const dsc_trace_info *info, const dsc_request *q,
                      dsc_error *err);
 void trace_groups_fini(trace_groups *g);

@@ -13,8 +13,7 @@
 enum { BY };
 // clang-format off
 static const dsc_option options[] = {
-    {.name = "by", .kind = DSC_OPTION_TEXT, .metavar = "KEY",
-     .help = "print the statistics also for each value of this metadata field, as in category"},
+    CLI_OPTION_BY,
     {.name = "json", .kind = DSC_OPTION_FLAG, .help = "print one JSON object"},
 };
 // clang-format on
@@ -26,6 +25,7 @@ typedef struct lengths {
     double *prompt, *output, *reference; // [requests]; reference: sum over a request's references
     size_t n;
     int64_t turns; // number of references that are earlier turns
+    int64_t empty; // number of requests without a prompt
     trace_groups groups;
     int64_t bytes[RECORDED]; // of the recorded columns, in the order of dsc_trace_recorded
     int64_t unknown;         // number of tensors of unknown name
@@ -43,6 +43,8 @@ static int collect(const dsc_trace *t, lengths *l, dsc_error *err)
         for (int64_t i = 0; !rc && i < dsc_shard_requests(shard); i++) {
             dsc_request q;
             dsc_shard_request(shard, i, &q);
+            const bool text = dsc_trace_get_info(t)->has_text;
+            l->empty += (text ? q.prompt_text.length : q.prompt.count) == 0;
             l->prompt[l->n] = (double)q.prompt.count;
             l->output[l->n] = (double)q.output.count;
             l->reference[l->n++] =
@@ -62,7 +64,7 @@ static int measure(const dsc_trace *t, const char *by, lengths *l, dsc_error *er
 {
     double **array[] = {&l->prompt, &l->output, &l->reference};
     *l = (lengths){0};
-    int rc = trace_groups_init(&l->groups, by, err);
+    int rc = trace_groups_init(&l->groups, t, by, err);
     for (size_t a = 0; a < 3 && !rc; a++)
         rc = dsc_new(array[a], (size_t)dsc_trace_get_info(t)->requests, err);
     return rc ? rc : collect(t, l, err);
@@ -112,6 +114,7 @@ static int describe(json_t **out, const dsc_trace *t, lengths *l, const char *pa
     json_object_set_new(o, "unknown_tensors", json_integer(l->unknown));
     json_object_set_new(o, "shards", json_integer(dsc_trace_shards(t)));
     json_object_set_new(o, "requests", json_integer(i->requests));
+    json_object_set_new(o, "requests_without_prompt", json_integer(l->empty));
     json_object_set_new(o, "prompt_tokens", json_integer(i->prompt_tokens));
     json_object_set_new(o, "output_tokens", json_integer(i->output_tokens));
     json_object_set_new(o, "reference_tokens", json_integer(i->reference_tokens));
@@ -123,7 +126,7 @@ static int describe(json_t **out, const dsc_trace *t, lengths *l, const char *pa
     put_lengths(o, "output", l->output, l->n);
     put_lengths(o, "reference", l->reference, l->n);
     int rc = trace_group_describe(l->groups.group, i, o, err);
-    if (l->groups.by && !rc)
+    if (l->groups.by.field && !rc)
         rc = trace_groups_describe(&l->groups, i, o, err);
     json_object_set_new(o, "hash", json_string(i->hash));
     json_object_set_new(o, "provenance", json_loads(i->provenance ? i->provenance : "{}", 0, NULL));
@@ -147,7 +150,7 @@ static void print_groups(const json_t *groups)
     puts("groups");
     json_object_foreach((json_t *)groups, value, group)
     {
-        printf("  %-22s", *value ? value : "(none)");
+        printf("  %-22s", value);
         for (size_t c = 0; c < sizeof column / sizeof *column; c++) {
             const json_t *v = json_object_get(group, column[c]);
             if (json_is_number(v))
@@ -213,7 +216,7 @@ const cli_command cli_trace_info = {
     .name = "info",
     .summary = "print what a trace contains",
     CLI_OPTIONS(options),
-    .usage = "trace info TRACE [--by KEY] [--json]",
+    .usage = "trace info TRACE [--by FIELD] [--json]",
     .about =
         "Prints the contents of a trace: requests, tokens, lengths per request (including BOS "
         "and EOS tokens), recorded columns, tokenizer, hash and provenance; for recorded steps "

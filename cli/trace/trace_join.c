@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // draftscope trace merge, append and cut: joins the requests of several traces, in a new trace or
-// as new shards of the first one, or writes a part of a trace: by request numbers, by a random
-// sample of requests, or by the first tokens of the outputs.
+// as new shards of the first one, or writes a part of a trace: by request numbers, by metadata, by
+// a random sample of requests, or by the first tokens of the outputs.
 #include "traces/trace/trace_join.h"
 #include "cli/trace/trace.h"
 #include "traces/trace/trace_cut.h"
@@ -87,12 +87,15 @@ const cli_command cli_trace_append = {
 
 // --- cut -----------------------------------------------------------------------------------------
 
-enum { REQUESTS = 1, SAMPLE, SEED, TOKENS };
+enum { REQUESTS = 1, WHERE, SAMPLE, SEED, TOKENS };
 // clang-format off
 static const dsc_option cut_options[] = {
     CLI_OPTION_TRACE_OUT,
     {.name = "requests", .kind = DSC_OPTION_INT, .metavar = "RANGE", .min = 0, .max = INT64_MAX,
      .list = true, .help = "numbers of the requests to keep, from 0: 0:99 or 3,5,8 or 0:999:10"},
+    {.name = "where", .kind = DSC_OPTION_TEXT, .metavar = "FIELD=VALUE[,VALUE...]",
+     .help = "keep the requests whose metadata field has one of the values, as in category=qa,rag; "
+             "given several times, all conditions must hold"},
     {.name = "sample", .kind = DSC_OPTION_INT, .metavar = "N", .min = 1, .max = INT64_MAX,
      .help = "keep N of the selected requests, sampled at random without replacement"},
     CLI_OPTION_SEED,
@@ -104,30 +107,45 @@ static const dsc_option cut_options[] = {
 };
 // clang-format on
 
+// Collects every use of --where; *out is owned by the caller.
+static int read_conditions(const cli_call *call, const char ***out, size_t *count, dsc_error *err)
+{
+    *count = 0;
+    int rc = dsc_new(out, call->uses.count, err);
+    for (size_t u = 0; u < call->uses.count && !rc; u++)
+        if (call->uses.use[u].option == &cut_options[WHERE])
+            (*out)[(*count)++] = call->uses.use[u].text;
+    return rc;
+}
+
 static int cut_trace(const cli_call *call, dsc_error *err)
 {
     const dsc_option_value *value = call->value;
     cli_progress progress;
     int64_t *request = NULL;
+    const char **where = NULL;
     dsc_cut cut = {
         .range = value[REQUESTS].text,
         .sample = value[SAMPLE].given ? value[SAMPLE].integer : 0,
         .seed = call->seed,
         .tokens = value[TOKENS].given ? value[TOKENS].integer : 0,
     };
-    int rc = DSC_OK;
-    if (!value[REQUESTS].given && !value[SAMPLE].given && !value[TOKENS].given)
+    if (!value[REQUESTS].given && !value[WHERE].given && !value[SAMPLE].given &&
+        !value[TOKENS].given)
         return dsc_fail(err, DSC_EUSAGE,
-                        "nothing selects a part: add --requests, --sample or --tokens");
-    if (value[REQUESTS].given)
+                        "nothing selects a part: add --requests, --where, --sample or --tokens");
+    int rc = read_conditions(call, &where, &cut.wheres, err);
+    if (!rc && value[REQUESTS].given)
         rc = dsc_option_list(&cut_options[REQUESTS], value[REQUESTS].text, &request, &cut.requests,
                              err);
     cut.request = request;
+    cut.where = where;
     const dsc_join_options o = begin(call, &progress);
     if (!rc)
         rc = dsc_trace_cut(call->word[0], call->out, &cut, &o, err);
     cli_progress_end(&progress);
     free(request);
+    free(where);
     return rc;
 }
 
@@ -137,8 +155,8 @@ const cli_command cli_trace_cut = {
     CLI_OPTIONS(cut_options),
     .usage = "trace cut TRACE -o NAME.dst",
     .about =
-        "Writes a part of a trace as a new trace. --requests applies first, then --sample, then "
-        "--tokens. The requests keep their order.",
+        "Writes a part of a trace as a new trace. --requests applies first, then --where, then "
+        "--sample, then --tokens. The requests keep their order.",
     .least = 1,
     .most = 1,
     .what = "one trace",

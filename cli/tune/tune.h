@@ -4,35 +4,10 @@
 #define DSC_CLI_TUNE_H
 
 #include "base/memory.h"
-#include "cli/cli.h"
+#include "cli/tune/engine.h"
 #include "sim/drafter.h"
 #include "sim/tune/advice.h"
 #include "sim/verifier.h"
-
-// --- a configuration as settings of an inference engine (tune_engine.c) ------------------------
-
-#define CLI_ENGINES "vllm|sglang|hf|llamacpp|trtllm"
-typedef enum cli_engine { CLI_VLLM, CLI_SGLANG, CLI_HF, CLI_LLAMACPP, CLI_TRTLLM } cli_engine;
-enum { CLI_ENGINE_COUNT = CLI_TRTLLM + 1 };
-
-// The configuration to run up to a batch size.
-typedef struct cli_engine_choice {
-    const dsc_config *config; // NULL: speculation is off
-    const dsc_verifier_type *rule;
-    int64_t batch;
-} cli_engine_choice;
-
-// Returns NULL when the engine has settings for this configuration, else the reason, a static text.
-const char *cli_engine_lacks(cli_engine engine, const dsc_config *config);
-// Returns whether the engine has the method, whatever its parameters.
-bool cli_engine_has(cli_engine engine, const dsc_drafter_type *drafter);
-// "draft-model, ngram, ...": appends the methods that the engine has.
-int cli_engine_methods(dsc_buffer *out, cli_engine engine, dsc_error *err);
-
-// Configuration lines for the choices, none of which the engine lacks, by ascending batch size;
-// comments begin with '#'.
-int cli_engine_lines(dsc_buffer *out, cli_engine engine, const cli_engine_choice *choice,
-                     size_t choices, dsc_error *err);
 
 // --- the result (tune_report.c, tune_table.c) --------------------------------------------------
 
@@ -58,8 +33,15 @@ extern const dsc_column cli_tune_columns[CLI_TUNE_COLUMNS];
 
 // As named on the command line.
 typedef struct cli_tune_naming {
-    const char *objective, *search, *engine;
+    const char *objective, *search;
 } cli_tune_naming;
+
+// The verdict for a batch size (tune_verdict.c).
+typedef struct cli_verdict {
+    dsc_advice all; // on all methods
+    dsc_advice own; // on the configurations that the engine has settings for; without one as `all`
+    bool differs;   // the best of all was judged, and the engine lacks it
+} cli_verdict;
 
 // "llma n=2 num-speculative-tokens=16": appends the method and its parameters.
 int cli_tune_name(dsc_buffer *b, const dsc_trial *x, dsc_error *err);
@@ -70,22 +52,58 @@ int cli_tune_comment(dsc_table *t, dsc_error *err, const char *key, const char *
 
 // standing[price] in all of these is the ranking for that price (dsc_tune_rank).
 
-// Comments: how it was searched, and for each price the best and those not significantly worse.
-int cli_tune_describe(dsc_table *t, const dsc_tune *found, dsc_standing *const *standing,
-                      const cli_tune_naming *name, int threads, dsc_error *err);
-// A dsc_advice_fits: whether the engine, a cli_engine, has settings for a trial.
-bool cli_tune_engine_fits(const void *engine, const dsc_trial *x);
-// Lines for the engine name->engine by the verdict on the configurations that it has settings for;
-// a comment for each of them.
+// The verdict for each price, *out [prices]. `use` NULL: no engine.
+int cli_tune_judge(cli_verdict **out, const dsc_tune *found, dsc_standing *const *standing,
+                   const cli_engine_use *use, int threads, dsc_error *err);
+// Appends a verdict in words.
+int cli_tune_verdict_words(dsc_buffer *b, const dsc_tune *found, const dsc_standing *s,
+                           const dsc_advice *a, dsc_error *err);
+// Appends the best of all methods, which the engine lacks, in words.
+int cli_tune_best_of_all(dsc_buffer *b, const dsc_tune *found, const dsc_standing *s,
+                         const cli_engine_use *use, const cli_verdict *v, dsc_error *err);
+// For a person, on stdout: a row for each price.
+int cli_tune_print_verdicts(const dsc_tune *found, dsc_standing *const *standing,
+                            const cli_verdict *v, const cli_engine_use *use, dsc_error *err);
+// Lines for the engine by its verdicts, and remarks.
 int cli_tune_engine_lines(dsc_buffer *out, const dsc_tune *found, dsc_standing *const *standing,
-                          cli_engine engine, const cli_tune_naming *name, int threads,
-                          dsc_error *err);
-int cli_tune_comment_lines(dsc_table *t, const char *lines, dsc_error *err);
+                          const cli_engine_use *use, const cli_verdict *v, dsc_error *err);
 
-// The columns, and the first `top` rows of each price (0: all).
+// Acceptance for load tests without a draft model (tune_acceptance.c).
+#define CLI_ACCEPTANCES "vllm|sglang|tensorrt-llm"
+typedef enum cli_acceptance {
+    CLI_ACCEPTANCE_VLLM,
+    CLI_ACCEPTANCE_SGLANG,
+    CLI_ACCEPTANCE_TRTLLM,
+} cli_acceptance;
+// Appends the engine's settings that simulate these metrics with drafts of `tokens` tokens, after a
+// remark on what they hide.
+int cli_tune_acceptance(dsc_buffer *b, cli_acceptance kind, const dsc_metrics *m, int64_t tokens,
+                        dsc_error *err);
+
+// The same for the configuration of each verdict.
+int cli_tune_acceptance_lines(dsc_buffer *out, const dsc_tune *found, dsc_standing *const *standing,
+                              const cli_verdict *v, cli_acceptance kind, dsc_error *err);
+
+// Comments: how it was searched, and for each price the best, those not significantly worse, and
+// the verdict.
+int cli_tune_describe(dsc_table *t, const dsc_tune *found, dsc_standing *const *standing,
+                      const cli_tune_naming *name, const cli_engine_use *use, const cli_verdict *v,
+                      dsc_error *err);
+// A comment KEY_N for each line.
+int cli_tune_comment_lines(dsc_table *t, const char *key, const char *lines, dsc_error *err);
+
+// A comment with the verdict on the requests with one value of the field of --by, the number-th;
+// `tune` is the search on these (dsc_tune_group).
+int cli_tune_describe_group(dsc_table *t, const dsc_tune *tune, size_t price, const dsc_standing *s,
+                            const char *value, size_t number, int threads, dsc_error *err);
+
+// The columns; `by` NULL or a further key column. DSC_EUSAGE: it is the name of another column.
+int cli_tune_table_columns(dsc_table *t, const char *by, dsc_error *err);
+// The first `top` rows of one price (0: all), of the requests with `value` in the key column.
+int cli_tune_price_rows(dsc_table *t, const dsc_tune *tune, size_t price, const dsc_standing *s,
+                        int64_t top, const char *value, dsc_error *err);
+// The columns without a further key, and the first `top` rows of each price.
 int cli_tune_rows(dsc_table *t, const dsc_tune *found, dsc_standing *const *standing, int64_t top,
                   dsc_error *err);
-// For a person, on stdout: comments [first, end), the rows in columns, the lines (may be NULL).
-void cli_tune_print(const dsc_table *t, size_t first, size_t end, const char *lines);
 
 #endif

@@ -1,16 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// Prints a configuration as settings of the engines, as of their documentation in November 2026:
-//  - vLLM: --speculative-config, a JSON object (docs/features/speculative_decoding: draft_model.md,
-//    n_gram.md, suffix.md); draft lengths by batch size: dynamic_speculative_decoding.md.
-//  - SGLang: --speculative-algorithm STANDALONE (docs/advanced_features/speculative_decoding); by
-//    batch size for EAGLE drafts only: adaptive_speculative_decoding.
-//  - transformers: generate() and the draft model's generation_config.
-//  - llama.cpp: llama-server --spec-type, --spec-draft-* (docs/speculative.md), named --draft-max,
-//    --draft-min and --draft-p-min before May 2026.
-//  - TensorRT-LLM: speculative_config of the file of trtllm-serve --config, 1.4.0rc1. Its
-//    draft_len_schedule maps batch sizes to lengths, but whether a key is the first or the last
-//    batch size of its range differs between versions, so none is printed.
-#include "cli/tune/tune.h"
+// Prints a configuration as settings of the engines. Their names, and where each was read, are in
+// engine_names.c (draftscope list engines -v).
+#include "cli/tune/engine.h"
 
 #include <assert.h>
 #include <inttypes.h>
@@ -32,6 +23,7 @@ typedef struct form {
     cli_engine engine;
     const dsc_drafter_type *drafter;
     const char *text;
+    cli_draft_kind kind;   // of methods with a draft model
     const char *semantics; // the engine's own prompt lookup, or NULL
     struct {
         const char *option;
@@ -42,21 +34,41 @@ typedef struct form {
 
 #define NO_SPECULATION "# no speculation: leave the speculative options out\n"
 #define VLLM "vllm serve MODEL --speculative-config '{\"method\": "
+#define VLLM_CHAIN(method, model)                                                                  \
+    VLLM "\"" method "\", " model                                                                  \
+         "\"num_speculative_tokens\": <num-speculative-tokens><sampling>}'\n"
+#define VLLM_DRAFT "\"model\": \"DRAFT\", "
 #define PROBABILISTIC ", \"draft_sample_method\": \"probabilistic\""
+#define BLOCK_RULE ", \"rejection_sample_method\": \"block\""
+#define SGLANG_CHAIN(algorithm, model)                                                             \
+    "python3 -m sglang.launch_server --model-path MODEL --speculative-algorithm " algorithm model  \
+    " --speculative-num-steps <num-speculative-tokens> --speculative-eagle-topk 1 "                \
+    "--speculative-num-draft-tokens <num-speculative-tokens+1>\n"
+#define SGLANG_DRAFT " --speculative-draft-model-path DRAFT"
 #define HF_ASSISTANT(tokens, schedule, threshold)                                                  \
     "draft.generation_config.update(num_assistant_tokens=<" tokens                                 \
     ">, num_assistant_tokens_schedule=\"" schedule "\", assistant_confidence_threshold=" threshold \
     ")\n"                                                                                          \
     "model.generate(**inputs, assistant_model=draft)\n"
-#define LLAMA_DRAFT(probability)                                                                   \
-    "llama-server -m MODEL -md DRAFT --spec-type draft-simple --spec-draft-n-max "                 \
+#define LLAMA_DRAFT(type, model, probability)                                                      \
+    "llama-server -m MODEL" model " --spec-type " type " --spec-draft-n-max "                      \
     "<num-speculative-tokens> --spec-draft-n-min 0 --spec-draft-p-min " probability "\n"
+#define TRTLLM_DRAFT(type, model)                                                                  \
+    "printf 'speculative_config: {\"decoding_type\": \"" type                                      \
+    "\", \"max_draft_len\": <num-speculative-tokens>" model "}\\n' >draft.yaml\n"                  \
+    "trtllm-serve MODEL --config draft.yaml\n"
+#define TRTLLM_MODEL ", \"speculative_model\": \"DRAFT\""
 
 static const form forms[] = {
     {CLI_VLLM, &dsc_drafter_none, .text = NO_SPECULATION},
-    {CLI_VLLM, &dsc_drafter_draft_model,
-     .text = VLLM "\"draft_model\", \"model\": \"DRAFT\", \"num_speculative_tokens\": "
-                  "<num-speculative-tokens><sampling>}'\n"},
+    {CLI_VLLM, &dsc_drafter_draft_model, .text = VLLM_CHAIN("draft_model", VLLM_DRAFT)},
+    {CLI_VLLM, &dsc_drafter_draft_model, .kind = CLI_DRAFT_EAGLE,
+     .text = VLLM_CHAIN("eagle", VLLM_DRAFT)},
+    {CLI_VLLM, &dsc_drafter_draft_model, .kind = CLI_DRAFT_EAGLE3,
+     .text = VLLM_CHAIN("eagle3", VLLM_DRAFT)},
+    {CLI_VLLM, &dsc_drafter_draft_model, .kind = CLI_DRAFT_MTP, .text = VLLM_CHAIN("mtp", "")},
+    {CLI_VLLM, &dsc_drafter_draft_model, .kind = CLI_DRAFT_MEDUSA,
+     .text = VLLM_CHAIN("medusa", VLLM_DRAFT)},
     {CLI_VLLM, &dsc_drafter_ngram,
      .text = VLLM "\"ngram\", \"num_speculative_tokens\": <num-speculative-tokens>, "
                   "\"prompt_lookup_max\": <prompt-lookup-max>, "
@@ -72,11 +84,13 @@ static const form forms[] = {
          "\"suffix_decoding_min_token_prob\": <min-probability>}'\n",
      .needs = {{"branches", 1}}, .lacks = "vLLM's suffix drafts have one branch"},
     {CLI_SGLANG, &dsc_drafter_none, .text = NO_SPECULATION},
-    {CLI_SGLANG, &dsc_drafter_draft_model,
-     .text =
-         "python3 -m sglang.launch_server --model-path MODEL --speculative-algorithm STANDALONE "
-         "--speculative-draft-model-path DRAFT --speculative-num-steps <num-speculative-tokens> "
-         "--speculative-eagle-topk 1 --speculative-num-draft-tokens <num-speculative-tokens+1>\n"},
+    {CLI_SGLANG, &dsc_drafter_draft_model, .text = SGLANG_CHAIN("STANDALONE", SGLANG_DRAFT)},
+    {CLI_SGLANG, &dsc_drafter_draft_model, .kind = CLI_DRAFT_EAGLE,
+     .text = SGLANG_CHAIN("EAGLE", SGLANG_DRAFT)},
+    {CLI_SGLANG, &dsc_drafter_draft_model, .kind = CLI_DRAFT_EAGLE3,
+     .text = SGLANG_CHAIN("EAGLE3", SGLANG_DRAFT)},
+    {CLI_SGLANG, &dsc_drafter_draft_model, .kind = CLI_DRAFT_MTP,
+     .text = SGLANG_CHAIN("NEXTN", "")},
     {CLI_HF, &dsc_drafter_none, .text = NO_SPECULATION},
     {CLI_HF, &dsc_drafter_draft_model,
      .text = HF_ASSISTANT("num-speculative-tokens", "constant", "0.0")},
@@ -94,19 +108,33 @@ static const form forms[] = {
              "runs\n" HF_ASSISTANT("num-speculative-tokens", "constant",
                                    "<assistant-confidence-threshold>")},
     {CLI_LLAMACPP, &dsc_drafter_none, .text = NO_SPECULATION},
-    {CLI_LLAMACPP, &dsc_drafter_draft_model, .text = LLAMA_DRAFT("0")},
+    {CLI_LLAMACPP, &dsc_drafter_draft_model,
+     .text = LLAMA_DRAFT("draft-simple", " -md DRAFT", "0")},
+    {CLI_LLAMACPP, &dsc_drafter_draft_model, .kind = CLI_DRAFT_EAGLE3,
+     .text = LLAMA_DRAFT("draft-eagle3", " -md DRAFT", "0")},
+    {CLI_LLAMACPP, &dsc_drafter_draft_model, .kind = CLI_DRAFT_MTP,
+     .text = LLAMA_DRAFT("draft-mtp", "", "0")},
     {CLI_LLAMACPP, &dsc_drafter_threshold,
      .text = "# versions of llama.cpp differ in whether the token that is not sure is still "
-             "drafted; here it is\n" LLAMA_DRAFT("<assistant-confidence-threshold>")},
+             "drafted; here it is\n" LLAMA_DRAFT("draft-simple", " -md DRAFT",
+                                                 "<assistant-confidence-threshold>")},
     {CLI_TRTLLM, &dsc_drafter_none, .text = NO_SPECULATION},
-    {CLI_TRTLLM, &dsc_drafter_draft_model,
-     .text = "printf 'speculative_config: {decoding_type: DraftTarget, max_draft_len: "
-             "<num-speculative-tokens>, speculative_model: DRAFT}\\n' >draft.yaml\n"
-             "trtllm-serve MODEL --config draft.yaml\n"},
+    {CLI_TRTLLM, &dsc_drafter_draft_model, .text = TRTLLM_DRAFT("Draft_Target", TRTLLM_MODEL)},
+    {CLI_TRTLLM, &dsc_drafter_draft_model, .kind = CLI_DRAFT_EAGLE3,
+     .text = TRTLLM_DRAFT("Eagle3", TRTLLM_MODEL)},
+    {CLI_TRTLLM, &dsc_drafter_draft_model, .kind = CLI_DRAFT_MTP, .text = TRTLLM_DRAFT("MTP", "")},
 };
 enum { FORMS = sizeof forms / sizeof *forms };
 
 // --- a form's text -----------------------------------------------------------------------------
+
+// vLLM's keys for a draft model that samples, and for the rule.
+static const char *vllm_sampling(const dsc_verifier_type *rule)
+{
+    return rule->greedy                  ? ""
+           : rule == &dsc_verifier_block ? PROBABILISTIC BLOCK_RULE
+                                         : PROBABILISTIC;
+}
 
 // Appends the value of the name that `hole` begins with.
 static int append_value(dsc_buffer *b, const char *hole, const cli_engine_choice *x, dsc_error *err)
@@ -116,7 +144,7 @@ static int append_value(dsc_buffer *b, const char *hole, const cli_engine_choice
     char name[64], real[DSC_NUMBER_TEXT];
     snprintf(name, sizeof name, "%.*s", (int)n, hole);
     if (strcmp(name, "sampling") == 0)
-        return dsc_buffer_puts(b, x->rule->greedy ? "" : PROBABILISTIC, err);
+        return dsc_buffer_puts(b, vllm_sampling(x->rule), err);
     const dsc_option *o = dsc_option_find(d->option, d->option_count, name);
     assert(o);
     if (o->kind != DSC_OPTION_REAL)
@@ -125,24 +153,10 @@ static int append_value(dsc_buffer *b, const char *hole, const cli_engine_choice
     return dsc_buffer_puts(b, real, err);
 }
 
-// Remarks that another prompt lookup was tuned than the engine's own.
-static int remark_semantics(dsc_buffer *b, const dsc_config *c, const char *own, dsc_error *err)
-{
-    char tuned[32];
-    const dsc_option *o =
-        dsc_option_find(c->drafter->option, c->drafter->option_count, "semantics");
-    dsc_option_text(o, integer(c, "semantics"), tuned, sizeof tuned);
-    if (strcmp(tuned, own) == 0)
-        return DSC_OK;
-    return dsc_buffer_printf(
-        b, err, "# the engine looks up as --semantics %s does; these were tuned with %s\n", own,
-        tuned);
-}
-
 static int print(dsc_buffer *b, const form *f, const cli_engine_choice *x, dsc_error *err)
 {
     const char *text = f->text;
-    int rc = f->semantics ? remark_semantics(b, x->config, f->semantics, err) : DSC_OK;
+    int rc = DSC_OK;
     for (const char *hole; !rc && (hole = strchr(text, '<')); text = strchr(hole, '>') + 1) {
         rc = dsc_buffer_append(b, text, (size_t)(hole - text), err);
         if (!rc)
@@ -162,9 +176,11 @@ static int64_t length_of(const cli_engine_choice *x)
 // The draft length of each range of batch sizes; adjacent ranges of the same length are merged. A
 // length of 0 switches speculation off. Nothing is set above the greatest batch size that was
 // tuned.
-static int vllm_schedule(dsc_buffer *b, const cli_engine_choice *choice, size_t choices,
-                         dsc_error *err)
+static int vllm_schedule(dsc_buffer *b, cli_draft_kind kind, const cli_engine_choice *choice,
+                         size_t choices, dsc_error *err)
 {
+    static const char *const method[CLI_DRAFT_KIND_COUNT] = {"draft_model", "eagle", "eagle3",
+                                                             "mtp", "medusa"};
     int64_t most = 0, from = 1;
     const dsc_verifier_type *rule = NULL;
     dsc_buffer ranges = {0};
@@ -180,11 +196,11 @@ static int vllm_schedule(dsc_buffer *b, const cli_engine_choice *choice, size_t 
         from = choice[i].batch + 1;
     }
     if (!rc)
-        rc = dsc_buffer_printf(
-            b, err,
-            VLLM "\"draft_model\", \"model\": \"DRAFT\", \"num_speculative_tokens\": %" PRId64
-                 "%s, \"num_speculative_tokens_per_batch_size\": [%s]}'\n",
-            most, rule->greedy ? "" : PROBABILISTIC, ranges.data);
+        rc = dsc_buffer_printf(b, err,
+                               VLLM "\"%s\", %s\"num_speculative_tokens\": %" PRId64
+                                    "%s, \"num_speculative_tokens_per_batch_size\": [%s]}'\n",
+                               method[kind], kind == CLI_DRAFT_MTP ? "" : VLLM_DRAFT, most,
+                               vllm_sampling(rule), ranges.data);
     dsc_buffer_fini(&ranges);
     return rc;
 }
@@ -195,7 +211,7 @@ static int sglang_tiers(dsc_buffer *b, const cli_engine_choice *choice, size_t c
 {
     int64_t from = 1;
     int rc = dsc_buffer_puts(b,
-                             "# an EAGLE or EAGLE3 draft can have them all at once: "
+                             "# all of them at once: "
                              "--speculative-adaptive --speculative-adaptive-config FILE, with\n# {",
                              err);
     for (size_t i = 0; i < choices && !rc; i++) {
@@ -208,35 +224,59 @@ static int sglang_tiers(dsc_buffer *b, const cli_engine_choice *choice, size_t c
 
 // --- the interface ------------------------------------------------------------------------------
 
-static const form *find(cli_engine engine, const dsc_drafter_type *drafter)
+static const form *find(const cli_engine_use *use, const dsc_drafter_type *drafter)
 {
     for (size_t f = 0; f < FORMS; f++)
-        if (forms[f].engine == engine && forms[f].drafter == drafter)
+        if (forms[f].engine == use->engine && forms[f].drafter == drafter &&
+            (!drafter->needs_draft || forms[f].kind == use->kind))
             return &forms[f];
     return NULL;
 }
 
-bool cli_engine_has(cli_engine engine, const dsc_drafter_type *drafter)
+bool cli_engine_has(const cli_engine_use *use, const dsc_drafter_type *drafter)
 {
-    return find(engine, drafter) != NULL;
+    return find(use, drafter) != NULL;
 }
 
-const char *cli_engine_lacks(cli_engine engine, const dsc_config *config)
+const char *cli_engine_semantics(const cli_engine_use *use)
 {
-    const form *f = find(engine, config->drafter);
+    const form *f = find(use, &dsc_drafter_ngram);
+    return f ? f->semantics : NULL;
+}
+
+// Returns whether the n-grams are looked up as the engine does.
+static bool same_semantics(const form *f, const dsc_config *c)
+{
+    char tuned[32];
+    const dsc_option *o =
+        f->semantics ? dsc_option_find(c->drafter->option, c->drafter->option_count, "semantics")
+                     : NULL;
+    if (o)
+        dsc_option_text(o, c->parameter[o - c->drafter->option], tuned, sizeof tuned);
+    return !o || strcmp(tuned, f->semantics) == 0;
+}
+
+const char *cli_engine_lacks(const cli_engine_use *use, const dsc_config *config,
+                             const dsc_verifier_type *rule)
+{
+    const form *f = find(use, config->drafter);
     if (!f)
         return "it has no such method";
     for (size_t i = 0; i < sizeof f->needs / sizeof *f->needs && f->needs[i].option; i++)
         if (integer(config, f->needs[i].option) != f->needs[i].value)
             return f->lacks;
-    return NULL;
+    if (!same_semantics(f, config))
+        return "it looks n-grams up in another way (--semantics)";
+    if (rule->greedy || rule == &dsc_verifier_rejection)
+        return NULL;
+    return rule == &dsc_verifier_block && use->engine == CLI_VLLM ? NULL : "it has no such rule";
 }
 
-int cli_engine_methods(dsc_buffer *out, cli_engine engine, dsc_error *err)
+int cli_engine_methods(dsc_buffer *out, const cli_engine_use *use, dsc_error *err)
 {
     int rc = DSC_OK;
     for (size_t f = 0; f < FORMS && !rc; f++)
-        if (forms[f].engine == engine && forms[f].drafter != &dsc_drafter_none)
+        if (forms[f].drafter != &dsc_drafter_none && find(use, forms[f].drafter) == &forms[f])
             rc = dsc_buffer_printf(out, err, "%s%s", out->length ? ", " : "",
                                    forms[f].drafter->name);
     return rc;
@@ -249,7 +289,18 @@ static bool drafts(const dsc_config *c)
            (c->drafter != &dsc_drafter_draft_model || integer(c, "num-speculative-tokens") > 0);
 }
 
-int cli_engine_lines(dsc_buffer *out, cli_engine engine, const cli_engine_choice *choice,
+// Whether two choices have the same settings.
+static bool same(const cli_engine_choice *a, const cli_engine_choice *b)
+{
+    const dsc_config *x = a->config, *y = b->config;
+    if (!drafts(x) || !drafts(y))
+        return !drafts(x) && !drafts(y);
+    return x->drafter == y->drafter && a->rule == b->rule &&
+           !memcmp(x->parameter, y->parameter, sizeof x->parameter) &&
+           !memcmp(x->real, y->real, sizeof x->real);
+}
+
+int cli_engine_lines(dsc_buffer *out, const cli_engine_use *use, const cli_engine_choice *choice,
                      size_t choices, dsc_error *err)
 {
     bool chains = choices > 1, any = false;
@@ -259,17 +310,25 @@ int cli_engine_lines(dsc_buffer *out, cli_engine engine, const cli_engine_choice
         chains &= !on || choice[i].config->drafter == &dsc_drafter_draft_model;
         any |= on;
     }
-    if (engine == CLI_VLLM && chains && any)
-        return vllm_schedule(out, choice, choices, err);
+    if (use->engine == CLI_VLLM && chains && any)
+        return vllm_schedule(out, use->kind, choice, choices, err);
     for (size_t i = 0; i < choices && !rc; i++) {
+        if (i + 1 < choices && same(&choice[i], &choice[i + 1]))
+            continue;
         if (choices > 1)
             rc = dsc_buffer_printf(out, err, "# batches of up to %" PRId64 ":\n", choice[i].batch);
         if (!rc)
             rc = drafts(choice[i].config)
-                     ? print(out, find(engine, choice[i].config->drafter), &choice[i], err)
+                     ? print(out, find(use, choice[i].config->drafter), &choice[i], err)
                      : dsc_buffer_puts(out, NO_SPECULATION, err);
     }
-    if (!rc && engine == CLI_SGLANG && chains && any)
+    const bool head = use->kind == CLI_DRAFT_EAGLE || use->kind == CLI_DRAFT_EAGLE3;
+    if (!rc && use->engine == CLI_SGLANG && head && chains && any)
         rc = sglang_tiers(out, choice, choices, err);
     return rc;
+}
+
+cli_draft_kind cli_tune_draft_kind(const dsc_option_value *given, bool head)
+{
+    return head && !given->given ? CLI_DRAFT_EAGLE : (cli_draft_kind)given->integer;
 }

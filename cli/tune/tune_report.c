@@ -8,6 +8,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+enum { FEW = 30 }; // test requests, below which percentile intervals are too narrow
+
 int cli_tune_comment(dsc_table *t, dsc_error *err, const char *key, const char *tail,
                      const char *format, ...)
 {
@@ -18,13 +20,6 @@ int cli_tune_comment(dsc_table *t, dsc_error *err, const char *key, const char *
     vsnprintf(text, sizeof text, format, args);
     va_end(args);
     return dsc_table_comment(t, whole, text, err);
-}
-
-int cli_tune_name(dsc_buffer *b, const dsc_trial *x, dsc_error *err)
-{
-    dsc_config c = dsc_space_at(x->space, x->point);
-    int rc = dsc_buffer_printf(b, err, "%s ", x->space->drafter->name);
-    return rc ? rc : dsc_space_words(b, x->space, &c, err);
 }
 
 // The end of a comment's key, which names the batch size where there are several.
@@ -100,7 +95,7 @@ static int describe_all(dsc_table *t, const dsc_tune *tune, const cli_tune_namin
         rc = cli_tune_comment(t, err, "resamples", "",
                               "%d Poisson bootstrap resamples of the test set, 95 %% intervals",
                               tune->options.resamples);
-    if (!rc && tune->test < 30)
+    if (!rc && tune->test < FEW)
         rc = cli_tune_comment(t, err, "note", "",
                               "with only %zu test requests the intervals are too narrow",
                               tune->test);
@@ -124,7 +119,7 @@ static alike find_alike(const dsc_tune *tune, const dsc_standing *s)
         a.count++;
         const dsc_trial *x = &tune->trial[s[i].trial], *y = &tune->trial[s[a.cheapest].trial];
         double less = dsc_trial_drafted(x) - dsc_trial_drafted(y);
-        if (less < 0 || (less == 0 && x->draft_calls < y->draft_calls))
+        if (less < 0 || (less == 0 && x->totals.draft_calls < y->totals.draft_calls))
             a.cheapest = i;
     }
     return a;
@@ -197,43 +192,20 @@ static int describe_best(dsc_table *t, const dsc_tune *tune, size_t price, const
 
 // --- the verdict --------------------------------------------------------------------------------
 
-// "draft-model num-speculative-tokens=3: 1.4211 times as fast as without speculation (...)"
-static int verdict_words(dsc_buffer *b, const dsc_tune *tune, const dsc_standing *s,
-                         const dsc_advice *a, dsc_error *err)
-{
-    dsc_buffer name = {0};
-    int rc = cli_tune_name(&name, &tune->trial[s[a->standing].trial], err);
-    if (!rc && a->kind == DSC_ADVICE_ON)
-        rc = dsc_buffer_printf(b, err,
-                               "run %s: %.4f times as fast as without speculation on held-out "
-                               "requests (95 %%: %.4f to %.4f)",
-                               name.data, a->speedup, a->low, a->high);
-    else if (!rc && a->kind == DSC_ADVICE_OFF && a->speedup > 0)
-        rc = dsc_buffer_printf(b, err,
-                               "leave speculation off: %s is %.4f times as fast as without on "
-                               "held-out requests (95 %%: %.4f to %.4f)",
-                               name.data, a->speedup, a->low, a->high);
-    else if (!rc && a->kind == DSC_ADVICE_OFF)
-        rc = dsc_buffer_printf(b, err, "leave speculation off: %s", a->why);
-    else if (!rc)
-        rc = dsc_buffer_printf(b, err, "no recommendation: %s; best observed: %s", a->why,
-                               name.data);
-    dsc_buffer_fini(&name);
-    return rc;
-}
-
 static int describe_verdict(dsc_table *t, const dsc_tune *tune, size_t price, const dsc_standing *s,
-                            int threads, dsc_error *err)
+                            const cli_engine_use *use, const cli_verdict *v, dsc_error *err)
 {
     char tail[32];
-    dsc_advice a;
     dsc_buffer words = {0};
     price_tail(tune, price, tail);
-    int rc = dsc_tune_advise(tune, price, s, NULL, NULL, threads, &a, err);
-    if (!rc)
-        rc = verdict_words(&words, tune, s, &a, err);
+    int rc = cli_tune_verdict_words(&words, tune, s, &v->own, err);
     if (!rc)
         rc = cli_tune_comment(t, err, "verdict", tail, "%s", words.data);
+    dsc_buffer_fini(&words);
+    if (!rc && v->differs)
+        rc = cli_tune_best_of_all(&words, tune, s, use, v, err);
+    if (!rc && v->differs)
+        rc = cli_tune_comment(t, err, "best_of_all_methods", tail, "%s", words.data);
     dsc_buffer_fini(&words);
     return rc;
 }
@@ -245,11 +217,9 @@ static int describe_caveats(dsc_table *t, const dsc_tune *tune, dsc_error *err)
     int rc = DSC_OK;
     if (tune->options.objective == DSC_OBJECTIVE_BLOCK_EFFICIENCY)
         return DSC_OK;
-    if (cost && strcmp(cost->type->name, "roofline") == 0)
-        rc = dsc_table_comment(t, "caveat",
-                               "the roofline is the least time that the hardware permits, not a "
-                               "measurement; draftscope live profile measures",
-                               err);
+    if (cost && cost->caveat)
+        rc = cli_tune_comment(t, err, "caveat", "", "%s; draftscope live profile measures",
+                              cost->caveat);
     return rc ? rc
               : dsc_table_comment(t, "not_modeled",
                                   "arrival of requests, queueing, other work of the server, memory",
@@ -257,100 +227,55 @@ static int describe_caveats(dsc_table *t, const dsc_tune *tune, dsc_error *err)
 }
 
 int cli_tune_describe(dsc_table *t, const dsc_tune *tune, dsc_standing *const *standing,
-                      const cli_tune_naming *name, int threads, dsc_error *err)
+                      const cli_tune_naming *name, const cli_engine_use *use, const cli_verdict *v,
+                      dsc_error *err)
 {
     int rc = describe_all(t, tune, name, err);
     for (size_t p = 0; p < tune->options.prices && !rc; p++)
         rc = describe_best(t, tune, p, standing[p], err);
     if (!rc)
         rc = describe_caveats(t, tune, err);
+    if (!rc && use)
+        rc = dsc_table_comment(t, "engine", cli_engine_word[use->engine], err);
     for (size_t p = 0; p < tune->options.prices && !rc; p++)
-        rc = describe_verdict(t, tune, p, standing[p], threads, err);
+        rc = describe_verdict(t, tune, p, standing[p], use, &v[p], err);
     return rc;
 }
 
-// --- engine lines ------------------------------------------------------------------------------
-
-bool cli_tune_engine_fits(const void *engine, const dsc_trial *x)
+int cli_tune_describe_group(dsc_table *t, const dsc_tune *tune, size_t price, const dsc_standing *s,
+                            const char *value, size_t number, int threads, dsc_error *err)
 {
-    const dsc_config config = dsc_space_at(x->space, x->point);
-    return !cli_engine_lacks(*(const cli_engine *)engine, &config);
-}
-
-// Remarks that the engine lacks the best configuration.
-static int remark_lack(dsc_buffer *out, const dsc_tune *tune, const dsc_standing *s,
-                       cli_engine engine, const char *name, const dsc_advice *a, dsc_error *err)
-{
-    const dsc_trial *x = &tune->trial[s[0].trial];
-    const dsc_config config = dsc_space_at(x->space, x->point);
-    const char *lacks = cli_engine_lacks(engine, &config);
-    if (!lacks)
-        return DSC_OK;
-    dsc_buffer best = {0};
-    int rc = cli_tune_name(&best, x, err);
-    if (!rc)
-        rc = dsc_buffer_printf(out, err,
-                               "# %s has no setting for the best, %s: %s; this is number %zu\n",
-                               name, best.data, lacks, a->standing + 1);
-    dsc_buffer_fini(&best);
-    return rc;
-}
-
-// The verdict for one batch size as a choice, and remarks. Returns through *kept whether there is a
-// choice at all.
-static int engine_choice(dsc_buffer *out, const dsc_tune *tune, size_t price, const dsc_standing *s,
-                         cli_engine engine, const char *name, int threads, dsc_config *config,
-                         cli_engine_choice *choice, size_t *kept, dsc_error *err)
-{
-    dsc_advice a;
+    char tail[64];
+    dsc_advice a = {.kind = DSC_ADVICE_ABSTAIN};
     dsc_buffer words = {0};
-    int rc = dsc_tune_advise(tune, price, s, cli_tune_engine_fits, &engine, threads, &a, err);
+    price_tail(tune, price, tail);
+    snprintf(tail + strlen(tail), 24, "_%zu", number);
+    int rc = DSC_OK;
+    if (!tune->selection)
+        rc = dsc_buffer_puts(
+            &words, "no recommendation: the selection set has no request of this value", err);
+    else
+        rc = dsc_tune_advise(tune, price, s, NULL, NULL, threads, &a, err);
+    if (!rc && tune->selection)
+        rc = cli_tune_verdict_words(&words, tune, s, &a, err);
     if (!rc)
-        rc = remark_lack(out, tune, s, engine, name, &a, err);
-    if (!rc)
-        rc = verdict_words(&words, tune, s, &a, err);
-    if (!rc)
-        rc = dsc_buffer_printf(out, err, "# batch size %" PRId64 ": %s\n",
-                               tune->options.price[price].batch, words.data);
+        rc =
+            cli_tune_comment(t, err, "by_verdict", tail, "%.200s (%zu + %zu requests): %s%s", value,
+                             tune->selection, tune->options.split > 0 ? tune->test : 0, words.data,
+                             a.kind != DSC_ADVICE_ABSTAIN && tune->test < FEW
+                                 ? "; with so few test requests the interval is too narrow"
+                                 : "");
     dsc_buffer_fini(&words);
-    if (rc || a.kind == DSC_ADVICE_ABSTAIN)
-        return rc;
-    const dsc_trial *x = &tune->trial[s[a.standing].trial];
-    *config = dsc_space_at(x->space, x->point);
-    *choice = (cli_engine_choice){a.kind == DSC_ADVICE_ON ? config : NULL, x->rule,
-                                  tune->options.price[price].batch};
-    ++*kept;
-    return DSC_OK;
-}
-
-int cli_tune_engine_lines(dsc_buffer *out, const dsc_tune *tune, dsc_standing *const *standing,
-                          cli_engine engine, const cli_tune_naming *name, int threads,
-                          dsc_error *err)
-{
-    dsc_config *config;
-    cli_engine_choice *choice = NULL;
-    size_t n = tune->options.prices, kept = 0;
-    int rc = dsc_new(&config, n, err);
-    if (!rc)
-        rc = dsc_new(&choice, n, err);
-    for (size_t p = 0; p < n && !rc; p++)
-        rc = engine_choice(out, tune, p, standing[p], engine, name->engine, threads, &config[p],
-                           &choice[kept], &kept, err);
-    if (!rc)
-        rc = cli_engine_lines(out, engine, choice, kept, err);
-    free(config);
-    free(choice);
     return rc;
 }
 
-// A comment for each line.
-int cli_tune_comment_lines(dsc_table *t, const char *lines, dsc_error *err)
+int cli_tune_comment_lines(dsc_table *t, const char *name, const char *lines, dsc_error *err)
 {
     int rc = DSC_OK, number = 1;
     for (const char *p = lines; p && *p && !rc; p += strcspn(p, "\n") + 1) {
-        char key[32], *line;
+        char key[64], *line;
         rc = dsc_strndup(&line, p, strcspn(p, "\n"), err);
-        snprintf(key, sizeof key, "engine_line_%d", number++);
+        snprintf(key, sizeof key, "%s_%d", name, number++);
         if (!rc)
             rc = dsc_table_comment(t, key, line, err);
         free(line);

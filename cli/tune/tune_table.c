@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The columns of a tuning result, its rows, and their layout for a terminal.
+// The columns of a tuning result and its rows.
 #include "cli/result.h"
 #include "cli/tune/tune.h"
 
@@ -31,8 +31,15 @@ const dsc_column cli_tune_columns[CLI_TUNE_COLUMNS] = {
     DSC_METRIC_COLUMNS,
 };
 
-static int add_rows(dsc_table *t, const dsc_tune *tune, size_t price, const dsc_standing *s,
-                    int64_t top, dsc_error *err)
+int cli_tune_name(dsc_buffer *b, const dsc_trial *x, dsc_error *err)
+{
+    dsc_config c = dsc_space_at(x->space, x->point);
+    int rc = dsc_buffer_printf(b, err, "%s ", x->space->drafter->name);
+    return rc ? rc : dsc_space_words(b, x->space, &c, err);
+}
+
+int cli_tune_price_rows(dsc_table *t, const dsc_tune *tune, size_t price, const dsc_standing *s,
+                        int64_t top, const char *value, dsc_error *err)
 {
     int rc = DSC_OK;
     for (size_t i = 0; i < tune->trials && (!top || (int64_t)i < top) && !rc; i++) {
@@ -40,21 +47,22 @@ static int add_rows(dsc_table *t, const dsc_tune *tune, size_t price, const dsc_
         dsc_config c = dsc_space_at(x->space, x->point);
         dsc_buffer words = {0};
         rc = dsc_space_words(&words, x->space, &c, err);
-        dsc_cell row[CLI_TUNE_COLUMNS] = {cli_integer(tune->options.price[price].batch),
-                                          cli_integer((int64_t)i + 1),
-                                          cli_text(x->space->drafter->name),
-                                          cli_text(x->rule->name),
-                                          cli_text(words.data),
-                                          cli_real(s[i].selection),
-                                          cli_real(s[i].test),
-                                          cli_real(s[i].low),
-                                          cli_real(s[i].high),
-                                          cli_real(s[i].ratio),
-                                          cli_real(s[i].ratio_low),
-                                          cli_real(s[i].ratio_high),
-                                          cli_text(s[i].significant ? "yes" : "no"),
-                                          cli_real(dsc_trial_drafted(x))};
-        dsc_metrics_cells(&x->metrics, row + CLI_TUNE_METRICS);
+        dsc_cell row[CLI_TUNE_COLUMNS + 1] = {cli_integer(tune->options.price[price].batch),
+                                              cli_integer((int64_t)i + 1),
+                                              cli_text(x->space->drafter->name),
+                                              cli_text(x->rule->name),
+                                              cli_text(words.data),
+                                              cli_real(s[i].selection),
+                                              cli_real(s[i].test),
+                                              cli_real(s[i].low),
+                                              cli_real(s[i].high),
+                                              cli_real(s[i].ratio),
+                                              cli_real(s[i].ratio_low),
+                                              cli_real(s[i].ratio_high),
+                                              cli_text(s[i].significant ? "yes" : "no"),
+                                              cli_real(dsc_trial_drafted(x))};
+        row[CLI_TUNE_COLUMNS] = cli_text(value);
+        dsc_metrics_cells(&x->totals.metrics, row + CLI_TUNE_METRICS);
         if (!rc)
             rc = dsc_table_add_row(t, row, err);
         dsc_buffer_fini(&words);
@@ -62,54 +70,26 @@ static int add_rows(dsc_table *t, const dsc_tune *tune, size_t price, const dsc_
     return rc;
 }
 
+int cli_tune_table_columns(dsc_table *t, const char *by, dsc_error *err)
+{
+    int rc = cli_result_columns(t, cli_tune_columns, CLI_TUNE_COLUMNS, err);
+    if (!rc && by && dsc_table_find(t, by) >= 0)
+        return dsc_fail(err, DSC_EUSAGE,
+                        "--by: metadata field '%.60s' has the name of a result column; choose "
+                        "another field",
+                        by);
+    return rc || !by ? rc
+                     : dsc_table_add_column(t, by, DSC_CELL_TEXT,
+                                            "value of this metadata field of the requests that the "
+                                            "row is of; all: every request",
+                                            err);
+}
+
 int cli_tune_rows(dsc_table *t, const dsc_tune *found, dsc_standing *const *standing, int64_t top,
                   dsc_error *err)
 {
-    int rc = cli_result_columns(t, cli_tune_columns, CLI_TUNE_COLUMNS, err);
+    int rc = cli_tune_table_columns(t, NULL, err);
     for (size_t p = 0; p < found->options.prices && !rc; p++)
-        rc = add_rows(t, found, p, standing[p], top, err);
+        rc = cli_tune_price_rows(t, found, p, standing[p], top, "", err);
     return rc;
-}
-
-static int longest(const dsc_table *t, size_t column)
-{
-    size_t n = strlen(cli_tune_columns[column].name);
-    for (size_t i = 0; i < t->rows; i++) {
-        size_t m = strlen(dsc_table_at(t, i, column)->text);
-        n = m > n ? m : n;
-    }
-    return (int)n;
-}
-
-static void print_row(const dsc_table *t, size_t i, int method, int rule, int words)
-{
-    double x[CLI_TUNE_DRAFTED + 1];
-    for (size_t c = CLI_TUNE_DEV; c <= CLI_TUNE_RATIO_HIGH; c++)
-        x[c] = dsc_table_real(t, i, c);
-    printf("%4" PRId64 "  %-*s  %-*s  %-*s  %9.4f  %9.4f  %9.4f to %-9.4f  %6.4f  %6.4f to %-6.4f  "
-           "%s\n",
-           dsc_table_at(t, i, CLI_TUNE_RANK)->i, method, dsc_table_at(t, i, CLI_TUNE_METHOD)->text,
-           rule, dsc_table_at(t, i, CLI_TUNE_RULE)->text, words,
-           dsc_table_at(t, i, CLI_TUNE_PARAMETERS)->text, x[CLI_TUNE_DEV], x[CLI_TUNE_TEST],
-           x[CLI_TUNE_TEST_LOW], x[CLI_TUNE_TEST_HIGH], x[CLI_TUNE_RATIO], x[CLI_TUNE_RATIO_LOW],
-           x[CLI_TUNE_RATIO_HIGH], dsc_table_at(t, i, CLI_TUNE_SIGNIFICANT)->text);
-}
-
-void cli_tune_print(const dsc_table *t, size_t first, size_t end, const char *lines)
-{
-    int method = longest(t, CLI_TUNE_METHOD), rule = longest(t, CLI_TUNE_RULE),
-        words = longest(t, CLI_TUNE_PARAMETERS);
-    for (size_t i = first; i < end; i++)
-        printf("%-17s %s\n", t->key[i], t->value[i]);
-    for (size_t i = 0; i < t->rows; i++) {
-        if (dsc_table_at(t, i, CLI_TUNE_RANK)->i == 1)
-            printf("\nbatch size %" PRId64 "\n"
-                   "rank  %-*s  %-*s  %-*s  selection       test       95 %% of test        "
-                   "ratio   95 %% of ratio    significant\n",
-                   dsc_table_at(t, i, CLI_TUNE_BATCH)->i, method, "method", rule, "rule", words,
-                   "parameters");
-        print_row(t, i, method, rule, words);
-    }
-    if (lines)
-        printf("\n%s", lines);
 }

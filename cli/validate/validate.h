@@ -10,25 +10,39 @@
 #include <string.h>
 
 // The criterion by which a figure is judged.
-typedef enum validate_kind {
+typedef enum validate_rule {
     VALIDATE_GIVEN,    // an input of the prediction, not predicted
     VALIDATE_SHOWN,    // not judged; the note gives the reason
     VALIDATE_ABSOLUTE, // |predicted - published| <= limit
     VALIDATE_PERCENT,  // |100 (predicted / published - 1)| <= limit
-    VALIDATE_ORDER,    // predictions and figures of this kind are in the same order within a case
+    VALIDATE_ORDER,    // predictions and figures of this rule are in the same order within a case
     VALIDATE_LEAST,    // the prediction is a lower bound
+} validate_rule;
+
+// What it means that a figure is predicted. Only the first kind predicts a measurement.
+typedef enum validate_kind {
+    VALIDATE_PREDICTION, // of a measured speed, length or best setting
+    VALIDATE_REPLAY,     // counts of published data, replayed
+    VALIDATE_FORMULA,    // value of a closed form
+    VALIDATE_IDENTITY,   // recomputed from the same numbers, or by definition
+    VALIDATE_IN_ORDER,   // order of methods; VALIDATE_ORDER
+    VALIDATE_BOUND,      // VALIDATE_LEAST
+    VALIDATE_KINDS,
+    VALIDATE_NO_KIND = VALIDATE_KINDS, // of a given figure
 } validate_kind;
+extern const dsc_column validate_kinds[VALIDATE_KINDS]; // names and meanings
 
 typedef struct validate_figure {
     const char *source, *where, *quantity; // table of the paper; case; quantity
     double at;                             // draft length, window, k, ...; NaN: none
     double published;
     const char *tolerance; // as written in the table
+    validate_rule rule;
+    double limit; // for ABSOLUTE and PERCENT
     validate_kind kind;
-    double limit;     // for ABSOLUTE and PERCENT
-    bool disputed;    // out of tolerance, and the note explains why the source is wrong
-    const char *note; // "-": none
-    double predicted; // NaN: not predicted
+    const char *witness; // quantity that predicts the same figure another way; "-": none
+    const char *note;    // "-": none
+    double predicted;    // NaN: not predicted
 } validate_figure;
 
 // One row while it is evaluated.
@@ -71,7 +85,7 @@ int validate_report(dsc_table *t, const char *name, const validate_row *row, dsc
 // Adds one table row for a row that is skipped.
 int validate_report_skipped(dsc_table *t, const char *name, const char *why, dsc_error *err);
 
-enum { VALIDATE_COLUMNS = 12 };
+enum { VALIDATE_COLUMNS = 14 };
 extern const dsc_column validate_columns[VALIDATE_COLUMNS];
 
 // Finds the given figure of a case; `at` NaN matches any setting. DSC_EINPUT: there is none.
@@ -79,7 +93,7 @@ int validate_given(const validate_row *row, const char *where, const char *quant
                    double *value, dsc_error *err);
 static inline bool validate_is(const validate_figure *f, const char *quantity)
 {
-    return f->kind != VALIDATE_GIVEN && strcmp(f->quantity, quantity) == 0;
+    return f->rule != VALIDATE_GIVEN && strcmp(f->quantity, quantity) == 0;
 }
 
 // --- the simulator (validate_run.c) -----------------------------------------------------------

@@ -69,8 +69,8 @@ static int batch_speedup(const validate_row *row, validate_figure *f, dsc_error 
     static const char *const names[] = {"tau", "tree_tokens", "head_passes", "head_tokens",
                                         "head_share"};
     const char *spec = strcmp(f->where, "LLaMA2-Chat 70B") == 0
-                           ? "roofline:llama-2-70b,none,a100-40,tp=4"
-                           : "roofline:vicuna-7b,none,rtx-3090";
+                           ? "roofline:llama-2-70b,a100-40,tp=4,efficiency=1,overhead=0"
+                           : "roofline:vicuna-7b,rtx-3090,efficiency=1,overhead=0";
     double given[5];
     dsc_cost cost = {0};
     int rc = DSC_OK;

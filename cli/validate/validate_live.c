@@ -16,9 +16,11 @@ const dsc_option validate_live_options[VALIDATE_LIVE_OPTIONS] = {
     [VALIDATE_LIVE] = {.name = "live", .kind = DSC_OPTION_TEXT, .metavar = "FILE.jsonl",
      .help = "measured results to compare with: lines of draftscope live run --json"},
     [VALIDATE_COST] = {.name = "cost", .kind = DSC_OPTION_TEXT,
-     .metavar = "unit|linear:...|table:FILE|fit:TRACE|roofline:...",
-     .help = "with --live: cost model that predicts latencies and speedups, as in draftscope sim "
-             "--cost (default: none are predicted)"},
+     .metavar = "unit|linear:...|table:FILE|fit:TRACE|prometheus:...|bench:...|sps:FILE|"
+                "roofline:...",
+     .help = "with --live or two traces: cost model that predicts latencies and speedups, as in "
+             "draftscope sim --cost (default: none are predicted with --live; of two traces, step "
+             "times fitted to other requests)"},
     [VALIDATE_BOOTSTRAP] = {.name = "bootstrap", .kind = DSC_OPTION_INT, .metavar = "N",
      .initial = "1000", .min = 4, .max = 1000000,
      .help = "number of bootstrap resamples of the requests, a multiple of 4"},

@@ -1,12 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 // Spec-Bench (Xia et al. 2024), logs of Vicuna-7B: acceptance statistics, and the speedup on each
-// task from step times fitted to the other five. The model of the time of a turn is
-//
-//   fixed + prefill x prompt tokens + call x target calls + attention x target calls x context,
-//
-// fitted by robust least squares with weights 1/time, since the errors of the steps add up.
-#include "base/statistics.h"
+// task from step times fitted to the other five (cli/validate/validate_times.h).
 #include "cli/validate/validate.h"
+#include "cli/validate/validate_times.h"
 #include "traces/trace/accept_tally.h"
 
 #include <jansson.h>
@@ -14,7 +10,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum { TERMS = 4, TASKS = 6, ALL = TASKS };
+enum { TASKS = 6, ALL = TASKS };
 
 // The first task is MT-bench; the logs name its eight categories instead.
 static const char *const tasks[TASKS + 1] = {
@@ -22,16 +18,10 @@ static const char *const tasks[TASKS + 1] = {
 static const char *const categories[TASKS] = {NULL, "translation",    "summarization",
                                               "qa", "math_reasoning", "rag"};
 
-typedef struct turn {
-    int task;
-    double term[TERMS], tokens, time_s;
-} turn;
-
 typedef struct log_file {
     const char *name; // of the file
     dsc_accept_tally tally[TASKS + 1];
-    turn *turn; // [count]
-    size_t count, capacity;
+    validate_turns turns;
 } log_file;
 
 // --- reading ----------------------------------------------------------------------------------
@@ -45,40 +35,12 @@ static int task_of(const json_t *metadata)
     return 0;
 }
 
-// Adds the turns of a request. The log has no prompt tokens by turn; the model divides them evenly.
-static int add_turns(log_file *log, int task, const json_t *metadata, double prompt_tokens,
-                     dsc_error *err)
-{
-    const json_t *calls = json_object_get(metadata, "decoding_steps"),
-                 *tokens = json_object_get(metadata, "new_tokens"),
-                 *time = json_object_get(metadata, "wall_time");
-    size_t n = json_array_size(calls);
-    if (!n || json_array_size(tokens) != n || json_array_size(time) != n)
-        return dsc_fail(
-            err, DSC_EINPUT,
-            "%s: decoding_steps, new_tokens and wall_time are not lists of equal length",
-            log->name);
-    int rc = dsc_resize(&log->turn, &log->capacity, log->count + n, err);
-    double written = 0;
-    for (size_t i = 0; i < n && !rc; i++) {
-        double c = json_number_value(json_array_get(calls, i)),
-               w = json_number_value(json_array_get(tokens, i)),
-               s = json_number_value(json_array_get(time, i)),
-               prompt = prompt_tokens * (double)(i + 1) / (double)n + written;
-        if (!(s > 0))
-            return dsc_fail(err, DSC_EINPUT, "%s: wall_time is not positive", log->name);
-        log->turn[log->count++] = (turn){task, {1, prompt, c, c * (prompt + w / 2)}, w, s};
-        written += w;
-    }
-    return rc;
-}
-
 static int add_request(void *context, const dsc_request *q, dsc_error *err)
 {
     log_file *log = context;
     json_t *metadata = json_loadb(q->metadata.bytes, (size_t)q->metadata.length, 0, NULL);
     int task = task_of(metadata), of[2] = {task, ALL};
-    int rc = add_turns(log, task, metadata, (double)q->prompt.count, err);
+    int rc = validate_turns_add(&log->turns, q, log->name, (size_t)q->index, task, err);
     for (int t = 0; t < 2; t++) {
         dsc_accept_tally_begin(&log->tally[of[t]]);
         for (int64_t i = 0; i < q->steps.count && !rc; i++)
@@ -110,52 +72,31 @@ static void free_log(log_file *log)
 {
     for (int t = 0; t <= TASKS; t++)
         dsc_accept_tally_fini(&log->tally[t]);
-    free(log->turn);
+    validate_turns_fini(&log->turns);
 }
 
 // --- step times -------------------------------------------------------------------------------
 
 // Tokens per second on a task, or on ALL, in the time of the model or, where x is NULL, of the log.
-static double speed_of(const log_file *log, int task, const double x[TERMS])
+static double speed_of(const log_file *log, int task, const double x[VALIDATE_TERMS])
 {
     double tokens = 0, time_s = 0;
-    for (const turn *t = log->turn; t < log->turn + log->count; t++) {
-        if (task != ALL && t->task != task)
+    for (size_t i = 0; i < log->turns.count; i++) {
+        const validate_turn *t = &log->turns.turn[i];
+        if (task != ALL && t->group != task)
             continue;
         tokens += t->tokens;
-        time_s += x ? 0 : t->time_s;
-        for (int r = 0; x && r < TERMS; r++)
-            time_s += x[r] * t->term[r];
+        time_s += x ? validate_turn_time(t, x) : t->time_s;
     }
     return tokens / time_s;
 }
 
-// Predicts tokens per second on a task from the turns of all other tasks. The error of a turn's
-// time grows with the square root of the time.
+// Predicts tokens per second on a task from the turns of all other tasks.
 static int held_out_speed(const log_file *log, int task, double *speed, dsc_error *err)
 {
-    double *term = NULL, *y = NULL; // [n][TERMS], [n]
-    double x[TERMS], scale;
-    size_t n = 0;
-    int rc = dsc_new(&term, log->count * TERMS, err);
-    if (!rc)
-        rc = dsc_new(&y, log->count, err);
-    for (size_t i = 0; i < log->count && !rc; i++) {
-        const turn *t = &log->turn[i];
-        double root = sqrt(t->time_s);
-        if (t->task == task)
-            continue;
-        for (int r = 0; r < TERMS; r++)
-            term[n * TERMS + (size_t)r] = t->term[r] / root;
-        y[n++] = root;
-    }
-    if (!rc && n < TERMS)
-        rc = dsc_fail(err, DSC_EINPUT, "%s: too few turns to fit step times", log->name);
-    if (!rc)
-        rc = dsc_fit_robust(term, TERMS, y, n, x, &scale, err);
-    *speed = rc ? NAN : speed_of(log, task, x);
-    free(term);
-    free(y);
+    double x[VALIDATE_TERMS];
+    int rc = validate_turns_fit(&log->turns, log->name, task, x, err);
+    *speed = rc ? (double)NAN : speed_of(log, task, x);
     return rc;
 }
 

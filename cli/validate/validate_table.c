@@ -22,17 +22,28 @@ const dsc_column validate_columns[VALIDATE_COLUMNS] = {
     {"tolerance", DSC_CELL_TEXT, "largest |error|, or largest |error_percent| with a %; order: "
                                  "predictions are ordered as the published figures of the case; "
                                  "least: predicted is a lower bound; shown: not judged"},
-    {"verdict", DSC_CELL_TEXT, "pass, fail, shown, disputed (out of tolerance, and the note "
-                               "explains the error of the source) or skipped"},
+    {"kind", DSC_CELL_TEXT, "what it means that the figure is predicted; see Kinds"},
+    {"witness", DSC_CELL_TEXT, "quantity that predicts the same figure in another way; -: none"},
+    {"verdict", DSC_CELL_TEXT, "pass, holds (a lower bound), fail, shown, skipped, or disputed: "
+                               "out of tolerance, and the witness is out on the same side, so the "
+                               "source contradicts its own figures"},
     {"note", DSC_CELL_TEXT, "remark about the figure; -: none"},
+};
+const dsc_column validate_kinds[VALIDATE_KINDS] = {
+    {"prediction", DSC_CELL_TEXT, "a measured speed, acceptance length or best setting"},
+    {"replay", DSC_CELL_TEXT, "counts of published logs or data, replayed"},
+    {"formula", DSC_CELL_TEXT, "value of a closed form"},
+    {"identity", DSC_CELL_TEXT, "recomputed from the same numbers, or equal by definition"},
+    {"order", DSC_CELL_TEXT, "order of methods; their values are not compared"},
+    {"bound", DSC_CELL_TEXT, "lower bound of a measurement"},
 };
 // clang-format on
 
 // --- reading ----------------------------------------------------------------------------------
 
-enum { SOURCE, CASE, QUANTITY, AT, PUBLISHED, TOLERANCE, NOTE, INPUTS };
-static const char *const inputs[INPUTS] = {"source",    "case",      "quantity", "at",
-                                           "published", "tolerance", "note"};
+enum { SOURCE, CASE, QUANTITY, AT, PUBLISHED, TOLERANCE, KIND, WITNESS, NOTE, INPUTS };
+static const char *const inputs[INPUTS] = {"source",    "case", "quantity", "at",  "published",
+                                           "tolerance", "kind", "witness",  "note"};
 
 static int find_columns(const dsc_table *t, const char *path, size_t column[INPUTS], dsc_error *err)
 {
@@ -51,12 +62,12 @@ static int find_columns(const dsc_table *t, const char *path, size_t column[INPU
     return DSC_OK;
 }
 
-// Parses given, shown, order, least, NUMBER or NUMBER%, the last two also with "disputed".
+// Parses given, shown, order, least, NUMBER or NUMBER%.
 static bool parse_tolerance(validate_figure *f)
 {
     static const struct {
         const char *word;
-        validate_kind kind;
+        validate_rule rule;
     } words[] = {{"given", VALIDATE_GIVEN},
                  {"shown", VALIDATE_SHOWN},
                  {"order", VALIDATE_ORDER},
@@ -64,16 +75,27 @@ static bool parse_tolerance(validate_figure *f)
     const char *text = f->tolerance;
     for (size_t w = 0; w < sizeof words / sizeof *words; w++)
         if (strcmp(text, words[w].word) == 0) {
-            f->kind = words[w].kind;
+            f->rule = words[w].rule;
             return true;
         }
     char *end;
     f->limit = strtod(text, &end);
-    f->kind = *end == '%' ? VALIDATE_PERCENT : VALIDATE_ABSOLUTE;
+    f->rule = *end == '%' ? VALIDATE_PERCENT : VALIDATE_ABSOLUTE;
     bool number = end != text && isfinite(f->limit) && f->limit >= 0;
-    end += *end == '%';
-    f->disputed = strcmp(end, " disputed") == 0;
-    return number && (!*end || (f->disputed && strcmp(f->note, "-") != 0));
+    return number && !end[*end == '%'];
+}
+
+// Parses the kind. A given figure has none; order and bound belong to their tolerances.
+static bool parse_kind(validate_figure *f, const char *text)
+{
+    int k = 0;
+    while (k < VALIDATE_KINDS && strcmp(text, validate_kinds[k].name) != 0)
+        k++;
+    f->kind = (validate_kind)k;
+    if (k == VALIDATE_NO_KIND)
+        return f->rule == VALIDATE_GIVEN && strcmp(text, "-") == 0;
+    return f->rule != VALIDATE_GIVEN && (f->rule == VALIDATE_ORDER) == (k == VALIDATE_IN_ORDER) &&
+           (f->rule == VALIDATE_LEAST) == (k == VALIDATE_BOUND);
 }
 
 static int read_figure(validate_figure *f, dsc_table *t, size_t i, const size_t column[INPUTS],
@@ -86,6 +108,7 @@ static int read_figure(validate_figure *f, dsc_table *t, size_t i, const size_t 
         .quantity = dsc_table_at(t, i, column[QUANTITY])->text,
         .at = dsc_table_real(t, i, column[AT]),
         .published = dsc_table_real(t, i, column[PUBLISHED]),
+        .witness = dsc_table_at(t, i, column[WITNESS])->text,
         .note = dsc_table_at(t, i, column[NOTE])->text,
         .predicted = NAN,
     };
@@ -104,10 +127,28 @@ static int read_figure(validate_figure *f, dsc_table *t, size_t i, const size_t 
     if (!parse_tolerance(f))
         return dsc_fail(
             err, DSC_EINPUT,
-            "%s: figure %zu: tolerance '%.40s' is not given, shown, order, least, X, X%% "
-            "or, with a note, X%% disputed",
-            path, i + 1, f->tolerance);
+            "%s: figure %zu: tolerance '%.40s' is not given, shown, order, least, X or X%%", path,
+            i + 1, f->tolerance);
+    const char *kind = dsc_table_at(t, i, column[KIND])->text;
+    if (!parse_kind(f, kind))
+        return dsc_fail(err, DSC_EINPUT,
+                        "%s: figure %zu: kind '%.40s' with tolerance '%.40s': a figure that is not "
+                        "given is a prediction, replay, formula or identity; order and least are "
+                        "order and bound",
+                        path, i + 1, kind, f->tolerance);
     return DSC_OK;
+}
+
+// The figure that predicts f in another way, or NULL.
+static const validate_figure *find_witness(const validate_row *row, const validate_figure *f)
+{
+    for (size_t i = 0; i < row->count; i++) {
+        const validate_figure *g = &row->figure[i];
+        const bool same_place = g->at == f->at || (isnan(g->at) && isnan(f->at));
+        if (validate_is(g, f->witness) && strcmp(g->where, f->where) == 0 && same_place)
+            return g;
+    }
+    return NULL;
 }
 
 int validate_read(validate_row *row, dsc_table *t, const char *name, dsc_error *err)
@@ -128,7 +169,13 @@ int validate_read(validate_row *row, dsc_table *t, const char *name, dsc_error *
         return rc;
     for (size_t i = 0; i < t->rows && !rc; i++)
         rc = read_figure(&row->figure[i], t, i, column, row->path, err);
-    row->count = t->rows;
+    row->count = rc ? 0 : t->rows;
+    for (size_t i = 0; i < row->count && !rc; i++)
+        if (strcmp(row->figure[i].witness, "-") != 0 && !find_witness(row, &row->figure[i]))
+            rc = dsc_fail(err, DSC_EINPUT,
+                          "%s: figure %zu: the witness '%.60s' is not a figure of "
+                          "its case and setting",
+                          row->path, i + 1, row->figure[i].witness);
     return rc;
 }
 
@@ -137,7 +184,7 @@ int validate_given(const validate_row *row, const char *where, const char *quant
 {
     for (size_t i = 0; i < row->count; i++) {
         const validate_figure *f = &row->figure[i];
-        if (f->kind == VALIDATE_GIVEN && strcmp(f->where, where) == 0 &&
+        if (f->rule == VALIDATE_GIVEN && strcmp(f->where, where) == 0 &&
             strcmp(f->quantity, quantity) == 0 && (isnan(at) || f->at == at)) {
             *value = f->published;
             return DSC_OK;
@@ -163,7 +210,7 @@ int validate_predict_row(const validate_row_type *type, validate_row *row, dsc_e
     if (type->begin)
         rc = type->begin(row->state, row, err);
     for (size_t i = 0; i < row->count && !rc; i++)
-        if (row->figure[i].kind != VALIDATE_GIVEN)
+        if (row->figure[i].rule != VALIDATE_GIVEN)
             rc = type->predict(&row->figure[i], row, err);
     if (type->end)
         type->end(row->state);
@@ -179,7 +226,7 @@ static bool in_order(const validate_row *row, const validate_figure *f)
 {
     for (size_t i = 0; i < row->count; i++) {
         const validate_figure *g = &row->figure[i];
-        if (g->kind != VALIDATE_ORDER || strcmp(g->where, f->where) != 0)
+        if (g->rule != VALIDATE_ORDER || strcmp(g->where, f->where) != 0)
             continue;
         int published = (f->published > g->published) - (f->published < g->published);
         int predicted = (f->predicted > g->predicted) - (f->predicted < g->predicted);
@@ -189,13 +236,22 @@ static bool in_order(const validate_row *row, const validate_figure *f)
     return true;
 }
 
+// The one rule of disputes. A figure that is out of tolerance is disputed if its witness, which
+// predicts it from the source's own figures by another calculation or at the other end of their
+// rounding, is out on the same side: then no reading of the source's own figures gives this one.
+static bool is_disputed(const validate_row *row, const validate_figure *f)
+{
+    const validate_figure *g = find_witness(row, f);
+    return g && (f->predicted - f->published) * (g->predicted - f->published) > 0;
+}
+
 static const char *judge(const validate_row *row, const validate_figure *f)
 {
     // A decimal number passes a tolerance that it meets, whatever its rounding to binary.
     const double rounding = 1e-12 * fmax(1, fabs(f->published));
     double error = fabs(f->predicted - f->published);
     bool within = false;
-    switch (f->kind) {
+    switch (f->rule) {
     case VALIDATE_GIVEN:
     case VALIDATE_SHOWN: return "shown";
     case VALIDATE_ORDER: within = in_order(row, f); break;
@@ -203,7 +259,9 @@ static const char *judge(const validate_row *row, const validate_figure *f)
     case VALIDATE_ABSOLUTE: within = error <= f->limit + rounding; break;
     case VALIDATE_PERCENT: within = error <= f->limit / 100 * fabs(f->published) + rounding; break;
     }
-    return within ? "pass" : f->disputed ? "disputed" : "fail";
+    return within                ? f->rule == VALIDATE_LEAST ? "holds" : "pass"
+           : is_disputed(row, f) ? "disputed"
+                                 : "fail";
 }
 
 int validate_report(dsc_table *t, const char *name, const validate_row *row, dsc_error *err)
@@ -211,13 +269,13 @@ int validate_report(dsc_table *t, const char *name, const validate_row *row, dsc
     int rc = DSC_OK;
     for (size_t i = 0; i < row->count && !rc; i++) {
         const validate_figure *f = &row->figure[i];
-        if (f->kind == VALIDATE_GIVEN)
+        if (f->rule == VALIDATE_GIVEN)
             continue;
         if (isnan(f->predicted))
             return dsc_fail(err, DSC_EINPUT,
                             "%s: figure %zu: there is no prediction of '%.60s' for '%.60s'",
                             row->path, i + 1, f->quantity, f->where);
-        double error = f->kind == VALIDATE_ORDER ? (double)NAN : f->predicted - f->published;
+        double error = f->rule == VALIDATE_ORDER ? (double)NAN : f->predicted - f->published;
         const dsc_cell cell[] = {
             cli_text(name),
             cli_text(f->source),
@@ -229,6 +287,8 @@ int validate_report(dsc_table *t, const char *name, const validate_row *row, dsc
             cli_real(error),
             cli_real(100 * error / fabs(f->published)),
             cli_text(f->tolerance),
+            cli_text(validate_kinds[f->kind].name),
+            cli_text(f->witness),
             cli_text(judge(row, f)),
             cli_text(f->note),
         };

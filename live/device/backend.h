@@ -298,6 +298,9 @@ struct live_backend {
     int64_t prefetch_bytes;
     bool invariant; // the result of a row does not depend on the other rows of a pass
     bool on_host;   // the host can read memory of `alloc` after `wait`
+    // Called before a pass, and between its layers where the host computes them: nonzero ends the
+    // pass with DSC_EINTERRUPT. NULL: passes end by themselves.
+    int (*stop)(void);
 };
 
 // DSC_EUSAGE unless `device` is a name that live_backend_open takes, of a device here or elsewhere.

@@ -470,9 +470,12 @@ static int of_preset(live_config *c, const char *text, dsc_error *err)
     int rc = dsc_model_shape_find(&s, text, err);
     if (rc)
         return rc;
-    if (s.kind == DSC_MODEL_T5)
-        return dsc_fail(err, DSC_EUSAGE, "shape '%s': T5 has an encoder, which is not supported",
-                        text);
+    if (!dsc_model_shape_is_dense(&s))
+        return dsc_fail(
+            err, DSC_EUSAGE,
+            "shape '%s' is not a dense decoder: an encoder, experts and latent attention "
+            "are not supported",
+            text);
     *c = (live_config){
         .family = LIVE_LLAMA,
         .layers = s.layers,
@@ -486,13 +489,16 @@ static int of_preset(live_config *c, const char *text, dsc_error *err)
         .dtype = DSC_BF16,
         .norm_epsilon = 1e-5,
         .qkv_bias = s.kind == DSC_MODEL_QWEN2,
+        .qk_norm = s.kind == DSC_MODEL_QWEN3,
         .tied = s.tied,
         .rotated = s.head,
         .rope_theta = 10000,
         .begin = -1,
         .normed = true,
     };
-    strcpy(c->model_type, s.kind == DSC_MODEL_QWEN2 ? "qwen2" : "llama");
+    strcpy(c->model_type, s.kind == DSC_MODEL_QWEN2   ? "qwen2"
+                          : s.kind == DSC_MODEL_QWEN3 ? "qwen3"
+                                                      : "llama");
     return DSC_OK;
 }
 

@@ -234,11 +234,20 @@ static int block(const pass *p, int64_t i, dsc_error *err)
     return rc ? rc : project(p, &l->down, l->down_bias, r->acted, stored(p, &l->down), err);
 }
 
+static int check_stop(const live_backend *b, dsc_error *err)
+{
+    return b->stop && b->stop() ? dsc_fail(err, DSC_EINTERRUPT, "stopped") : DSC_OK;
+}
+
+// A layer of many tokens takes a CPU up to a second; a GPU is only told what to do.
 static int blocks(const pass *p, dsc_error *err)
 {
     int rc = DSC_OK;
-    for (int64_t i = 0; i < p->c->layers && !rc; i++)
-        rc = block(p, i, err);
+    for (int64_t i = 0; i < p->c->layers && !rc; i++) {
+        rc = p->b->on_host ? check_stop(p->b, err) : DSC_OK;
+        if (!rc)
+            rc = block(p, i, err);
+    }
     return rc;
 }
 
@@ -356,7 +365,9 @@ int live_pass(const live_weights *w, const live_weights *target, live_cache *cac
     // Passes of one room that run other operations or use other addresses are different variants.
     const int variant = w->config.family == LIVE_EAGLE ? source == features : features != NULL;
     bool replayed; // the device repeats a pass that it has recorded
-    int rc = p.op->begin(p.b, (live_pass_key){room, variant}, batch, &replayed, err);
+    int rc = check_stop(p.b, err);
+    if (!rc)
+        rc = p.op->begin(p.b, (live_pass_key){room, variant}, batch, &replayed, err);
     if (!rc && !replayed)
         rc = w->config.family == LIVE_EAGLE    ? eagle_operations(&p, err)
              : w->config.family == LIVE_MEDUSA ? medusa_operations(&p, err)

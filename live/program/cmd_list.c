@@ -76,7 +76,7 @@ static int add_shapes(dsc_table *t, dsc_error *err)
     int rc = DSC_OK;
     for (size_t i = 0; i < count && !rc; i++) {
         char what[64];
-        if (s[i].kind == DSC_MODEL_T5) // an encoder-decoder
+        if (!dsc_model_shape_is_dense(&s[i]))
             continue;
         snprintf(what, sizeof what, "%.2f billion parameters",
                  dsc_model_shape_parameters(&s[i]) / 1e9);

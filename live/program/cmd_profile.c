@@ -8,6 +8,7 @@
 #include "live/program/pair.h"
 #include "live/program/profile.h"
 
+#include <stdio.h>
 #include <stdlib.h>
 
 enum { TOKENS, CONTEXT, BATCH, REPEATS };
@@ -95,6 +96,9 @@ static int measure(const live_pair *p, const live_grid *g, const cli_call *call,
     if (!rc)
         rc = live_profile(&t, &o, err);
     cli_progress_end(&progress);
+    const char *spread = dsc_table_get_comment(&t, "spread");
+    if (!rc && spread)
+        fprintf(stderr, "draftscope: note: %s\n", spread);
     if (!rc)
         rc = cli_result_write(&t, call, err);
     else if (rc == DSC_EINTERRUPT || rc == DSC_ENOMEM)
@@ -136,7 +140,9 @@ const cli_command live_cmd_profile = {
     .about = "Measures forward-pass latency by tokens, context length and batch size, together "
              "with the device's memory bandwidth and multiplication rate. Use the table as --cost "
              "of draftscope sim, sweep and tune, and draw it with draftscope plot cost. When "
-             "interrupted, it keeps the tokens that were measured at every context and batch.",
+             "interrupted, it keeps the tokens that were measured at every context and batch. "
+             "Passes whose quartiles are more than 1.5x apart are measured up to three times as "
+             "often; the comment 'spread' of the table counts them.",
     .what = "no argument",
     .needs_out = "-o FILE.tsv is required",
     .execute = execute,

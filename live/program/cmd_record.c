@@ -184,6 +184,7 @@ static int record_all(context *c, dsc_error *err)
     int rc = DSC_OK;
     for (int64_t i = 0; i < count && !rc; i++) {
         rc = record_request(c, (size_t)i, err);
+        cli_set_patience(LIVE_PATIENCE_S); // from the first request on there is something to keep
         if (!rc && cli_progress_step(&c->progress, i + 1, count) && i + 1 < count)
             rc = dsc_fail(err, DSC_EINTERRUPT, "stopped");
     }
@@ -316,10 +317,7 @@ static int prepare(context *c, dsc_error *err)
         rc = live_prompts_read(&job->prompts, v[PROMPTS].text, err);
     if (!rc) // rollouts continue after the text
         rc = live_job_open(job, c->record.rollout, err);
-    if (rc)
-        return rc;
-    cli_set_patience(LIVE_PATIENCE_S);
-    return open_recorder(c, err);
+    return rc ? rc : open_recorder(c, err);
 }
 
 static void context_fini(context *c)

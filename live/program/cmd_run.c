@@ -242,6 +242,8 @@ static int score_output(context *c, const dsc_request *q, const live_output *out
     int rc = live_output_likelihood(p->session[LIVE_TARGET], p->weights[LIVE_TARGET]->config.vocab,
                                     &p->sampling, q->prompt,
                                     (dsc_token_view){out->token, out->count}, &x, err);
+    if (rc == DSC_EINTERRUPT)
+        return rc;
     if (rc)
         return live_job_failed(&c->job, (size_t)(q->index - c->job.prompts.skipped), rc, err);
     live_detail_likelihood(&c->detail, x);
@@ -258,6 +260,8 @@ static int run_request(context *c, int64_t i, dsc_error *err)
     if (rc && rc != DSC_EINTERRUPT)
         return live_job_failed(&c->job, (size_t)i, rc, err);
     const int stopped = rc;
+    if (stopped && !c->job.run.counts.output_tokens) // before the first step
+        return stopped;
     rc = copy_output(c, &out, err);
     if (!rc)
         live_report_add(&c->report, &c->job.run);
@@ -373,9 +377,8 @@ static int finish(context *c, int rc, dsc_error *err)
 {
     dsc_error second;
     cli_progress_end(&c->progress);
-    if (rc == DSC_EIO ||
-        (rc && rc != DSC_EINTERRUPT && rc != DSC_EABSENT && !c->report.counts.output_tokens))
-        return rc;
+    if (rc == DSC_EIO || (rc && rc != DSC_EABSENT && !c->report.counts.output_tokens))
+        return rc == DSC_EINTERRUPT ? dsc_fail(err, rc, "interrupted: nothing was written") : rc;
     int late = open_output(c, &second);
     if (!late && c->output.stream)
         late = dsc_outfile_commit(&c->output, &second);

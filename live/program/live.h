@@ -5,7 +5,8 @@
 
 #include "cli/cli.h"
 
-// An interrupted command finishes its step, a second or more for a large model on a CPU.
+// An interrupted command that has something to keep finishes its layer (live_backend.stop) and its
+// files.
 enum { LIVE_PATIENCE_S = 60 };
 
 extern const cli_command live_cmd_run, live_cmd_record, live_cmd_profile, live_cmd_list;

@@ -5,6 +5,7 @@
 
 #include "base/file.h"
 #include "cli/cli.h"
+#include "cli/guard.h"
 #include "live/model/vocabulary.h"
 
 #include <inttypes.h>
@@ -275,6 +276,7 @@ static int open_backends(live_pair *p, dsc_error *err)
         rc = live_backend_open(&drafts, elsewhere ? other : device, p->all_threads, invariant, err);
     if (rc)
         return rc;
+    target->stop = drafts->stop = cli_signal;
     p->backend[LIVE_DRAFT] = model ? drafts : NULL;
     p->backend[LIVE_MIDDLE] = name[LIVE_MIDDLE].folder ? drafts : NULL;
     const bool halves = want->apart && drafts != target && p->all_threads > 1 &&

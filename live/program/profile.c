@@ -18,6 +18,7 @@
 #include "base/order.h"
 #include "live/device/clock.h"
 #include "live/model/model.h"
+#include "sim/cost/cost.h"
 
 #include <inttypes.h>
 #include <math.h>
@@ -26,6 +27,7 @@
 
 enum {
     MODELS = 2,
+    TIMES = 3,    // as many repeats of a cell whose quartiles are far apart
     PARTS = 5,    // columns of a model
     WARM_UP = 3,  // uncounted passes of a cell in every round: see take_turns
     IN_A_ROW = 3, // counted passes of a cell in a round
@@ -45,7 +47,8 @@ typedef struct bench {
     live_room room;
     float *features; // [slots][hidden] of a head
     live_probe probe;
-    double *time[2]; // [again][cells][repeats]; again: directly after another pass of this model
+    // [again][cells][room]; again: directly after another pass of this model
+    double *time[2];
     double pass_s, low_s, high_s, again_s, share;
 } bench;
 
@@ -53,6 +56,8 @@ typedef struct profile {
     const live_profile_options *o;
     bench bench[MODELS]; // target, draft
     int models;
+    int room;                           // repeats that a cell can have
+    int *done;                          // [cells] repeats that it has, from the second phase on
     int64_t tokens, context, batch;     // maxima of each
     dsc_arena lists;                    // of a pass
     int32_t *token, *position, *output; // the features that a head reads are those of the positions
@@ -178,7 +183,7 @@ static int take_turns(profile *p, const int64_t at[3], size_t cell, int from, in
     for (int warm = 1; i < to && !rc; warm++) {
         for (int turn = 0; turn < p->models * p->models && !rc; turn++) {
             bench *n = &p->bench[turn / p->models];
-            double *time = n->time[turn % p->models] + cell * (size_t)p->o->repeats;
+            double *time = n->time[turn % p->models] + cell * (size_t)p->room;
             rc = pass_at(p, n, at, &time[i], err);
         }
         for (int draft = 0; draft < DRAFTS && p->models > 1 && !rc; draft++)
@@ -205,7 +210,7 @@ static double typical(double *time, int repeats)
 // Summarizes the first `repeats` repeats of a cell.
 static void sum_up(const profile *p, bench *n, const int64_t at[3], size_t cell, int repeats)
 {
-    const size_t first = cell * (size_t)p->o->repeats;
+    const size_t first = cell * (size_t)p->room;
     double *time = n->time[0] + first;
     n->pass_s = typical(time, repeats);
     n->again_s = p->models > 1 ? typical(n->time[1] + first, repeats) : n->pass_s;
@@ -252,7 +257,7 @@ static int add_row(dsc_table *t, profile *p, const int64_t at[3], size_t row, in
         cell[i] = dsc_cell_int(at[i]);
     for (int m = 0; m < p->models; m++) {
         bench *n = &p->bench[m];
-        sum_up(p, n, at, row, repeats);
+        sum_up(p, n, at, row, p->done[row] > repeats ? p->done[row] : repeats);
         const double value[] = {n->pass_s, n->low_s, n->high_s, n->share, n->again_s};
         for (int i = 0; i < parts; i++)
             cell[3 + parts * m + i] = dsc_cell_real(value[i]);
@@ -290,13 +295,73 @@ static void locate(const live_grid *g, size_t cell, int64_t at[3])
     at[2] = g->batch[cell % g->batch_count];
 }
 
+static int rounds_of(int repeats)
+{
+    return (repeats + IN_A_ROW - 1) / IN_A_ROW;
+}
+
+// Returns whether the quartiles of a cell's repeats, or its result and one of them, are far apart
+// for any model. A slow round moves the result outside of the quartiles.
+static bool is_wide(const profile *p, size_t cell, int repeats, double *sorted)
+{
+    bool wide = false;
+    for (int m = 0; m < p->models; m++) {
+        memcpy(sorted, p->bench[m].time[0] + cell * (size_t)p->room,
+               (size_t)repeats * sizeof *sorted);
+        const double middle = typical(sorted, repeats);
+        qsort(sorted, (size_t)repeats, sizeof *sorted, dsc_by_real);
+        wide |= fmax(middle, quantile(sorted, repeats, .75)) >
+                DSC_COST_WIDE * fmin(middle, quantile(sorted, repeats, .25));
+    }
+    return wide;
+}
+
+// Measures cells whose quartiles are far apart again, up to TIMES the repeats: what disturbed some
+// repeats then lies outside of the quartiles. *wide cells remain so. Progress that returns nonzero
+// ends it; the grid is complete.
+static int repeat_wide(profile *p, size_t *again, size_t *wide, dsc_error *err)
+{
+    const size_t all = cells_of_grid(&p->o->grid);
+    const int64_t total = (int64_t)all * rounds_of(p->o->repeats);
+    double *sorted;
+    bool stopped = false;
+    int rc = dsc_arena_new(&p->lists, &sorted, (size_t)p->room, err);
+    *again = *wide = 0;
+    for (size_t cell = 0; cell < all && !rc; cell++) {
+        int done = p->o->repeats;
+        int64_t at[3];
+        locate(&p->o->grid, cell, at);
+        *again += is_wide(p, cell, done, sorted);
+        while (done < p->room && !rc && !stopped && is_wide(p, cell, done, sorted)) {
+            const int to = done + IN_A_ROW < p->room ? done + IN_A_ROW : p->room;
+            rc = take_turns(p, at, cell, done, to, err);
+            done = rc ? done : to;
+            stopped |= p->o->progress && p->o->progress(p->o->user, total, total);
+        }
+        p->done[cell] = done;
+        *wide += is_wide(p, cell, done, sorted);
+    }
+    return rc;
+}
+
+static int comment_wide(dsc_table *t, size_t again, size_t wide, int room, dsc_error *err)
+{
+    char text[200];
+    snprintf(text, sizeof text,
+             "%zu cells with quartiles more than %gx apart were measured up to %d times in all; "
+             "%zu still "
+             "are",
+             again, DSC_COST_WIDE, room, wide);
+    return again ? dsc_table_comment(t, "spread", text, err) : DSC_OK;
+}
+
 // Counts what is complete: *repeats of the whole grid, or else *cells of the first round.
 static int measure_all(profile *p, int *repeats, size_t *cells, dsc_error *err)
 {
     const live_grid *g = &p->o->grid;
     const size_t all = cells_of_grid(g);
-    const int most = p->o->repeats, rounds = (most + IN_A_ROW - 1) / IN_A_ROW;
-    const int64_t total = (int64_t)all * rounds;
+    const int most = p->o->repeats;
+    const int64_t total = (int64_t)all * rounds_of(most);
     int64_t done = 0;
     int rc = DSC_OK;
     for (int from = 0; from < most && !rc; from += IN_A_ROW) {
@@ -393,7 +458,7 @@ static int open_bench(profile *p, bench *n, dsc_error *err)
     const int64_t slots = p->context + p->tokens;
     int rc = check_bench(p, n, err);
     for (int again = 0; again < p->models && !rc; again++)
-        rc = dsc_new(&n->time[again], cells_of_grid(&p->o->grid) * (size_t)p->o->repeats, err);
+        rc = dsc_new(&n->time[again], cells_of_grid(&p->o->grid) * (size_t)p->room, err);
     if (!rc)
         rc = live_room_new(&n->room, n->w, p->tokens * p->batch, outputs_of(p, n), err);
     if (!rc && c->layers)
@@ -423,6 +488,7 @@ static void close_bench(bench *n)
 static int make_lists(profile *p, dsc_error *err)
 {
     const size_t tokens = (size_t)p->tokens, rows = (size_t)(p->tokens * p->batch);
+    const size_t cells = cells_of_grid(&p->o->grid);
     int64_t vocab = p->o->target->config.vocab;
     p->words = (p->tokens + WORD - 1) / WORD;
     int rc = dsc_arena_new(&p->lists, &p->token, rows, err);
@@ -432,6 +498,10 @@ static int make_lists(profile *p, dsc_error *err)
         rc = dsc_arena_new(&p->lists, &p->output, rows, err);
     if (!rc)
         rc = dsc_arena_new(&p->lists, &p->mask, tokens * (size_t)p->words, err);
+    if (!rc)
+        rc = dsc_arena_new(&p->lists, &p->done, cells, err);
+    if (!rc)
+        memset(p->done, 0, cells * sizeof *p->done);
     if (p->models > 1 && p->o->draft->config.vocab < vocab)
         vocab = p->o->draft->config.vocab;
     for (size_t i = 0; i < rows && !rc; i++) {
@@ -446,6 +516,7 @@ int live_profile(dsc_table *t, const live_profile_options *o, dsc_error *err)
     const live_grid *g = &o->grid;
     profile p = {.o = o,
                  .models = o->draft ? 2 : 1,
+                 .room = o->repeats * TIMES,
                  .tokens = g->tokens[g->tokens_count - 1],
                  .context = g->context[g->context_count - 1],
                  .batch = g->batch[g->batch_count - 1]};
@@ -459,9 +530,13 @@ int live_profile(dsc_table *t, const live_profile_options *o, dsc_error *err)
     }
     if (!rc) {
         int repeats = 0;
-        size_t cells = 0;
+        size_t cells = 0, again = 0, wide = 0;
         dsc_error late = {0};
         rc = measure_all(&p, &repeats, &cells, err);
+        if (!rc)
+            rc = repeat_wide(&p, &again, &wide, err);
+        if (again)
+            (void)comment_wide(t, again, wide, p.room, &late);
         const int written = write_rows(&p, t, repeats, cells, &late);
         if (written) { // part of a grid is useless
             dsc_table_fini(t);

@@ -24,6 +24,9 @@ typedef struct live_profile_options {
     void *user;
 } live_profile_options;
 
+// Cells whose quartiles are more than DSC_COST_WIDE apart (sim/cost/cost.h) after all rounds are
+// measured up to three times as often; the comment `spread` says how many and how many remain so.
+//
 // Fills *t with comment lines (measured rates of the device), columns, and a row per cell in the
 // order that the cost table requires. Each pass runs three times before it is timed. Memory is
 // checked before any pass. On DSC_EINTERRUPT (progress returned nonzero) and on DSC_ENOMEM during a

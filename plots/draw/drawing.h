@@ -16,6 +16,8 @@ typedef struct dsc_figure_filter {
 typedef struct dsc_figure_options {
     const char *title;    // replaces the figure's own title
     const char *column;   // the quantity, if a figure can show several; NULL: its default
+    const char *by;       // field of a table by metadata field: draw the rows of its values instead
+                          // of those of all requests; NULL: of all requests
     const char *x, *y;    // the axes, if there is a choice; NULL: the defaults
     double width, height; // pixels at 100 % (svg, png: 200..4000), 1/96 inch (pdf), characters
                           // (dumb: 40..400 x 12..200); 0: the figure's own. Figures under 520
@@ -32,6 +34,7 @@ typedef struct dsc_drawing {
     dsc_buffer picture; // gnuplot's output
     dsc_buffer finding; // what the figure shows, in words (UTF-8, one paragraph): its alt text
     dsc_table data;     // the plotted numbers
+    dsc_table marks;    // where values can be pointed at: x, y (canvas units), line, value
 } dsc_drawing;
 
 #endif

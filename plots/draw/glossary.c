@@ -27,6 +27,8 @@ static const known_term term[] = {
     {"alpha_iid", "i.i.d. acceptance probability", false, NULL},
     {"block_efficiency", "block efficiency (output tokens per target call)", false, NULL},
     {"speedup", "speedup over decoding without speculation", false, NULL},
+    {"speedup_cost_low", "speedup at the slow quartile of measured times", false, NULL},
+    {"speedup_cost_high", "speedup at the fast quartile of measured times", false, NULL},
     {"iid_block_efficiency", "block efficiency under i.i.d. acceptance", false, NULL},
     {"test", "objective of tune on the test set", false, NULL},
     {"selection", "objective of tune on the selection set", false, NULL},

@@ -5,6 +5,8 @@
 
 #include <math.h>
 
+#define BARS 0.84 // the width of the bars at one x
+
 static size_t best_panel(const dsc_panels *p)
 {
     return p->best / (p->lines * p->nx);
@@ -34,10 +36,20 @@ static bool has_band(const dsc_panels *p, size_t panel, size_t line)
     return p->low && any_finite(p->low + band_of(p, panel, line), p->nx);
 }
 
-// The shared axis of a quantity. It includes the reference line, which must not lie on the frame.
+static double reference_of(const dsc_panels *p)
+{
+    return p->reference != 0 ? p->reference : 1;
+}
+
+// The shared axis of a quantity. It includes the reference line. Nothing that is drawn lies on the
+// frame, but for bars.
 static dsc_axis axis_of(const dsc_panels *p, int quantity, int tics)
 {
-    double lo = p->reference_label ? 1 : INFINITY, hi = p->reference_label ? 1 : -INFINITY;
+    const double reference = reference_of(p);
+    double lo = p->reference_label ? reference : INFINITY;
+    double hi = p->reference_label ? reference : -INFINITY;
+    if (p->bars)
+        lo = hi = 0;
     for (size_t i = 0; i < p->panels; i++)
         for (size_t j = 0; p->panel[i].quantity == quantity && j < p->lines * p->nx; j++) {
             size_t at = band_of(p, i, 0) + j;
@@ -52,8 +64,12 @@ static dsc_axis axis_of(const dsc_panels *p, int quantity, int tics)
     if (p->log_y)
         return lo > hi ? dsc_axis_decades(0.1, 1) : dsc_axis_decades(lo, hi);
     dsc_axis a = lo > hi ? dsc_axis_fit(0, 1, tics) : dsc_axis_fit(lo, hi, tics);
-    if (p->reference_label && a.lo == 1)
+    if (p->reference_label && a.lo == reference)
         a.pad = a.step / 3;
+    else if (!p->bars && lo - a.lo < a.step / 10)
+        a.pad = a.step / 6;
+    if (a.hi - hi < a.step / 10)
+        a.head = a.step / 6;
     return a;
 }
 
@@ -107,6 +123,72 @@ static double put_panel_title(dsc_writer *w, const dsc_canvas *c, const dsc_pane
     return used + (c->dumb ? 0 : 8);
 }
 
+// --- labels at the right ends of lines -----------------------------------------------------------
+
+static bool has_end_labels(const dsc_canvas *c, const dsc_panels *p)
+{
+    return p->end_title && !c->dumb && p->lines > 1;
+}
+
+static double ends_width(const dsc_canvas *c, const dsc_panels *p)
+{
+    size_t longest = dsc_text_length(p->end_title);
+    for (size_t j = 0; j < p->lines; j++) {
+        size_t n = dsc_text_length(p->key[j].label);
+        longest = n > longest ? n : longest;
+    }
+    return ((double)longest + 1) * c->char_width;
+}
+
+// Sorts the lines of panel i from the top by their last points; returns their number.
+static size_t sort_ends(const dsc_panels *p, size_t i, const dsc_axis *a, dsc_place b,
+                        size_t order[DSC_STYLES], double at[DSC_STYLES])
+{
+    size_t n = 0;
+    for (size_t j = 0; j < p->lines && n < DSC_STYLES; j++) {
+        const double *v = line_of(p, i, j);
+        size_t last = p->nx, k = n;
+        while (last && !isfinite(v[last - 1]))
+            last--;
+        if (!last)
+            continue;
+        double y = dsc_axis_place(a, b.bottom, b.top, v[last - 1]);
+        for (; k && at[k - 1] > y; k--) {
+            at[k] = at[k - 1];
+            order[k] = order[k - 1];
+        }
+        at[k] = y;
+        order[k] = j;
+        n++;
+    }
+    return n;
+}
+
+// Writes the label of each line next to its last point, moved apart where they would touch.
+static void put_ends(dsc_writer *w, const dsc_canvas *c, const dsc_panels *p, size_t i,
+                     const dsc_axis *a, dsc_place b)
+{
+    enum { ROUNDS = 50 };
+    size_t order[DSC_STYLES];
+    double at[DSC_STYLES], line = c->line_height * 0.72;
+    size_t n = sort_ends(p, i, a, b, order, at);
+    for (int round = 0; round < ROUNDS; round++)
+        for (size_t k = 1; k < n; k++) {
+            double missing = fmax(0, line - (at[k] - at[k - 1]));
+            at[k] += missing / 2;
+            at[k - 1] -= missing / 2;
+        }
+    double x = b.right + c->char_width / 2, width = ends_width(c, p);
+    for (size_t k = 0; k < n; k++)
+        dsc_put_paragraph(w, c, x, at[k] - 8, width, DSC_FONT_SMALL, DSC_INK, 1,
+                          p->key[order[k]].label);
+    if (n)
+        dsc_put_paragraph(w, c, x, fmin(at[0] - 8, b.top) - 1.1 * c->line_height, width,
+                          DSC_FONT_SMALL, DSC_INK_SOFT, 1, p->end_title);
+}
+
+// --- lines -----------------------------------------------------------------------------------
+
 static void put_marks(dsc_writer *w, const dsc_canvas *c, const dsc_panels *p)
 {
     for (size_t j = 0; p->mark && j < p->lines; j++) {
@@ -117,7 +199,8 @@ static void put_marks(dsc_writer *w, const dsc_canvas *c, const dsc_panels *p)
         if (c->dumb)
             dsc_put(w, "\n");
         else
-            dsc_put(w, "lt 1 lw 3 lc rgb '%s'\n", dsc_style_color(p->key[j].style));
+            dsc_put(w, "lt 1 lw 3 lc rgb '%s'\n",
+                    p->common_marks ? DSC_INK : dsc_style_color(p->key[j].style));
     }
 }
 
@@ -150,15 +233,44 @@ static bool has_prediction(const dsc_canvas *c, const dsc_panels *p, size_t pane
     return p->predicted && !c->dumb && any_finite(p->predicted + band_of(p, panel, line), p->nx);
 }
 
+// The middle of bar j relative to its x.
+static double bar_at(const dsc_panels *p, size_t j)
+{
+    return ((double)j + 0.5) * BARS / (double)p->lines - BARS / 2;
+}
+
+// Draws line j with its points, which are `spacing` pixels apart, or as bars.
+static void put_line(dsc_writer *w, const dsc_canvas *c, const dsc_panels *p, size_t panel,
+                     size_t j, double spacing)
+{
+    const int style = p->key[j].style;
+    if (p->bars && !c->dumb) {
+        dsc_put(w,
+                "$panel%zu using ($1+%.6g):%zu:(%.6g) with boxes fs solid 1 noborder lc rgb "
+                "'%s' notitle",
+                panel + 1, bar_at(p, j), j + 2, 0.92 * BARS / (double)p->lines,
+                dsc_style_color(style));
+        return;
+    }
+    // Points would hide a line if there were many; labels at its end tell it apart.
+    int every = spacing < 9 ? (int)ceil(18 / fmax(spacing, 1)) : 1;
+    bool bare = has_end_labels(c, p) && p->nx > 12;
+    dsc_put(w, "$panel%zu using 1:%zu with %s ", panel + 1, j + 2, bare ? "lines" : "linespoints");
+    dsc_put_line_style(w, c, style, spacing < 12 ? 0.8 : 1);
+    if (every > 1 && !bare && !c->dumb)
+        dsc_put(w, " pi %d", every);
+    if (!c->dumb)
+        dsc_put_dash(w, style);
+    dsc_put(w, " notitle");
+}
+
 static void put_plot(dsc_writer *w, const dsc_canvas *c, const dsc_panels *p, size_t panel,
                      double width)
 {
-    // Points closer than this many pixels would hide their line.
-    double scale = width / (double)p->nx < 12 ? 0.7 : 1;
     bool any = false;
     dsc_put(w, "plot ");
     if (p->reference_label) {
-        dsc_put(w, "1 with lines lt %s notitle",
+        dsc_put(w, "%.12g with lines lt %s notitle", reference_of(p),
                 c->dumb ? "0" : "1 lw 1.5 dt (6,4) lc rgb '" DSC_INK_SOFT "'");
         any = true;
     }
@@ -176,10 +288,8 @@ static void put_plot(dsc_writer *w, const dsc_canvas *c, const dsc_panels *p, si
         }
         if (!any_finite(line_of(p, panel, j), p->nx))
             continue;
-        dsc_put(w, "%s$panel%zu using 1:%zu with linespoints ", any ? ", \\\n     " : "", panel + 1,
-                j + 2);
-        dsc_put_line_style(w, c, p->key[j].style, scale);
-        dsc_put(w, " notitle");
+        dsc_put(w, "%s", any ? ", \\\n     " : "");
+        put_line(w, c, p, panel, j, width / (double)p->nx);
         any = true;
     }
     if (p->ring && panel == best_panel(p) && !c->dumb) {
@@ -192,11 +302,42 @@ static void put_plot(dsc_writer *w, const dsc_canvas *c, const dsc_panels *p, si
     dsc_put(w, "\n");
 }
 
+// The range of the x axis of bars.
+static dsc_axis bars_axis(const dsc_panels *p)
+{
+    return (dsc_axis){.lo = p->x[0] - 0.6, .hi = p->x[p->nx - 1] + 0.6};
+}
+
+static double place_x(const dsc_panels *p, dsc_place b, size_t j, double x)
+{
+    dsc_axis a = bars_axis(p);
+    return p->bars ? dsc_axis_place(&a, b.left, b.right, x + bar_at(p, j))
+                   : dsc_x_axis_place(p->x, p->nx, p->log_x, b.left, b.right, x);
+}
+
+// Makes the points of a panel with the axes in box b answer the pointer.
+static void mark_points(dsc_plot *plot, const dsc_panels *p, size_t i, const dsc_axis *y,
+                        dsc_place b)
+{
+    const char *what = p->panel[i].group;
+    for (size_t j = 0; j < p->lines; j++)
+        for (size_t k = 0; k < p->nx; k++) {
+            double v = line_of(p, i, j)[k];
+            if (!isfinite(v) || (y->log && v <= 0))
+                continue;
+            const char *more = p->detail ? p->detail[band_of(p, i, j) + k] : NULL;
+            dsc_mark(plot, place_x(p, b, j, p->x[k]), dsc_axis_place(y, b.bottom, b.top, v),
+                     p->hover ? p->hover[j] : p->key[j].label, "%s%s%g: %.4g%s%s", what,
+                     *what ? ", " : "", p->x[k], v, more ? ", " : "", more ? more : "");
+        }
+}
+
 // Draws one panel inside `cell`: title, axes, and the x label if it is the lowest of its column.
 // `room`: some panel of its row has an x label.
-static void put_panel(dsc_writer *w, const dsc_canvas *c, const dsc_panels *p, size_t i,
+static void put_panel(dsc_plot *plot, const dsc_canvas *c, const dsc_panels *p, size_t i,
                       dsc_place cell, bool any_group, bool room, bool lowest)
 {
+    dsc_writer *w = &plot->script;
     const dsc_panel *panel = &p->panel[i];
     double below = c->dumb ? 2 + room : (room ? 2.2 : 1.2) * c->line_height + 6;
     double height = cell.bottom - cell.top - below;
@@ -205,32 +346,43 @@ static void put_panel(dsc_writer *w, const dsc_canvas *c, const dsc_panels *p, s
     b.left += dsc_axis_label_width(c, &y) + (c->dumb ? 2 : 12);
     b.top += put_panel_title(w, c, panel, any_group, cell.left, cell.top, cell.right - cell.left);
     b.bottom -= below;
+    if (has_end_labels(c, p))
+        b.right -= ends_width(c, p);
     dsc_put_margins(w, c, b.left, b.top, b.right, b.bottom);
     dsc_check_room(w, c, b.right - b.left, b.bottom - b.top);
     dsc_put_y_axis(w, &y);
     dsc_put_x_axis(w, c, p->x, p->nx, p->log_x, b.right - b.left);
+    if (p->bars && !c->dumb)
+        dsc_put(w, "set xrange [%.12g:%.12g]\n", bars_axis(p).lo, bars_axis(p).hi);
+    if (has_end_labels(c, p))
+        put_ends(w, c, p, i, &y, b);
     if (lowest)
         dsc_put_x_label(w, c, b, cell.left, cell.right - cell.left, p->x_label);
     put_marks(w, c, p);
     put_plot(w, c, p, i, b.right - b.left);
+    mark_points(plot, p, i, &y, b);
     dsc_put(w, "unset label\nunset arrow\n"); // the next plot has its own
 }
 
 static double put_panels_heading(dsc_writer *w, const dsc_canvas *c, const dsc_panels *p)
 {
-    dsc_key key[DSC_STYLES + 3];
-    size_t keys = 0;
-    for (size_t i = 0; i < p->lines; i++)
-        key[keys++] = p->key[i];
+    enum { MOST = 2 * DSC_STYLES };
+    dsc_key key[MOST + 3];
+    bool legend = p->legend && !c->dumb, ends = has_end_labels(c, p);
+    const dsc_key *of = legend ? p->legend : p->key;
+    size_t keys = 0, all = legend ? p->legends : p->lines;
+    for (size_t i = 0; i < all && i < MOST && !ends; i++)
+        key[keys++] = of[i];
     if (p->reference_label)
         key[keys++] = (dsc_key){p->reference_label, DSC_KEY_REFERENCE};
     if (p->predicted && p->predicted_label && !c->dumb)
         key[keys++] = (dsc_key){p->predicted_label, DSC_KEY_PREDICTED};
-    return dsc_put_heading(w, c, p->title, p->subtitle, p->key_title, key, keys);
+    return dsc_put_heading(w, c, p->title, p->subtitle, ends ? NULL : p->key_title, key, keys);
 }
 
-static void put_panels(dsc_writer *w, const dsc_canvas *c, const char *name, const dsc_panels *p)
+static void put_panels(dsc_plot *plot, const dsc_canvas *c, const char *name, const dsc_panels *p)
 {
+    dsc_writer *w = &plot->script;
     bool any_group = false;
     dsc_put_terminal(w, c, name);
     put_data(w, p);
@@ -240,7 +392,7 @@ static void put_panels(dsc_writer *w, const dsc_canvas *c, const char *name, con
     for (size_t i = 0; i < p->panels; i++)
         any_group = any_group || p->panel[i].group[0];
     for (size_t i = 0; i < p->panels; i++)
-        put_panel(w, c, p, i, dsc_panel_place(c, top, p->panels, columns, i), any_group,
+        put_panel(plot, c, p, i, dsc_panel_place(c, top, p->panels, columns, i), any_group,
                   (i / columns + 2) * columns > p->panels, i + columns >= p->panels);
     dsc_put(w, "unset multiplot\n");
 }
@@ -250,5 +402,5 @@ void dsc_draw_panels(dsc_plot *plot, const dsc_panels *p, const char *word, doub
 {
     dsc_canvas canvas = dsc_canvas_of(plot, width, height, 0);
     if (!plot->rc)
-        put_panels(&plot->script, &canvas, word, p);
+        put_panels(plot, &canvas, word, p);
 }

@@ -18,13 +18,24 @@ typedef struct dsc_panels {
     size_t nx;
     const dsc_key *key; // [lines]
     size_t lines;
-    const dsc_panel *panel; // [panels], row by row
+    const dsc_key *legend; // [legends] entries to show instead of `key`; NULL: those
+    size_t legends;
+    // The order of the lines means something: instead of a key, each is labeled at its right end,
+    // below `end_title`. Their styles should be those of the ramp. NULL: no such labels. Not on
+    // dumb.
+    const char *end_title;
+    const char *const *hover;  // [lines] the names of lines at the pointer; NULL: those of the key
+    const char *const *detail; // [panels][lines][nx] what is added to the value of a point; or NULL
+    const dsc_panel *panel;    // [panels], row by row
     size_t panels;
     size_t columns;              // panels side by side, 0: all; one if the canvas is narrow
     const char *reference_label; // key of a dashed line at y = 1; NULL: no such line
+    double reference;            // where that line is, 0: at y = 1
     bool log_y;                  // zeros break the line
+    bool bars;                   // bars from 0 instead of lines, side by side at each x
     bool log_x;                  // powers of two (x > 0), whatever the spread of the values
     const double *mark; // [lines] an x for each, ticked at the top of the panels; may be NULL
+    bool common_marks;  // they belong to no single line
     // [panels][lines][nx]: where only a range of a line is known, it is drawn as a band between two
     // lines with small points; NaN elsewhere. Both may be NULL.
     const double *low, *high;

@@ -109,3 +109,28 @@ void dsc_data_row(dsc_plot *p, const char *const *text, const double *number)
     }
     p->rc = dsc_table_add_row(p->data, cell, p->err);
 }
+
+// --- values to point at ------------------------------------------------------------------------
+
+void dsc_mark(dsc_plot *p, double x, double y, const char *line, const char *value, ...)
+{
+    char text[200];
+    va_list args;
+    if (p->rc || !p->marks || isnan(x) || isnan(y))
+        return;
+    if (!p->marks->columns) {
+        static const char *const name[] = {"x", "y", "line", "value"};
+        for (int i = 0; i < 4 && !p->rc; i++)
+            p->rc = dsc_table_add_column(p->marks, name[i], i < 2 ? DSC_CELL_REAL : DSC_CELL_TEXT,
+                                         NULL, p->err);
+    }
+    va_start(args, value);
+    vsnprintf(text, sizeof text, value, args);
+    va_end(args);
+    const dsc_cell cell[] = {{.type = DSC_CELL_REAL, .r = x},
+                             {.type = DSC_CELL_REAL, .r = y},
+                             {.type = DSC_CELL_TEXT, .text = line},
+                             {.type = DSC_CELL_TEXT, .text = text}};
+    if (!p->rc)
+        p->rc = dsc_table_add_row(p->marks, cell, p->err);
+}

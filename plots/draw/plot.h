@@ -18,6 +18,7 @@ typedef struct dsc_plot {
     const char *terminal;
     dsc_writer script, finding;
     dsc_table *data;       // the plotted numbers
+    dsc_table *marks;      // where values can be pointed at, or NULL
     dsc_table made;        // a table that the figure made of `table`, or none
     dsc_arena arena;       // memory and text that live until dsc_plot_fini
     dsc_buffer unfinished; // the text between dsc_text_begin and dsc_text_end
@@ -58,5 +59,12 @@ void dsc_data_numbers(dsc_plot *p, const char *names);
 // Adds a row: the texts in the order of the text columns, the numbers in that of the others. `text`
 // may be NULL if there are no text columns.
 void dsc_data_row(dsc_plot *p, const char *const *text, const double *number);
+
+// --- values to point at ------------------------------------------------------------------------
+
+// Adds a place on the canvas, what is drawn there ("llma, n = 2"; may be ""), and its value ("draft
+// length 4: 1.73"). Nothing happens if x or y is NaN.
+void dsc_mark(dsc_plot *p, double x, double y, const char *line, const char *value, ...)
+    DSC_PRINTF(5, 6);
 
 #endif

@@ -245,8 +245,33 @@ static bool is_of_request(const dsc_figure_options *o)
     return false;
 }
 
-dsc_selection dsc_select(dsc_plot *p, const dsc_table *t, const dsc_figure_options *o,
-                         const char *method)
+// Keeps the rows of all requests, or those of the values of the field that the table is by.
+static void keep_groups(dsc_plot *p, dsc_selection *s, const dsc_figure_options *o)
+{
+    const char *by = dsc_table_get_comment(s->table, "by");
+    const int c = by ? dsc_table_find(s->table, by) : -1;
+    bool values = by && ((o->by && !strcmp(o->by, by)) || (o->x && !strcmp(o->x, by)));
+    size_t kept = 0;
+    if (o->by && !values)
+        dsc_refuse(p, "the table has no rows by '%.60s'; make it with --by %.60s", o->by, o->by);
+    for (size_t i = 0; by && i < o->filters; i++)
+        if (!strcmp(o->filter[i].column, by))
+            return;
+    if (p->rc || c < 0 || s->table->column[c].type != DSC_CELL_TEXT)
+        return;
+    for (size_t j = 0; j < s->rows; j++) {
+        const char *value = dsc_table_at(s->table, s->row[j], (size_t)c)->text;
+        // Of joined tables, one may be without the field.
+        const bool all = !*value || !strcmp(value, "all");
+        if (all != values)
+            s->row[kept++] = s->row[j];
+    }
+    s->rows = kept;
+    if (!kept)
+        dsc_refuse(p, "no row is left of %s of '%.60s'", values ? "the values" : "all values", by);
+}
+
+dsc_selection dsc_select_groups(dsc_plot *p, const dsc_table *t, const dsc_figure_options *o)
 {
     dsc_selection s = {.table = t};
     if (!t->rows)
@@ -259,6 +284,15 @@ dsc_selection dsc_select(dsc_plot *p, const dsc_table *t, const dsc_figure_optio
         s.row[s.rows++] = i;
     for (size_t i = 0; !p->rc && i < o->filters; i++)
         apply_filter(p, &s, &o->filter[i]);
+    return s;
+}
+
+dsc_selection dsc_select(dsc_plot *p, const dsc_table *t, const dsc_figure_options *o,
+                         const char *method)
+{
+    dsc_selection s = dsc_select_groups(p, t, o);
+    if (!p->rc)
+        keep_groups(p, &s, o);
     if (!p->rc)
         keep_method(&s, o, method);
     return s;

@@ -32,6 +32,11 @@ typedef struct dsc_selection {
 dsc_selection dsc_select(dsc_plot *p, const dsc_table *t, const dsc_figure_options *o,
                          const char *method);
 
+// Of a table by a metadata field (its comment `by`) dsc_select keeps the rows of all requests, or,
+// where the options name the field as `by` or x or filter by it, those of its values. This keeps
+// both.
+dsc_selection dsc_select_groups(dsc_plot *p, const dsc_table *t, const dsc_figure_options *o);
+
 // --- columns and cells ---------------------------------------------------------------------
 
 // What a column must contain; a list of one element is read as an integer.

@@ -97,15 +97,37 @@ void dsc_put_terminal(dsc_writer *w, const dsc_canvas *c, const char *name)
         dsc_put(w, "set xtics offset 0,0.4\n");
 }
 
+// viridis (van der Walt and Smith, CC0) without its light end, which is too light on white.
+static const char *const ramp[DSC_STYLES] = {"#450155", "#46317e", "#365b8d", "#277f8e",
+                                             "#1ea087", "#49c16d", "#86c83c", "#c2b81a"};
+
 const char *dsc_style_color(int i)
 {
-    return style[i].color;
+    i %= DSC_STYLE_DASH;
+    return i >= DSC_STYLE_RAMP ? ramp[i - DSC_STYLE_RAMP] : style[i].color;
+}
+
+int dsc_ramp_style(size_t i, size_t n)
+{
+    return DSC_STYLE_RAMP + (n > 1 ? (int)(i * (DSC_STYLES - 1) / (n - 1)) : 2);
+}
+
+void dsc_put_dash(dsc_writer *w, int i)
+{
+    static const char *const dash[DSC_STYLES] = {NULL,  "10,3",        "5,3",  "10,3,2,3",
+                                                 "2,2", "6,2,2,2,2,2", "16,3", "3,5"};
+    i = i >= DSC_STYLE_DASH ? i / DSC_STYLE_DASH - 1 : i;
+    if (i < DSC_STYLES && dash[i])
+        dsc_put(w, " dt (%s)", dash[i]);
 }
 
 void dsc_put_line_style(dsc_writer *w, const dsc_canvas *c, int i, double scale)
 {
+    i %= DSC_STYLE_DASH;
     if (c->dumb)
-        dsc_put(w, "lt %d pt %d", i + 1, i + 1);
+        dsc_put(w, "lt %d pt %d", i % DSC_STYLE_RAMP + 1, i % DSC_STYLE_RAMP + 1);
+    else if (i >= DSC_STYLE_RAMP)
+        dsc_put(w, "lt 1 lc rgb '%s' lw 2 pt 7 ps %g", dsc_style_color(i), 0.5 * scale);
     else
         dsc_put(w, "lt 1 lc rgb '%s' lw %g pt %d ps %g", style[i].color, style[i].width,
                 style[i].point, style[i].size * scale);
@@ -193,35 +215,42 @@ double dsc_put_paragraph(dsc_writer *w, const dsc_canvas *c, double x, double y,
     return used;
 }
 
-// Draws the line of an entry's sample at height `middle`; width 0: that of its style.
-static void put_key_line(dsc_writer *w, const dsc_canvas *c, int kind, double x, double middle,
-                         double sample, double width)
+// Draws the line of an entry's sample at height `middle`, or a box of height `box` instead.
+static void put_key_line(dsc_writer *w, const dsc_canvas *c, const dsc_key *k, int kind, double x,
+                         double middle, double sample, double box)
 {
     bool tick = kind == DSC_KEY_TICK;
     dsc_put(w, "set arrow from");
     dsc_put_at(w, c, tick ? x + sample / 2 : x, tick ? middle - 7 : middle);
     dsc_put(w, " to");
     dsc_put_at(w, c, tick ? x + sample / 2 : x + sample, tick ? middle + 7 : middle);
-    if (tick)
+    if (tick) {
         dsc_put(w, " nohead lt 1 lw 2.5 lc rgb '" DSC_INK "'\n");
-    else if (kind < 0)
+    } else if (kind < 0) {
         dsc_put(w, " nohead lt 1 lw 1.5 dt (%s) lc rgb '%s'\n",
                 kind == DSC_KEY_REFERENCE ? "6,4" : "2,3", DSC_INK_SOFT);
-    else
-        dsc_put(w, " nohead lt 1 lw %g lc rgb '%s'\n", width > 0 ? width : style[kind].width,
-                dsc_style_color(kind));
+    } else {
+        dsc_put(w, " nohead lt 1 lw %g",
+                box > 0                 ? box
+                : kind < DSC_STYLE_RAMP ? style[kind].width
+                                        : 2);
+        if (!(box > 0))
+            dsc_put_dash(w, k->style);
+        dsc_put(w, " lc rgb '%s'\n", dsc_style_color(kind));
+    }
 }
 
 // Draws a line sample with its point, or a box, at (x, y .. y + line), and the label to its right.
 static void put_key_entry(dsc_writer *w, const dsc_canvas *c, const dsc_key *k, double x, double y,
                           double sample)
 {
-    bool box = k->style >= DSC_KEY_BOX;
-    bool lone = !box && k->style >= DSC_KEY_POINT;
-    int kind = k->style - (box ? DSC_KEY_BOX : lone ? DSC_KEY_POINT : 0);
+    int plain = k->style < 0 ? k->style : k->style % DSC_STYLE_DASH;
+    bool box = plain >= DSC_KEY_BOX;
+    bool lone = !box && plain >= DSC_KEY_POINT;
+    int kind = plain - (box ? DSC_KEY_BOX : lone ? DSC_KEY_POINT : 0);
     double middle = c->dumb ? y : y + c->line_height / 2;
     if (!c->dumb && !lone)
-        put_key_line(w, c, kind, x, middle, sample, box ? 10 : 0);
+        put_key_line(w, c, k, kind, x, middle, sample, box ? 10 : 0);
     if (c->dumb || (kind >= 0 && !box)) {
         dsc_put(w, "set label %s at", kind < 0 ? "'- -'" : "''");
         dsc_put_at(w, c, kind < 0 ? x - 1 : x + sample / 2, middle);
@@ -330,15 +359,22 @@ static void put_format(dsc_writer *w, const dsc_axis *a, char axis)
         dsc_put(w, "set format %c '%%g'\n", axis);
 }
 
+double dsc_axis_place(const dsc_axis *a, double from, double to, double v)
+{
+    double lo = a->lo - a->pad, hi = a->hi + a->head;
+    double at = a->log ? log(v / a->lo) / log(hi / a->lo) : (v - lo) / (hi - lo);
+    return from + at * (to - from);
+}
+
 void dsc_put_y_axis(dsc_writer *w, const dsc_axis *a)
 {
     if (a->log)
         dsc_put(w,
                 "set logscale y 10\nset yrange [%.12g:%.12g]\nset ytics 10\nset mytics default\n",
-                a->lo, a->hi);
+                a->lo, a->hi + a->head);
     else
         dsc_put(w, "unset logscale y\nset yrange [%.12g:%.12g]\nset ytics %.12g,%.12g\n",
-                a->lo - a->pad, a->hi, a->lo, a->step);
+                a->lo - a->pad, a->hi + a->head, a->lo, a->step);
     put_format(w, a, 'y');
 }
 
@@ -404,16 +440,31 @@ static size_t value_tics(dsc_writer *w, const dsc_canvas *c, const double *value
     return skipped;
 }
 
-void dsc_put_x_axis(dsc_writer *w, const dsc_canvas *c, const double *value, size_t values,
-                    bool powers, double width)
+// The range of an x axis over the given values, with some room beyond them.
+static dsc_axis x_range(const double *value, size_t values, bool powers)
 {
     double lo = value[0], hi = value[values - 1];
     powers = hi > lo && (powers || spreads_by_powers(value, values));
     double room = powers ? pow(hi / lo, 0.03) : hi > lo ? (hi - lo) * 0.03 : 1;
-    if (powers)
-        dsc_put(w, "set logscale x 2\nset xrange [%.12g:%.12g]\n", lo / room, hi * room);
-    else
-        dsc_put(w, "unset logscale x\nset xrange [%.12g:%.12g]\n", lo - room, hi + room);
+    return (dsc_axis){
+        .lo = powers ? lo / room : lo - room, .hi = powers ? hi * room : hi + room, .log = powers};
+}
+
+double dsc_x_axis_place(const double *value, size_t values, bool powers, double left, double right,
+                        double v)
+{
+    dsc_axis a = x_range(value, values, powers);
+    return dsc_axis_place(&a, left, right, v);
+}
+
+void dsc_put_x_axis(dsc_writer *w, const dsc_canvas *c, const double *value, size_t values,
+                    bool powers, double width)
+{
+    double lo = value[0], hi = value[values - 1];
+    dsc_axis range = x_range(value, values, powers);
+    powers = range.log;
+    dsc_put(w, "%sset logscale x%s\nset xrange [%.12g:%.12g]\n", powers ? "" : "un",
+            powers ? " 2" : "", range.lo, range.hi);
     width *= 0.94; // between the first and the last value
     size_t skipped = value_tics(w, c, value, values, width, powers);
     if (!skipped || powers)

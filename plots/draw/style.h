@@ -25,6 +25,8 @@ typedef struct dsc_canvas {
 enum {
     DSC_STYLES = 8,               // lines that can be distinguished
     DSC_STYLE_BOUND = DSC_STYLES, // one more: thick and gray, without points, below the others
+    DSC_STYLE_RAMP = 16,   // and DSC_STYLES more on the sequential ramp, for an ordered parameter
+    DSC_STYLE_DASH = 1024, // times (style + 1) added to another style: with the dashes of that one
 };
 
 // Font sizes, pixels at 100 %.
@@ -50,6 +52,12 @@ void dsc_put_terminal(dsc_writer *w, const dsc_canvas *c, const char *name);
 // times the usual size, or for DSC_STYLE_BOUND; on dumb, the letters A, B, ....
 void dsc_put_line_style(dsc_writer *w, const dsc_canvas *c, int i, double scale);
 const char *dsc_style_color(int i);
+// The style of line i of n whose order means something: a color of the ramp, dark to light.
+int dsc_ramp_style(size_t i, size_t n);
+
+// Writes " dt (...)", the dash pattern of line style i; dashes tell lines apart where colors do
+// not. Nothing for a solid line, as are those of the ramp.
+void dsc_put_dash(dsc_writer *w, int i);
 
 // Writes canvas coordinates as " screen X, screen Y".
 void dsc_put_at(dsc_writer *w, const dsc_canvas *c, double x, double y);
@@ -108,7 +116,7 @@ double dsc_put_heading(dsc_writer *w, const dsc_canvas *c, const char *title, co
 
 typedef struct dsc_axis {
     double lo, hi, step; // tics at lo, lo + step, ...; decades when log
-    double pad;          // room below lo
+    double pad, head;    // room below lo and above hi
     int decimals;
     bool log;
 } dsc_axis;
@@ -118,6 +126,9 @@ dsc_axis dsc_axis_fit(double lo, double hi, int tics);
 
 // Whole decades that include [lo, hi], 0 < lo <= hi.
 dsc_axis dsc_axis_decades(double lo, double hi);
+
+// Where v lies on an axis between the canvas coordinates `from` (at a->lo - a->pad) and `to`.
+double dsc_axis_place(const dsc_axis *a, double from, double to, double v);
 
 // Writes range, tics and label format of the y axis.
 void dsc_put_y_axis(dsc_writer *w, const dsc_axis *a);
@@ -134,5 +145,8 @@ double dsc_axis_label_width(const dsc_canvas *c, const dsc_axis *a);
 // (values > 0).
 void dsc_put_x_axis(dsc_writer *w, const dsc_canvas *c, const double *value, size_t values,
                     bool powers, double width);
+// Where v lies on that axis between the canvas coordinates `left` and `right`.
+double dsc_x_axis_place(const double *value, size_t values, bool powers, double left, double right,
+                        double v);
 
 #endif

@@ -3,11 +3,12 @@
 // With rate h_j at position j and n_j cases that reached it, h_j n_j cases accepted position j and
 // h_(j+1) n_(j+1) of them the next, so h_j n_j - h_(j+1) n_(j+1) accepted exactly j tokens, where
 // h_0 n_0 = n_1.
+#include "base/json_file.h"
 #include "plots/draw/join.h"
 
-#include <jansson.h>
 #include <math.h>
 #include <stdlib.h>
+#include <string.h>
 
 enum { DEEPEST = 65536 }; // positions of a draft
 
@@ -108,10 +109,15 @@ static int fill(dsc_table *t, const json_t *info, dsc_error *err)
 int dsc_read_trace_info(dsc_table *t, const char *text, dsc_error *err)
 {
     json_error_t e;
-    json_t *info = json_loads(text, JSON_REJECT_DUPLICATES, &e);
+    json_t *info;
     *t = (dsc_table){0};
-    int rc = json_is_object(info) ? fill(t, info, err)
-                                  : dsc_fail(err, DSC_EINPUT, "line %d: %s", e.line, e.text);
+    int rc = dsc_json_load(&info, text, strlen(text), 0, &e, err);
+    if (rc == DSC_EINPUT)
+        dsc_fail(err, rc, "line %d: %s", e.line, e.text);
+    if (!rc && !json_is_object(info))
+        rc = dsc_fail(err, DSC_EINPUT, "a JSON object was expected");
+    if (!rc)
+        rc = fill(t, info, err);
     json_decref(info);
     if (rc)
         dsc_table_fini(t);

@@ -109,11 +109,20 @@ const dsc_table *dsc_length_table(dsc_plot *p, const dsc_selection *s)
     return &p->made;
 }
 
+bool dsc_is_priced(const dsc_table *t)
+{
+    const char *cost = dsc_table_get_comment(t, "cost");
+    return !cost || strcmp(cost, "unit") != 0;
+}
+
 const char *dsc_result_column(const dsc_plot *p)
 {
-    return p->options->column                         ? p->options->column
-           : dsc_table_find(p->table, "speedup") >= 0 ? "speedup"
-                                                      : "block_efficiency";
+    bool other = dsc_table_find(p->table, "block_efficiency") >= 0;
+    if (p->options->column)
+        return p->options->column;
+    return dsc_table_find(p->table, "speedup") >= 0 && (dsc_is_priced(p->table) || !other)
+               ? "speedup"
+               : "block_efficiency";
 }
 
 bool dsc_is_ratio(const char *column)

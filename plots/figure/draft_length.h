@@ -13,7 +13,10 @@
 #define DSC_DRAFT_LENGTH "draft_length"
 const dsc_table *dsc_length_table(dsc_plot *p, const dsc_selection *s);
 
-// The result that a figure shows: the option --column, else speedup, else block efficiency.
+// Whether times were priced. Under the cost `unit` drafting is free, and a speedup means nothing.
+bool dsc_is_priced(const dsc_table *t);
+// The result that a figure shows: the option --column, else speedup if it is priced, else block
+// efficiency.
 const char *dsc_result_column(const dsc_plot *p);
 // Whether that result is a ratio to decoding without speculation.
 bool dsc_is_ratio(const char *column);

@@ -12,7 +12,9 @@
 
 // clang-format off
 static const dsc_figure_type *const figures[] = {
+    &dsc_figure_verdict,
     &dsc_figure_methods,
+    &dsc_figure_by,
     &dsc_figure_length,
     &dsc_figure_rules,
     &dsc_figure_batch,
@@ -49,8 +51,23 @@ const dsc_figure_type *dsc_figure_find(const char *name)
     return NULL;
 }
 
+// Whether the table is by a metadata field and has no rows of all requests.
+static bool lacks_all(const dsc_table *t)
+{
+    const char *by = dsc_table_get_comment(t, "by");
+    const int c = by ? dsc_table_find(t, by) : -1;
+    size_t i = 0;
+    if (c < 0 || t->column[c].type != DSC_CELL_TEXT)
+        return false;
+    while (i < t->rows && strcmp(dsc_table_at(t, i, (size_t)c)->text, "all"))
+        i++;
+    return i == t->rows;
+}
+
 bool dsc_figure_fits(const dsc_figure_type *f, const dsc_table *t)
 {
+    if (f != &dsc_figure_by && lacks_all(t))
+        return false;
     int column[DSC_NEEDS];
     dsc_plot p = dsc_plot_of(t, f->name, NULL);
     p.needs = f->needs;
@@ -67,6 +84,7 @@ void dsc_drawing_fini(dsc_drawing *d)
     dsc_buffer_fini(&d->picture);
     dsc_buffer_fini(&d->finding);
     dsc_table_fini(&d->data);
+    dsc_table_fini(&d->marks);
 }
 
 // Overwrites the creation date that cairo writes into a PDF, in place, so that offsets in the file
@@ -108,6 +126,7 @@ int dsc_figure_draw(const dsc_figure_type *f, const dsc_table *t, const dsc_figu
     p.script = (dsc_writer){.to = &out->script, .err = err};
     p.finding = (dsc_writer){.to = &out->finding, .err = err};
     p.data = &out->data;
+    p.marks = &out->marks;
     p.rc = copy_comments(t, f->name, p.data, err);
     f->draw(&p);
     int rc = p.rc ? p.rc : p.script.rc ? p.script.rc : p.finding.rc;

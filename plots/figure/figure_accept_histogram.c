@@ -18,7 +18,7 @@ typedef struct chosen {
     const char *group;
     const char *name[LINES]; // "n = 3"
     double mean[LINES];
-    dsc_key key[LINES]; // the names with the means
+    dsc_key key[LINES], box[LINES]; // the names with the means; as boxes
 } chosen;
 
 // Reads the counts of row r; returns whether there is anything to draw.
@@ -137,8 +137,10 @@ static double *make_shares(dsc_plot *p, chosen *ch, int column, size_t *bins)
         for (int64_t m = 0; m < count.i; m++)
             out[i * *bins + (size_t)m] = 100 * dsc_cell_element(&count, m) / calls;
         ch->mean[i] = tokens / calls;
-        ch->key[i] = (dsc_key){
-            dsc_text(p, "%s%s%.2f", ch->name[i], *ch->name[i] ? ": " : "", ch->mean[i]), (int)i};
+        ch->key[i] =
+            (dsc_key){dsc_text(p, "%s%s%.2f", ch->name[i], *ch->name[i] ? ": " : "", ch->mean[i]),
+                      (ch->by_n ? dsc_ramp_style(i, kept) : (int)i)};
+        ch->box[i] = (dsc_key){ch->key[i].label, ch->key[i].style + DSC_KEY_BOX};
     }
     return out;
 }
@@ -156,7 +158,7 @@ static void put_data(dsc_plot *p, const chosen *ch, const double *share, size_t 
 static void put_finding(dsc_writer *w, const chosen *ch, const double *share, size_t bins)
 {
     dsc_put(w,
-            "Line chart: share of target calls by accepted draft tokens (0 to %zu, bonus "
+            "Bar chart: share of target calls by accepted draft tokens (0 to %zu, bonus "
             "excluded)",
             bins - 1);
     if (ch->by_n)
@@ -166,18 +168,6 @@ static void put_finding(dsc_writer *w, const chosen *ch, const double *share, si
                 i ? "" : " tokens per call", *ch->name[i] ? " with " : "", ch->name[i]);
     dsc_put(w, ". No token is accepted in %.0f %% of the calls", share[0]);
     dsc_put(w, "%s%s.", ch->rows > 1 ? " with " : "", ch->rows > 1 ? ch->name[0] : "");
-}
-
-// Whether the shares span so much that a linear axis would show only the first one.
-static bool needs_log(const double *share, size_t count)
-{
-    double lo = INFINITY, hi = 0;
-    for (size_t i = 0; i < count; i++)
-        if (share[i] > 0) { // false for NaN
-            lo = fmin(lo, share[i]);
-            hi = fmax(hi, share[i]);
-        }
-    return hi > 50 * lo;
 }
 
 static void draw(dsc_plot *plot)
@@ -195,9 +185,7 @@ static void draw(dsc_plot *plot)
         height += 18 * (double)ch.rows; // long labels take a line each
     for (size_t m = 0; m < bins; m++)
         x[m] = (double)m;
-    bool log_y = needs_log(share, ch.rows * bins);
-    dsc_panel panel = {
-        "", log_y ? "share of target calls (%, log scale)" : "share of target calls (%)", share, 0};
+    dsc_panel panel = {"", "share of target calls (%)", share, 0};
     dsc_panels p = {
         .title = "Accepted draft tokens per target call",
         .subtitle = ch.by_n ? dsc_text(plot, "at draft length %g%s%s; ticks at the top: means",
@@ -211,7 +199,9 @@ static void draw(dsc_plot *plot)
         .lines = ch.rows,
         .panel = &panel,
         .panels = 1,
-        .log_y = log_y,
+        .bars = true,
+        .legend = ch.box,
+        .legends = ch.rows,
         .mark = ch.mean,
     };
     dsc_draw_panels(plot, &p, "accept_histogram", 720, height);

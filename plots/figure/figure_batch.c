@@ -1,17 +1,21 @@
 // SPDX-License-Identifier: Apache-2.0
-// Draws speedup, or tokens per second, by batch size, one line per configuration. Verification is
-// nearly free while a forward pass is memory-bound and costs its full price once it is
-// compute-bound; the batch sizes beyond which speculation slows decoding down are marked.
+// Draws speedup, or tokens per second, by batch size: of each method and rule, the best
+// configuration at each batch size, whatever its draft length. Verification is nearly free while a
+// forward pass is memory-bound and costs its full price once it is compute-bound; the batch sizes
+// beyond which speculation slows decoding down are marked.
 #include "plots/draw/glossary.h"
 #include "plots/draw/lines.h"
 #include "plots/draw/panel.h"
+#include "plots/figure/draft_length.h"
+#include "plots/figure/envelope.h"
 #include "plots/figure/figures.h"
 
 #include <math.h>
 #include <string.h>
 
 typedef struct batches {
-    dsc_lines lines;
+    dsc_envelope lines;
+    const char *note; // what is left out
     const char *column;
     double even[DSC_STYLES]; // break-even: batch size at which a line falls below 1, NaN: none
     bool falls;              // some line has a break-even
@@ -47,7 +51,7 @@ static void find_even(dsc_plot *p, batches *b)
     for (size_t j = 0; j < b->lines.lines; j++) {
         const char *name = b->lines.label[j];
         b->even[j] = is_speedup(b) ? break_even(b->lines.x, b->lines.value + j * nx, nx) : NAN;
-        b->key[j] = b->lines.key[j];
+        b->key[j] = (dsc_key){name, (int)j};
         if (isnan(b->even[j]))
             continue;
         b->falls = true;
@@ -59,13 +63,10 @@ static void read_batches(dsc_plot *p, batches *b)
 {
     b->column = p->options->column ? p->options->column : "speedup";
     int x = dsc_need(p, "batch", DSC_ANYTHING), y = dsc_need(p, b->column, DSC_ANYTHING);
-    dsc_lines_of of = {.table = p->table,
-                       .options = p->options,
-                       .x = x,
-                       .y = y,
-                       .less_is_better = dsc_term_less_is_better(b->column),
-                       .noun = "configurations"};
-    dsc_lines_init(p, &b->lines, of);
+    dsc_selection s = dsc_select(p, p->table, p->options, NULL);
+    if (!p->rc)
+        dsc_envelope_init(p, &b->lines, &s, x, y, -1, dsc_term_less_is_better(b->column));
+    b->note = dsc_left_out(p, b->lines.lines, b->lines.methods, "lines", s.dropped);
     if (!p->rc && !(b->lines.x[0] > 0))
         dsc_refuse(p, "batch: a batch size of %g; it must be greater than 0", b->lines.x[0]);
     if (!p->rc)
@@ -104,6 +105,36 @@ static void put_finding(dsc_writer *w, const batches *b)
     dsc_put(w, ".");
 }
 
+static const char *subtitle_of(dsc_plot *p, const batches *b)
+{
+    const char *part[] = {
+        b->lines.several ? "best configuration of each method at each batch size" : "",
+        b->falls ? "ticks and parentheses: break-even batch size (interpolated)" : "", b->note};
+    const char *separator = "";
+    dsc_writer *w = dsc_text_begin(p);
+    for (size_t i = 0; i < sizeof part / sizeof *part; i++)
+        if (*part[i]) {
+            dsc_put(w, "%s%s", separator, part[i]);
+            separator = "; ";
+        }
+    return dsc_text_end(p);
+}
+
+// One row per point, with the configuration that is best there.
+static void put_data(dsc_plot *p, const batches *b)
+{
+    dsc_data_text(p, "line", "method and rule");
+    dsc_data_text(p, "best_with", "further parameters of the best configuration");
+    dsc_data_number(p, "batch", NULL);
+    dsc_data_number(p, b->column, NULL);
+    for (size_t i = 0; i < b->lines.lines * b->lines.nx; i++) {
+        const char *label = b->lines.label[i / b->lines.nx], *with = b->lines.detail[i];
+        if (!isnan(b->lines.value[i]))
+            dsc_data_row(p, (const char *[]){*label ? label : "all", with ? with : ""},
+                         (double[]){b->lines.x[i % b->lines.nx], b->lines.value[i]});
+    }
+}
+
 static void draw(dsc_plot *plot)
 {
     batches b = {.column = NULL};
@@ -117,10 +148,7 @@ static void draw(dsc_plot *plot)
     dsc_panel panel = {"", cost ? dsc_text(plot, "%s (cost: %s)", y, cost) : y, b.lines.value, 0};
     dsc_panels p = {
         .title = dsc_text(plot, "%s by batch size", dsc_term_heading(plot, b.column)),
-        .subtitle =
-            dsc_text(plot, "%s%s%s",
-                     b.falls ? "ticks and parentheses: break-even batch size (interpolated)" : "",
-                     b.falls && *b.lines.note ? "; " : "", b.lines.note),
+        .subtitle = subtitle_of(plot, &b),
         .x_label = dsc_term_title("batch"),
         .x = b.lines.x,
         .nx = b.lines.nx,
@@ -131,20 +159,22 @@ static void draw(dsc_plot *plot)
         .log_x = true,
         .reference_label = is_speedup(&b) ? "no speculation" : NULL,
         .mark = b.even,
+        .detail = b.lines.detail,
     };
     dsc_draw_panels(plot, &p, "batch", 720, height);
     put_finding(&plot->finding, &b);
-    dsc_lines_data(plot, &b.lines, "batch", &b.column, &b.lines.value, 1);
+    put_data(plot, &b);
 }
 
 static bool fits(dsc_plot *p)
 {
-    return dsc_varies(p->table, (size_t)dsc_table_find(p->table, "batch"));
+    return dsc_is_priced(p->table) &&
+           dsc_varies(p->table, (size_t)dsc_table_find(p->table, "batch"));
 }
 
 const dsc_figure_type dsc_figure_batch = {
     .name = "batch",
-    .summary = "speedup by batch size, one line per configuration, break-even marked",
+    .summary = "speedup by batch size, the best configuration of each method, break-even marked",
     .needs = "batch speedup",
     .fits = fits,
     .draw = draw,

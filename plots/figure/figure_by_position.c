@@ -98,7 +98,11 @@ static void choose(dsc_plot *p, conditional_rates *h, int column)
     for (size_t c = 0; c < t->columns; c++)
         skip[c] = t->column[c].type != DSC_CELL_TEXT;
     for (size_t i = 0; i < h->lines; i++) {
+        double length = dsc_table_real(h->lengths, h->index[i], 0);
         h->label[i] = dsc_line_label(p, t, h->row, h->lines, i, skip);
+        if (length >= 1 && t->rows > 1)
+            h->label[i] = dsc_text(p, "%s%sdraft length %g, row %zu", h->label[i],
+                                   *h->label[i] ? ", " : "", length, h->row[i] + 1);
         h->key[i] = (dsc_key){h->label[i], (int)i};
     }
 }

@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 // Draws a measured cost table: the latency of a forward pass by its number of tokens, one line per
 // context length and batch size, in one panel for the target and one for the draft model if the
-// table contains it. Verification is free as long as a line is flat.
+// table contains it. Bands are the quartiles of the repeats. Verification is free as long as a line
+// is flat.
 #include "plots/draw/lines.h"
 #include "plots/draw/panel.h"
 #include "plots/figure/figures.h"
@@ -13,10 +14,30 @@ enum { MODELS = 2 };
 typedef struct costs {
     dsc_lines lines;
     double *value[MODELS]; // [lines][nx], in units of `unit`
+    double *low, *high;    // [models][lines][nx] quartiles, NaN where there are none
+    bool quartiles;        // there are some
     size_t models;         // target, and the draft model if there is any
     const char *unit;
     double hi, spread; // the longest time; the largest ratio of times of one model
 } costs;
+
+static void read_quartiles(dsc_plot *p, costs *c, const dsc_table *t, double scale)
+{
+    static const char *const name[MODELS][2] = {{"target_s_low", "target_s_high"},
+                                                {"draft_s_low", "draft_s_high"}};
+    size_t count = c->lines.lines * c->lines.nx;
+    double *end[] = {dsc_plot_numbers(p, MODELS * count), dsc_plot_numbers(p, MODELS * count)};
+    for (size_t m = 0; m < c->models; m++)
+        for (int k = 0; k < 2 && !p->rc; k++) {
+            const double *v = dsc_lines_values(p, &c->lines, dsc_table_find(t, name[m][k]));
+            for (size_t i = 0; !p->rc && i < count; i++) {
+                end[k][m * count + i] = v[i] * scale;
+                c->quartiles = c->quartiles || !isnan(v[i]);
+            }
+        }
+    c->low = end[0];
+    c->high = end[1];
+}
 
 // Reads the times of both models; the longest time determines the unit.
 static void read_times(dsc_plot *p, costs *c, const dsc_table *t)
@@ -42,6 +63,7 @@ static void read_times(dsc_plot *p, costs *c, const dsc_table *t)
     for (size_t m = 0; m < c->models; m++)
         for (size_t i = 0; i < count; i++)
             c->value[m][i] *= scale;
+    read_quartiles(p, c, t, scale);
 }
 
 // Writes up to four points of a line: "12.1 ms with 1 token, 1.04 times that with 16, ...".
@@ -104,7 +126,8 @@ static void draw(dsc_plot *plot)
     }
     dsc_panels p = {
         .title = "Forward-pass latency by number of tokens",
-        .subtitle = c.lines.note,
+        .subtitle = dsc_text(plot, "%s%s%s", c.quartiles ? "bands: quartiles of the repeats" : "",
+                             c.quartiles && *c.lines.note ? "; " : "", c.lines.note),
         .x_label = "tokens per sequence in the forward pass",
         .x = c.lines.x,
         .nx = c.lines.nx,
@@ -112,6 +135,9 @@ static void draw(dsc_plot *plot)
         .lines = c.lines.lines,
         .panel = panel,
         .panels = c.models,
+        .low = c.quartiles ? c.low : NULL,
+        .high = c.high,
+        .interval = true,
         .log_y = log_y,
         .log_x = c.lines.x[0] > 0 && c.lines.x[c.lines.nx - 1] >= 16 * c.lines.x[0],
     };

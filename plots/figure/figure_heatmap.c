@@ -3,6 +3,7 @@
 // with its number if it fits, and a frame around the best cell.
 #include "plots/draw/glossary.h"
 #include "plots/draw/lines.h"
+#include "plots/figure/draft_length.h"
 #include "plots/figure/figures.h"
 
 #include <math.h>
@@ -183,6 +184,8 @@ static void put_plot(dsc_writer *w, const dsc_canvas *c, const map *m, double in
     }
     int rgb[3];
     color_of(m, m->value[m->best], rgb);
+    // a cell has its color in dark mode too, so its frame is not a color that changes there
+    const char *frame = is_light(rgb) ? "#111111" : "#eeeeee";
     dsc_put(w,
             "set border 0\n"
             "$best << EOD\n%g %g %g %g %g %g\nEOD\n",
@@ -192,12 +195,27 @@ static void put_plot(dsc_writer *w, const dsc_canvas *c, const map *m, double in
             "fs solid 1 border rgb '#ffffff' lc rgb variable notitle, \\\n"
             "     $best using 1:2:3:4:5:6 with boxxyerror fs empty border rgb '%s' lw 2.5 "
             "lc rgb '%s' notitle\n",
-            is_light(rgb) ? "#000000" : "#ffffff", is_light(rgb) ? "#000000" : "#ffffff");
+            frame, frame);
 }
 
-static void put_map(dsc_writer *w, const dsc_canvas *c, map *m, const char *title,
+// Makes the cells in a box answer the pointer.
+static void mark_cells(dsc_plot *p, map *m, dsc_place b)
+{
+    double width = (b.right - b.left) / (double)m->grid.nx;
+    double height = (b.bottom - b.top) / (double)m->grid.ny;
+    for (size_t i = 0; i < m->grid.nx * m->grid.ny; i++) {
+        size_t ix = i % m->grid.nx, iy = i / m->grid.nx;
+        if (isfinite(m->value[i]))
+            dsc_mark(p, b.left + ((double)ix + 0.5) * width, b.bottom - ((double)iy + 0.5) * height,
+                     m->y, "%g, %s%s%g: %s", m->grid.y[iy], dsc_term_label(m->x),
+                     dsc_term_equals(m->x), m->grid.x[ix], format_number(m, m->value[i]));
+    }
+}
+
+static void put_map(dsc_plot *p, const dsc_canvas *c, map *m, const char *title,
                     const char *subtitle)
 {
+    dsc_writer *w = &p->script;
     bool dumb = c->dumb;
     double margin = c->margin, line = c->line_height;
     dsc_put_terminal(w, c, "heatmap");
@@ -231,6 +249,7 @@ static void put_map(dsc_writer *w, const dsc_canvas *c, map *m, const char *titl
     put_cell_tics(w, 'y', m->grid.y, m->grid.ny, bottom - top, line);
     put_cells(w, c, m, fits);
     put_scale(w, c, m, right + 14, top, bottom);
+    mark_cells(p, m, (dsc_place){left, top, right, bottom});
     put_plot(w, c, m, fmin(1.5 / cell_w, 0.4), fmin(1.5 / cell_h, 0.4));
 }
 
@@ -297,7 +316,7 @@ static void read_map(dsc_plot *p, map *m)
 static void draw(dsc_plot *p)
 {
     const dsc_figure_options *o = p->options;
-    map m = {.column = o->column ? o->column : "speedup",
+    map m = {.column = dsc_result_column(p),
              .x = o->x ? o->x : "num_speculative_tokens",
              .y = o->y ? o->y : "n"};
     read_map(p, &m);
@@ -307,7 +326,7 @@ static void draw(dsc_plot *p)
         return;
     const char *title = dsc_text(p, "%s by %s and %s", dsc_term_heading(p, m.column),
                                  dsc_term_label(m.x), dsc_term_label(m.y));
-    put_map(&p->script, &c, &m, title, subtitle_of(p, &c, &m));
+    put_map(p, &c, &m, title, subtitle_of(p, &c, &m));
     put_finding(&p->finding, &m);
     put_data(p, &m);
 }

@@ -1,11 +1,14 @@
 // SPDX-License-Identifier: Apache-2.0
-// Draws a result by draft length, one line per method, rule and further parameters, with the best
-// length of each marked (as in Ouroboros, Zhao et al. 2024, arXiv 2402.13720, Figure 1). Dashed
-// curves show the result under i.i.d. acceptance with the same mean, as a reference.
+// Draws a result by draft length with the best length of each line marked (as in Ouroboros, Zhao et
+// al. 2024, arXiv 2402.13720, Figure 1). A few configurations under one condition are a line each,
+// and dashed curves show the result under i.i.d. acceptance with the same mean, as a reference. Of
+// many, or under several batch sizes, which are a panel each, each method and rule is the envelope
+// of its configurations.
 #include "plots/draw/glossary.h"
 #include "plots/draw/lines.h"
 #include "plots/draw/panel.h"
 #include "plots/figure/draft_length.h"
+#include "plots/figure/envelope.h"
 #include "plots/figure/figures.h"
 
 #include <math.h>
@@ -50,16 +53,12 @@ static void find_best(dsc_plot *p, lengths *l)
             (dsc_key){dsc_label_best(p, l->lines.label[j], &l->bests, j, l->lines.x, nx), (int)j};
 }
 
-static void read_lengths(dsc_plot *p, lengths *l)
+static void read_lengths(dsc_plot *p, lengths *l, const dsc_table *t)
 {
     static const dsc_figure_options all = {0};
-    int unused[2];
-    dsc_need_columns(p, p->needs, unused);
     l->column = dsc_result_column(p);
     l->less = dsc_term_less_is_better(l->column);
     dsc_need(p, l->column, DSC_NUMBERS);
-    dsc_selection s = dsc_select(p, p->table, p->options, NULL);
-    const dsc_table *t = dsc_length_table(p, &s);
     int y = dsc_table_find(t, l->column);
     dsc_lines_of of = {.table = t,
                        .options = &all,
@@ -120,11 +119,121 @@ static void put_subtitle(dsc_writer *w, const lengths *l)
         dsc_put(w, "; %s", l->lines.note);
 }
 
+// --- envelopes -----------------------------------------------------------------------------------
+
+enum { FEW = 6 }; // more lines than these cross too often to be readable
+
+// Whether the rows are of several batch sizes, or of more than a few configurations.
+static bool needs_envelope(dsc_plot *p, const dsc_selection *s)
+{
+    int batch = dsc_table_find(s->table, "batch");
+    bool several = false;
+    for (size_t i = 1; batch >= 0 && i < s->rows; i++)
+        several = several || !dsc_same_cell(dsc_table_at(s->table, s->row[0], (size_t)batch),
+                                            dsc_table_at(s->table, s->row[i], (size_t)batch));
+    return several || dsc_group(p, s, 0, -1).groups > FEW;
+}
+
+static void put_envelope_finding(dsc_writer *w, const dsc_envelope *e, const char *column,
+                                 bool less)
+{
+    dsc_put(w, "Line chart: %s by draft length (%g to %g), best configuration of each method",
+            dsc_term_title(column), e->x[0], e->x[e->nx - 1]);
+    for (size_t i = 0; i < e->panels; i++) {
+        size_t at = i * e->lines * e->nx, count = e->lines * e->nx;
+        size_t best = dsc_best_of(e->value + at, count, less);
+        if (best == SIZE_MAX)
+            continue;
+        dsc_put(w, "%s", i ? "; " : ": ");
+        if (!isnan(e->panel[i]))
+            dsc_put(w, "at batch size %g ", e->panel[i]);
+        dsc_put(w, "best %.4g at draft length %g (%s)", e->value[at + best], e->x[best % e->nx],
+                e->label[best / e->nx]);
+    }
+    dsc_put(w, ".");
+}
+
+static void put_envelope_data(dsc_plot *p, const dsc_envelope *e, const char *column)
+{
+    dsc_data_text(p, "line", "method and rule");
+    dsc_data_text(p, "best_with", "further parameters of the best configuration");
+    dsc_data_number(p, "batch", NULL);
+    dsc_data_number(p, DSC_DRAFT_LENGTH, NULL);
+    dsc_data_number(p, column, NULL);
+    for (size_t i = 0; i < e->panels * e->lines * e->nx; i++) {
+        const char *label = e->label[i / e->nx % e->lines], *with = e->detail[i];
+        if (!isnan(e->value[i]))
+            dsc_data_row(p, (const char *[]){*label ? label : "all", with ? with : ""},
+                         (double[]){e->panel[i / e->nx / e->lines], e->x[i % e->nx], e->value[i]});
+    }
+}
+
+static void draw_envelope(dsc_plot *plot, const dsc_selection *s)
+{
+    const char *column = dsc_result_column(plot), *title = dsc_term_title(column);
+    int y = dsc_table_find(s->table, column), batch = dsc_table_find(s->table, "batch");
+    bool less = dsc_term_less_is_better(column);
+    dsc_envelope e;
+    dsc_envelope_init(plot, &e, s, 0, y, batch, less);
+    if (plot->rc)
+        return;
+    dsc_key key[DSC_STYLES];
+    dsc_panel panel[DSC_ENVELOPE_PANELS];
+    const char *cost =
+        strcmp(column, "speedup") ? NULL : dsc_table_get_comment(plot->table, "cost");
+    for (size_t j = 0; j < e.lines; j++)
+        key[j] = (dsc_key){e.label[j], (int)j};
+    for (size_t i = 0; i < e.panels; i++)
+        panel[i] = (dsc_panel){e.conditions > 1 ? dsc_text(plot, "batch size %g", e.panel[i]) : "",
+                               i || !cost ? title : dsc_text(plot, "%s (cost: %s)", title, cost),
+                               e.value + i * e.lines * e.nx, 0};
+    size_t columns = e.panels < 3 ? e.panels : 3, rows = (e.panels + columns - 1) / columns;
+    const char *less_lines = dsc_left_out(plot, e.lines, e.methods, "lines", s->dropped);
+    const char *less_panels = dsc_left_out(plot, e.panels, e.conditions, "batch sizes", 0);
+    dsc_panels p = {
+        .title = dsc_text(plot, "%s by draft length", dsc_term_heading(plot, column)),
+        .subtitle =
+            dsc_text(plot, "best configuration of each method at each draft length%s%s%s%s",
+                     *less_lines ? "; " : "", less_lines, *less_panels ? "; " : "", less_panels),
+        .x_label = plot->options->x ? dsc_term_title(plot->options->x) : "draft length (tokens)",
+        .x = e.x,
+        .nx = e.nx,
+        .key = key,
+        .lines = e.lines,
+        .detail = e.detail,
+        .panel = panel,
+        .panels = e.panels,
+        .columns = columns,
+        .reference_label = dsc_is_ratio(column) ? "no speculation" : NULL,
+    };
+    double height = dsc_is_narrow(plot) ? 150 + 220 * (double)e.panels
+                    : rows > 1          ? 130 + 300 * (double)rows
+                                        : 470;
+    dsc_draw_panels(plot, &p, "length", e.panels > 1 ? 1000 : 720, height);
+    put_envelope_finding(&plot->finding, &e, column, less);
+    put_envelope_data(plot, &e, column);
+}
+
+// --- lines ---------------------------------------------------------------------------------------
+
 static void draw(dsc_plot *plot)
 {
     lengths l = {.column = NULL};
-    read_lengths(plot, &l);
-    if (plot->rc)
+    int unused[2];
+    dsc_need_columns(plot, plot->needs, unused);
+    dsc_selection s = dsc_select(plot, plot->table, plot->options, NULL);
+    const dsc_table *t = dsc_length_table(plot, &s);
+    const dsc_figure_options all = {0};
+    s = dsc_select(plot, t, &all, NULL);
+    bool envelope = !plot->rc && needs_envelope(plot, &s);
+    if (envelope) {
+        dsc_need(plot, dsc_result_column(plot), DSC_NUMBERS);
+        if (!plot->rc)
+            draw_envelope(plot, &s);
+    } else if (!plot->rc) {
+        read_lengths(plot, &l, t);
+    }
+    if (plot->rc || envelope)
         return;
     const dsc_figure_options *o = plot->options;
     const char *cost =
@@ -175,7 +284,9 @@ static bool fits(dsc_plot *p)
 
 const dsc_figure_type dsc_figure_length = {
     .name = "length",
-    .summary = "speedup or another result by draft length, one line per configuration",
+    .summary =
+        "speedup or another result by draft length, per configuration, or per method and batch "
+        "size",
     .needs = "method block_efficiency",
     .fits = fits,
     .compares = true,

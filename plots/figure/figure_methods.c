@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 // Draws a bar for the best configuration of each method, rule and text parameter (--reuse on|off),
 // in the table's order, so that an ablation keeps the order in which it was listed. The numeric
-// parameters of the best configuration are written above its bar.
+// parameters of the best configuration are written above its bar. Of a table by a metadata field, a
+// second figure draws a bar for all requests and one for each value.
 #include "plots/draw/glossary.h"
 #include "plots/draw/label.h"
 #include "plots/draw/lines.h"
@@ -15,8 +16,8 @@ enum { BARS = 24, LONGEST = 199 }; // most bars; bytes of a label
 
 typedef struct bars {
     dsc_selection selection;
-    const char *column;
-    int value, low, high; // columns; low and high are -1 without intervals
+    const char *column, *by; // by: the metadata field that separates the bars, or NULL
+    int value, low, high;    // columns; low and high are -1 without intervals
     bool less;
     bool *separate;                 // [columns] the columns that separate bars
     size_t first[BARS], best[BARS]; // first and best row of each bar; SIZE_MAX: no number
@@ -54,18 +55,43 @@ static bool collect(bars *b)
     return true;
 }
 
+// Separates bars by the metadata field alone.
+static void find_values(dsc_plot *p, bars *b)
+{
+    b->separate = dsc_plot_new(p, bool, p->table->columns);
+    if (p->rc)
+        return;
+    b->separate[dsc_table_find(p->table, b->by)] = true;
+    if (!collect(b))
+        dsc_refuse(p, "by: more than %d values of %.60s: filter by it", BARS, b->by);
+}
+
+// Keeps the rows of the first batch size, and of tune those that won on the selection set.
+static void keep_first(dsc_selection *s, const char *column)
+{
+    const dsc_table *t = s->table;
+    const int c = dsc_table_find(t, column);
+    size_t kept = 0;
+    for (size_t i = 0; c >= 0 && i < s->rows; i++)
+        if (dsc_same_cell(dsc_table_at(t, s->row[0], (size_t)c),
+                          dsc_table_at(t, s->row[i], (size_t)c)))
+            s->row[kept++] = s->row[i];
+    s->rows = c >= 0 ? kept : s->rows;
+}
+
 // Separates bars by column x (the option --x, or -1) and by all text parameters, or, if that gives
 // too many bars, by the most important ones.
 static void find_bars(dsc_plot *p, bars *b, int x)
 {
-    static const char *const always[] = {"method", "rule", "cost", "trace_hash", "source"};
+    static const char *const always[] = {"method", "rule", "cost", "trace_hash", "source", "batch"};
     const dsc_table *t = p->table;
     b->separate = dsc_plot_new(p, bool, t->columns);
     if (p->rc)
         return;
     for (size_t c = 0; c < t->columns; c++)
         b->separate[c] =
-            (t->column[c].type == DSC_CELL_TEXT && dsc_is_parameter(t, c)) || (int)c == x;
+            (t->column[c].type == DSC_CELL_TEXT && dsc_is_parameter(t, c)) || (int)c == x ||
+            !strcmp(t->column[c].name, "batch"); // a batch size is a condition, not a choice
     if (collect(b))
         return;
     for (size_t c = 0; c < t->columns; c++) {
@@ -104,19 +130,33 @@ static const char *value_text(dsc_plot *p, const bars *b, size_t j)
                                                     : dsc_text(p, "%.4g%s", v, unit);
 }
 
+// The method of a bar for a value, and the prediction if there is one.
+static bool put_chosen(dsc_writer *w, const bars *b, size_t row, int method)
+{
+    const dsc_table *t = b->selection.table;
+    const double predicted = dsc_number_at(t, row, "predicted");
+    dsc_put(w, "%s", dsc_table_at(t, row, (size_t)method)->text);
+    if (!isnan(predicted))
+        dsc_put(w, ", predicted %.4g", predicted);
+    return true;
+}
+
 static void label_bars(dsc_plot *p, bars *b, int method)
 {
     const dsc_table *t = p->table;
     bool *skip = dsc_plot_new(p, bool, t->columns);
     for (size_t c = 0; skip && c < t->columns; c++)
         skip[c] = !b->separate[c] || (int)c == method; // that is always part of the label
+    const int value = b->by ? dsc_table_find(t, b->by) : method;
     for (size_t j = 0; j < b->bars && !p->rc; j++) {
         bool any = false;
-        const char *more = dsc_distinct_label(p, t, b->first, b->bars, j, skip);
-        b->label[j] = dsc_text(p, "%s%s%s", dsc_table_at(t, b->first[j], (size_t)method)->text,
+        const char *more = b->by ? "" : dsc_distinct_label(p, t, b->first, b->bars, j, skip);
+        b->label[j] = dsc_text(p, "%s%s%s", dsc_table_at(t, b->first[j], (size_t)value)->text,
                                *more ? ", " : "", more);
         b->label[j] = dsc_text(p, "%.*s", LONGEST, b->label[j]);
         dsc_writer *w = dsc_text_begin(p);
+        if (b->by && b->best[j] != SIZE_MAX)
+            any = put_chosen(w, b, b->best[j], method);
         for (size_t c = 0; c < t->columns && b->best[j] != SIZE_MAX; c++)
             if (dsc_is_parameter(t, c) && !b->separate[c] && varies(b, b->best[j], c))
                 any |= dsc_put_parameter(w, t, b->best[j], c, any ? ", " : "");
@@ -125,12 +165,31 @@ static void label_bars(dsc_plot *p, bars *b, int method)
     }
 }
 
+// The quantity of a figure by field. Unit costs make no speedup.
+static const char *column_by(const dsc_plot *p)
+{
+    const char *cost = dsc_table_get_comment(p->table, "cost");
+    const bool unit = cost && !strcmp(cost, "unit");
+    static const char *const usual[] = {"test", "measured", "speedup"};
+    if (p->options->column)
+        return p->options->column;
+    for (size_t i = 0; i < sizeof usual / sizeof *usual; i++)
+        if (dsc_table_find(p->table, usual[i]) >= 0 && !(unit && i == 2))
+            return usual[i];
+    return "block_efficiency";
+}
+
 static void read_bars(dsc_plot *p, bars *b)
 {
     const dsc_table *t = p->table;
     const char *option = p->options->x;
     double v[BARS];
-    b->column = dsc_result_column(p);
+    b->by = p->spec ? dsc_table_get_comment(t, "by") : NULL;
+    if (p->spec && (!b->by || dsc_table_find(t, b->by) < 0))
+        dsc_refuse(p, "the table has no rows by a metadata field; make it with --by FIELD");
+    if (p->rc)
+        return;
+    b->column = b->by ? column_by(p) : dsc_result_column(p);
     b->less = dsc_term_less_is_better(b->column);
     int method = dsc_need(p, "method", DSC_NAMES);
     int x = option ? dsc_need(p, option, DSC_ANYTHING) : -1;
@@ -139,8 +198,14 @@ static void read_bars(dsc_plot *p, bars *b)
     b->value = dsc_need(p, b->column, DSC_ANYTHING);
     b->low = dsc_table_find(t, dsc_text(p, "%.100s_low", b->column));
     b->high = dsc_table_find(t, dsc_text(p, "%.100s_high", b->column));
-    b->selection = dsc_select(p, t, p->options, NULL);
-    find_bars(p, b, x);
+    b->selection = b->by ? dsc_select_groups(p, t, p->options) : dsc_select(p, t, p->options, NULL);
+    if (!p->rc && b->by) {
+        keep_first(&b->selection, "batch");
+        keep_first(&b->selection, "rank");
+        find_values(p, b);
+    } else {
+        find_bars(p, b, x);
+    }
     if (p->rc)
         return;
     label_bars(p, b, method);
@@ -215,9 +280,10 @@ static void put_bar_data(dsc_writer *w, const bars *b)
     dsc_put(w, "EOD\nset datafile missing '?'\n");
 }
 
-static void put_labels(dsc_writer *w, const dsc_canvas *c, const bars *b, const dsc_axis *a,
+static void put_labels(dsc_plot *p, const dsc_canvas *c, const bars *b, const dsc_axis *a,
                        double left, double top, double right, double slot)
 {
+    dsc_writer *w = &p->script;
     for (size_t j = 0; j < b->bars; j++) {
         double y = top + (double)j * slot, v = value_of(b, b->best[j], b->value);
         double name = ((double)dsc_text_length(b->label[j]) + 2) * c->char_width;
@@ -229,11 +295,14 @@ static void put_labels(dsc_writer *w, const dsc_canvas *c, const bars *b, const 
         double x = left + (fmax(end, 0) - a->lo) / (a->hi - a->lo) * (right - left);
         dsc_put_paragraph(w, c, x + 6, y + 0.71 * slot - c->line_height / 2, c->width,
                           DSC_FONT_BODY, DSC_INK, 1, b->text[j]);
+        dsc_mark(p, dsc_axis_place(a, left, right, v), y + 0.71 * slot, b->label[j], "%s%s%s",
+                 b->text[j], *b->with[j] ? ", " : "", b->with[j]);
     }
 }
 
-static void put_bars(dsc_writer *w, const dsc_canvas *c, const bars *b, double top)
+static void put_bars(dsc_plot *p, const dsc_canvas *c, const bars *b, double top)
 {
+    dsc_writer *w = &p->script;
     double margin = c->margin, line = c->line_height;
     double left = margin + 2 * c->char_width, right = c->width - margin - 9 * c->char_width;
     double bottom = c->height - 2.4 * line - 8, slot = (bottom - top) / (double)b->bars;
@@ -247,7 +316,7 @@ static void put_bars(dsc_writer *w, const dsc_canvas *c, const bars *b, double t
     dsc_put_number_axis(w, &a);
     dsc_put_x_label(w, c, (dsc_place){left, top, right, bottom}, margin, c->width - margin,
                     dsc_term_title(b->column));
-    put_labels(w, c, b, &a, left, top, right, slot);
+    put_labels(p, c, b, &a, left, top, right, slot);
     for (size_t j = 0; dsc_is_ratio(b->column) && j < b->bars; j++) // not through the labels
         dsc_put(w,
                 "set arrow from first 1, first %g to first 1, first %g nohead front lt 1 lw 1.5 "
@@ -283,9 +352,11 @@ static void put_finding(dsc_writer *w, const bars *b)
         if (*b->with[j])
             dsc_put(w, " (%s)", b->with[j]);
     }
-    dsc_put(
-        w,
-        ". Each best was selected on the requests shown, so its value is optimistically biased.");
+    const bool elsewhere = !strcmp(b->column, "test") || !strcmp(b->column, "measured");
+    dsc_put(w, "%s",
+            elsewhere ? "."
+                      : ". Each best was selected on the requests shown, so its value is "
+                        "optimistically biased.");
 }
 
 static void put_data(dsc_plot *p, const bars *b)
@@ -311,17 +382,21 @@ static void draw(dsc_plot *p)
     if (p->rc)
         return;
     dsc_writer *w = &p->script;
+    const bool measured = b.column && !strcmp(b.column, "measured");
+    const char *what = measured ? "Measured speedup" : "Best configuration";
+    const char *title =
+        b.by ? dsc_text(p, "%s by %.60s", what, b.by) : "Best configuration per method";
     const dsc_key key = {"no speculation", DSC_KEY_REFERENCE};
-    dsc_put_terminal(w, &c, "methods");
+    dsc_put_terminal(w, &c, p->name);
     put_bar_data(w, &b);
-    double top = dsc_put_heading(w, &c, "Best configuration per method", subtitle_of(p, &b), NULL,
-                                 &key, dsc_is_ratio(b.column) && !c.dumb);
+    double top = dsc_put_heading(w, &c, title, subtitle_of(p, &b), NULL, &key,
+                                 dsc_is_ratio(b.column) && !c.dumb);
     if (c.dumb && top + (double)b.bars > c.height)
         dsc_check_room(w, &c, 0, 0);
     else if (c.dumb)
         put_dumb(w, &c, &b, top);
     else
-        put_bars(w, &c, &b, top + 4);
+        put_bars(p, &c, &b, top + 4);
     put_finding(&p->finding, &b);
     put_data(p, &b);
 }
@@ -343,5 +418,26 @@ const dsc_figure_type dsc_figure_methods = {
     .needs = "method block_efficiency",
     .fits = fits,
     .compares = true,
+    .draw = draw,
+};
+
+static bool fits_by(dsc_plot *p)
+{
+    bars b = {.bars = 0};
+    if (!dsc_table_get_comment(p->table, "by"))
+        return false;
+    read_bars(p, &b);
+    return !p->rc && b.bars > 1;
+}
+
+static const bool by_field = true;
+
+const dsc_figure_type dsc_figure_by = {
+    .name = "by",
+    .summary =
+        "the best configuration for each value of a metadata field as a bar (tables of --by)",
+    .needs = "method",
+    .spec = &by_field,
+    .fits = fits_by,
     .draw = draw,
 };

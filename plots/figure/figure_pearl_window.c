@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 // Draws the speedup of parallel drafting by window (PEARL, Liu et al. 2024, arXiv 2408.11850), one
-// line per acceptance rate and speed ratio. The best window is marked: the ratio (Theorem 1), or
-// the better of its two neighboring integers. A table of published figures is drawn as predicted
-// and published tokens per second by window, one panel per pair of models.
+// line per acceptance rate, which is its color, and speed ratio, which is its dashes. The best
+// window is marked: the ratio (Theorem 1), or the better of its two neighboring integers. A table
+// of published figures is drawn as predicted and published tokens per second by window, one panel
+// per pair of models.
 #include "plots/draw/lines.h"
 #include "plots/draw/panel.h"
 #include "plots/figure/figures.h"
@@ -11,21 +12,25 @@
 #include <string.h>
 
 enum { PANELS = 6, FILTERS = 32, PREDICTED = 0, PUBLISHED, SIDES };
+enum { ALPHAS = 6, RATIOS = 4, LINES = ALPHAS * RATIOS };
 
 // The lines of either kind of table.
 typedef struct windows {
     dsc_selection selection;
     dsc_groups groups; // lines, or panels of a published table
     dsc_plot_grid grid;
-    size_t line[DSC_STYLES + 1]; // group of each line
+    size_t line[LINES]; // group of each line
     size_t lines, panels;
     const double *x; // [nx]
     size_t nx;
     double *value; // [panels][lines][nx]
-    double mark[DSC_STYLES];
+    double mark[LINES];
     const char *group[PANELS];
     const char *kind; // form or quantity of the rows, owned by the table
-    dsc_key key[DSC_STYLES];
+    dsc_key key[LINES], legend[ALPHAS + RATIOS];
+    size_t legends;        // 0: the keys of the lines
+    const char *end_title; // lines of one parameter are labeled at their ends
+    const char *hover[LINES];
     dsc_panel panel[PANELS];
 } windows;
 
@@ -110,22 +115,78 @@ static void mark_best(windows *d)
     }
 }
 
+// The lines of one parameter: colors of the ramp, labeled at their ends.
+static void choose_one(dsc_plot *p, windows *d)
+{
+    bool ratio = false;
+    d->lines = dsc_thin(d->groups.groups, DSC_STYLES, d->groups.groups - 1, d->line);
+    for (size_t g = 1; g < d->groups.groups; g++)
+        ratio = ratio || group_real(d, g, "ratio") != group_real(d, 0, "ratio");
+    d->end_title = ratio ? "ratio" : "alpha";
+    for (size_t j = 0; j < d->lines; j++)
+        d->key[j] = (dsc_key){
+            d->lines > 1 ? dsc_text(p, "%g", group_real(d, d->line[j], d->end_title)) : "speedup",
+            dsc_ramp_style(j, d->lines)};
+}
+
+// The distinct values of a parameter, thinned to `most`; returns their number.
+static size_t values_of(dsc_plot *p, const windows *d, const char *column, size_t most, double *v)
+{
+    size_t n = 0, chosen[ALPHAS];
+    const double *all =
+        dsc_distinct(p, &d->selection, dsc_table_find(d->selection.table, column), &n);
+    if (p->rc)
+        return 0;
+    n = dsc_thin(n, most, n - 1, chosen);
+    for (size_t i = 0; i < n; i++)
+        v[i] = all[chosen[i]];
+    return n;
+}
+
+// The lines of both parameters: the acceptance rate is the color, the ratio the dashes.
+static void choose_both(dsc_plot *p, windows *d)
+{
+    static const int dashes[RATIOS] = {0, 1, 2, 4};
+    double alpha[ALPHAS], ratio[RATIOS];
+    size_t alphas = values_of(p, d, "alpha", ALPHAS, alpha);
+    size_t ratios = values_of(p, d, "ratio", RATIOS, ratio);
+    for (size_t g = 0; g < d->groups.groups && d->lines < LINES; g++) {
+        size_t a = 0, r = 0;
+        while (a < alphas && alpha[a] != group_real(d, g, "alpha"))
+            a++;
+        while (r < ratios && ratio[r] != group_real(d, g, "ratio"))
+            r++;
+        if (a == alphas || r == ratios)
+            continue;
+        d->key[d->lines] = (dsc_key){d->groups.label[g],
+                                     dsc_ramp_style(a, alphas) + DSC_STYLE_DASH * (dashes[r] + 1)};
+        d->line[d->lines++] = g;
+    }
+    for (size_t a = 0; a < alphas; a++)
+        d->legend[d->legends++] =
+            (dsc_key){dsc_text(p, "alpha %g", alpha[a]), dsc_ramp_style(a, alphas)};
+    for (size_t r = 0; r < ratios; r++)
+        d->legend[d->legends++] =
+            (dsc_key){dsc_text(p, "ratio %g", ratio[r]), 3 + DSC_STYLE_DASH * (dashes[r] + 1)};
+}
+
 // Reads a table of the closed form: one line per group.
 static void read_closed_form(dsc_plot *p, windows *d, int window)
 {
     int speedup = dsc_need(p, "speedup", DSC_ANYTHING);
     start(p, d, window, "form", "pearl");
-    if (!p->rc && two_parameters(d))
-        dsc_check_groups(p, &d->groups, DSC_STYLES);
     if (p->rc)
         return;
     d->kind = kind_of(d, "form", "pearl");
-    d->lines = dsc_thin(d->groups.groups, DSC_STYLES, d->groups.groups - 1, d->line);
+    if (two_parameters(d))
+        choose_both(p, d);
+    else
+        choose_one(p, d);
     d->panels = 1;
     d->value = dsc_plot_numbers(p, d->lines * d->nx);
     for (size_t j = 0; j < d->lines && !p->rc; j++) {
         const char *label = d->groups.label[d->line[j]];
-        d->key[j] = (dsc_key){*label ? label : "speedup", (int)j};
+        d->hover[j] = *label ? label : "speedup";
         fill_line(d, d->line[j], speedup, d->value + j * d->nx);
     }
     dsc_check_any(p, d->value, d->lines * d->nx, "speedup");
@@ -176,7 +237,7 @@ static void put_finding(dsc_writer *w, const windows *d, bool published)
     for (size_t i = 0; i < d->panels * d->lines; i++) {
         const double *v = d->value + i * d->nx;
         size_t best = dsc_best_of(v, d->nx, false);
-        const char *name = published ? d->group[i / SIDES] : d->key[i].label;
+        const char *name = published ? d->group[i / SIDES] : d->hover[i];
         if (best == SIZE_MAX)
             continue;
         dsc_put(w, "%s %s%s%s best %.*f at %g", i ? ";" : ":", name, published ? ", " : "",
@@ -195,7 +256,7 @@ static void put_data(dsc_plot *p, const windows *d, bool published)
             const double *v = d->value + i * d->nx;
             const double number[] = {d->x[j], v[j], published ? v[d->nx + j] : NAN};
             if (!isnan(number[1]) || !isnan(number[2]))
-                dsc_data_row(p, published ? &d->group[i / SIDES] : &d->key[i].label, number);
+                dsc_data_row(p, published ? &d->group[i / SIDES] : &d->hover[i], number);
         }
 }
 
@@ -223,7 +284,8 @@ static void draw(dsc_plot *plot)
         return;
     bool narrow = dsc_is_narrow(plot), pearl = !published && !strcmp(d.kind, "pearl");
     bool speculative = !published && !strcmp(d.kind, "speculative");
-    double rows = (double)(narrow ? d.panels : (d.panels + 2) / 3), keys = (double)d.lines;
+    double rows = (double)(narrow ? d.panels : (d.panels + 2) / 3),
+           keys = (double)(d.legends ? d.legends / 3 : 1);
     double height = published ? (narrow ? 110 : 90) + (narrow ? 230 : 290) * rows
                               : 440 + (narrow ? 18 * keys : 9 * keys);
     dsc_panels p = {
@@ -238,12 +300,17 @@ static void draw(dsc_plot *plot)
         .x = d.x,
         .nx = d.nx,
         .key = d.key,
+        .legend = d.legends ? d.legend : NULL,
+        .legends = d.legends,
+        .end_title = d.end_title,
+        .hover = published ? NULL : d.hover,
         .lines = d.lines,
         .panel = d.panel,
         .panels = d.panels,
         .columns = d.panels < 3 ? d.panels : 3,
         .reference_label = published ? NULL : "no speculation",
         .mark = published ? NULL : d.mark,
+        .common_marks = d.legends > 0,
     };
     dsc_draw_panels(plot, &p, "pearl_window", published && d.panels > 1 ? 1000 : 720, height);
     put_finding(&plot->finding, &d, published);

@@ -24,8 +24,10 @@ typedef struct rules {
     bool bound;                   // line 0 is the bound
     bool flat;                    // some rule takes one draft; its line is constant
     const char *column;
-    const char *x, *y; // columns of K and L
-    double *value;     // [panels][lines][nk]
+    const char *x, *y;   // columns of K and L
+    double *value;       // [panels][lines][nk]
+    double *percent;     // [panels][lines - 1][nk] of the bound, which is line 0; NULL: no bound
+    const char **detail; // [panels][lines - 1][nk] the values
     dsc_key key[LINES];
 } rules;
 
@@ -164,6 +166,26 @@ static void fill(dsc_plot *p, rules *r, const int column[4])
     dsc_check_any(p, r->value, count, r->column);
 }
 
+// Divides the other lines by the bound, where there is one. Lossless rules are so close to it that
+// their values lie on top of each other.
+static void divide(dsc_plot *p, rules *r)
+{
+    size_t others = r->lines - 1, count = r->panels * others * r->nk;
+    bool any = false;
+    if (!r->bound || !others || strcmp(r->column, "block_efficiency"))
+        return;
+    double *percent = dsc_plot_numbers(p, count);
+    r->detail = dsc_plot_new(p, const char *, count);
+    for (size_t i = 0; i < count && !p->rc; i++) {
+        size_t panel = i / others / r->nk, k = i % r->nk, line = i / r->nk % others;
+        double v = r->value[(panel * r->lines + 1 + line) * r->nk + k];
+        percent[i] = 100 * v / r->value[panel * r->lines * r->nk + k];
+        any = any || !isnan(percent[i]);
+        r->detail[i] = dsc_text(p, "%.4g tokens per call", v);
+    }
+    r->percent = any ? percent : NULL;
+}
+
 static void read_rules(dsc_plot *p, rules *r)
 {
     const dsc_figure_options *o = p->options;
@@ -188,6 +210,8 @@ static void read_rules(dsc_plot *p, rules *r)
     label_lines(p, r);
     r->panels = dsc_thin(r->lengths, PANELS, 0, r->panel);
     fill(p, r, column);
+    if (!p->rc)
+        divide(p, r);
 }
 
 // Describes the values of the rules at the most and longest drafts.
@@ -241,23 +265,30 @@ static void draw(dsc_plot *plot)
     double height = dsc_is_narrow(plot) ? 170 + 210 * (double)r.panels
                                         : (r.panels > 1 ? 140 : 200) + 270 * (double)rows;
     for (size_t i = 0; i < r.panels; i++)
-        panel[i] = (dsc_panel){dsc_text(plot, "%.40s = %g",
-                                        strcmp(r.y, "num_speculative_tokens") ? r.y : "L",
-                                        r.length[r.panel[i]]),
-                               "", r.value + i * r.lines * r.nk, 0};
+        panel[i] = (dsc_panel){
+            dsc_text(plot, "%.40s = %g", strcmp(r.y, "num_speculative_tokens") ? r.y : "L",
+                     r.length[r.panel[i]]),
+            r.percent ? "% of otm" : "",
+            r.percent ? r.percent + i * (r.lines - 1) * r.nk : r.value + i * r.lines * r.nk, 0};
     const char *less = dsc_left_out(plot, r.panels, r.lengths, "lengths", 0);
     dsc_panels p = {
         .title = dsc_text(plot, "%s by rule, number of drafts K and draft length L",
-                          dsc_term_heading(plot, r.column)),
+                          r.percent ? "Share of the optimal block efficiency"
+                                    : dsc_term_heading(plot, r.column)),
         .subtitle = dsc_text(
             plot, "%s%s%s",
-            r.bound ? "gray: upper bound at one position for K independently sampled drafts" : "",
+            r.percent ? "otm: optimal at one position for K independently sampled drafts"
+            : r.bound ? "gray: upper bound at one position for K independently sampled drafts"
+                      : "",
             r.bound && *less ? "; " : "", less),
         .x_label = dsc_term_title(r.x),
         .x = r.k,
         .nx = r.nk,
-        .key = r.key,
-        .lines = r.lines,
+        .key = r.key + (r.percent != NULL),
+        .lines = r.lines - (r.percent != NULL),
+        .detail = r.percent ? r.detail : NULL,
+        .reference_label = r.percent ? "otm (bound)" : NULL,
+        .reference = 100,
         .panel = panel,
         .panels = r.panels,
         .columns = columns,

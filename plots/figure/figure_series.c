@@ -7,6 +7,7 @@
 #include "plots/draw/glossary.h"
 #include "plots/draw/lines.h"
 #include "plots/draw/panel.h"
+#include "plots/figure/draft_length.h"
 #include "plots/figure/figures.h"
 
 #include <math.h>
@@ -98,7 +99,8 @@ typedef struct drawn {
     double *value[QUANTITIES];     // [groups][lines][nx] each
     dsc_bests bests;               // of the first group
     dsc_key key[DSC_STYLES];
-    size_t best; // of all groups, index into value[0]
+    const char *hover[DSC_STYLES]; // "n = 3"
+    size_t best;                   // of all groups, index into value[0]
 } drawn;
 
 // --- reading -------------------------------------------------------------------------------
@@ -175,7 +177,8 @@ static void find_best(dsc_plot *p, drawn *d)
         const char *label = d->label[j];
         if (brackets)
             label = dsc_label_best(p, label, &d->bests, j, d->grid.x, d->grid.nx);
-        d->key[j] = (dsc_key){label, (int)j};
+        d->key[j] = (dsc_key){label, dsc_ramp_style(j, d->lines)};
+        d->hover[j] = dsc_text(p, "%s = %s", d->spec->line, d->label[j]);
     }
 }
 
@@ -310,6 +313,8 @@ static void compose(dsc_plot *plot, const drawn *d)
         .x = d->grid.x,
         .nx = d->grid.nx,
         .key = d->key,
+        .hover = d->hover,
+        .end_title = spec->line,
         .lines = d->lines,
         .panel = panel,
         .panels = groups * quantities,
@@ -362,11 +367,17 @@ static void draw(dsc_plot *p)
     put_data(p, &d);
 }
 
+static bool is_priced(dsc_plot *p)
+{
+    return dsc_is_priced(p->table);
+}
+
 const dsc_figure_type dsc_figure_llma_speedup = {
     .name = "llma-speedup",
     .summary = "speedup by draft length, one line per match length n (LLMA Figure 3)",
     .needs = "num_speculative_tokens n speedup",
     .spec = &llma_speedup,
+    .fits = is_priced,
     .draw = draw,
 };
 

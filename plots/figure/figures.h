@@ -5,7 +5,9 @@
 
 #include "plots/figure/figure.h"
 
+extern const dsc_figure_type dsc_figure_verdict;
 extern const dsc_figure_type dsc_figure_methods;
+extern const dsc_figure_type dsc_figure_by;
 extern const dsc_figure_type dsc_figure_length;
 extern const dsc_figure_type dsc_figure_rules;
 extern const dsc_figure_type dsc_figure_batch;

@@ -26,16 +26,20 @@ static void end_section(dsc_page *p)
     dsc_end_part(p, &p->type->section);
 }
 
-static void put_provenance(dsc_page *p, const dsc_result_view *r)
+// The commands and hashes of all results.
+static void put_provenance(dsc_page *p, const dsc_result_view *r, size_t n)
 {
-    const dsc_table *t = &r->table;
-    dsc_say_block(p, DSC_SUBHEADING, "Provenance");
-    dsc_open(p, DSC_PAIRS);
-    dsc_say_pair(p, "file", DSC_CODE, r->path);
-    dsc_say_pair(p, "SHA-256 of the file", DSC_CODE, r->sha256);
-    for (size_t i = 0; i < t->comments; i++)
-        dsc_say_pair(p, t->key[i], DSC_CODE, t->value[i]);
-    dsc_close(p, DSC_PAIRS);
+    for (size_t i = 0; i < n; i++) {
+        const dsc_table *t = &r[i].table;
+        dsc_say_block(p, DSC_HEADING, "Provenance of result %zu", i + 1);
+        dsc_open(p, DSC_PAIRS);
+        dsc_say_pair(p, "file", DSC_CODE, r[i].path);
+        dsc_say_pair(p, "SHA-256 of the file", DSC_CODE, r[i].sha256);
+        for (size_t k = 0; k < t->comments; k++)
+            if (strncmp(t->key[k], "engine_line", 11) != 0) // the summary has these
+                dsc_say_pair(p, t->key[k], DSC_CODE, t->value[k]);
+        dsc_close(p, DSC_PAIRS);
+    }
 }
 
 static bool column_anywhere(const dsc_result_view *r, size_t before, const char *name)
@@ -48,49 +52,33 @@ static bool column_anywhere(const dsc_result_view *r, size_t before, const char 
 
 static void put_glossary(dsc_page *p, const dsc_result_view *r, size_t n)
 {
-    bool any = false;
+    dsc_open(p, DSC_PAIRS);
     for (size_t i = 0; i < n; i++)
         for (size_t c = 0; c < r[i].table.columns; c++) {
             const dsc_column *column = &r[i].table.column[c];
-            if (column_anywhere(r, i, column->name))
-                continue;
-            if (!any) {
-                begin_section(p, "columns");
-                dsc_say_block(p, DSC_CHAPTER, "Columns");
-            }
-            dsc_open_once(p, DSC_PAIRS, &any);
-            dsc_say_pair(p, column->name, DSC_VALUE,
-                         column->help ? column->help : "The table contains no definition.");
+            if (!column_anywhere(r, i, column->name))
+                dsc_say_pair(p, column->name, DSC_VALUE,
+                             column->help ? column->help : "The table contains no definition.");
         }
-    if (!any)
-        return;
     dsc_close(p, DSC_PAIRS);
-    end_section(p);
 }
 
+// What the first screen shows: the verdicts or the best rows, with one figure.
 static void put_summary(dsc_page *p, const dsc_result_view *r, size_t n)
 {
-    dsc_say_block(p, DSC_SOFT,
-                  "%zu result%s. Speedups are relative to decoding without speculation, one token "
-                  "per target call.",
-                  n, n == 1 ? "" : "s");
-    begin_section(p, "summary");
+    dsc_open(p, DSC_FIRST);
+    dsc_open(p, DSC_PART);
     dsc_say_block(p, DSC_CHAPTER, "Summary");
     dsc_put_summary(p, r, n);
-    for (size_t i = 0; i < n; i++) {
-        bool chosen = dsc_has_best(&r[i]) && r[i].kind != DSC_RESULT_BOUNDS;
-        if (r[i].kind != DSC_RESULT_METHODS && r[i].kind != DSC_RESULT_OTHER && !chosen)
-            continue; // only their chapters describe them; a formula has no configuration to choose
-        if (n > 1) {
-            dsc_open(p, DSC_HEADING);
-            dsc_begin_part(p, &p->type->link, "result-%zu", i + 1);
-            dsc_say(p, "Result %zu: %s", i + 1, base_name(r[i].path));
-            dsc_end_part(p, &p->type->link);
-            dsc_close(p, DSC_HEADING);
-        }
-        dsc_put_best(p, &r[i]);
-    }
-    end_section(p);
+    dsc_close(p, DSC_PART);
+    dsc_open(p, DSC_PART);
+    dsc_put_first_figure(p, r, n);
+    dsc_close(p, DSC_PART);
+    dsc_close(p, DSC_FIRST);
+    dsc_put_engine_lines(p, r, n);
+    dsc_say_block(p, DSC_SOFT,
+                  "Speedups are relative to decoding without speculation, one token per target "
+                  "call.");
 }
 
 // Draws the results from `first` on that can be compared with it in one picture.
@@ -111,6 +99,8 @@ static void put_those_like(dsc_page *p, const dsc_result_view *r, size_t n, size
     size_t before = p->w.to->length;
     dsc_begin_part(p, &p->type->section, "together-%zu", first + 1);
     size_t empty = p->w.to->length;
+    if (p->first_joined == first + 1)
+        p->first_of = &all.table; // its first figure is on the first screen
     dsc_put_figures(p, &all, true, heading);
     if (p->w.to->length > empty)
         end_section(p);
@@ -135,37 +125,44 @@ static void put_result(dsc_page *p, dsc_result_view *r, size_t number)
 {
     dsc_begin_part(p, &p->type->section, "result-%zu", number);
     dsc_say_block(p, DSC_HEADING, "Result %zu: %s", number, base_name(r->path));
-    if (r->kind == DSC_RESULT_TUNED)
-        dsc_put_batches(p, r);
     if (r->kind == DSC_RESULT_VALIDATED)
         dsc_put_verdicts(p, r);
+    if (r->kind == DSC_RESULT_METHODS || (r->kind == DSC_RESULT_OTHER && r->table.rows))
+        dsc_put_best(p, r);
     dsc_put_figures(p, r, false, "Figures");
+    dsc_put_by(p, r);
     dsc_put_tables(p, r);
-    put_provenance(p, r);
     end_section(p);
 }
 
-static const struct {
-    const char *id, *title;
-} chapter[DSC_RESULT_KINDS] = {
+enum { SUMMARY = DSC_RESULT_KINDS, LIMITATIONS, COLUMNS, PROVENANCE, CHAPTERS };
+
+static const dsc_page_entry chapter[CHAPTERS] = {
+    [SUMMARY] = {"summary", "Summary"},
     [DSC_RESULT_WORKLOAD] = {"workload", "Workload and models"},
     [DSC_RESULT_METHODS] = {"methods", "Comparison of methods"},
-    [DSC_RESULT_TUNED] = {"best", "Best configuration by batch size"},
+    [DSC_RESULT_TUNED] = {"best", "Results by condition"},
     [DSC_RESULT_BOUNDS] = {"bounds", "Bounds"},
     [DSC_RESULT_VALIDATED] = {"validation", "Predicted and measured values"},
     [DSC_RESULT_COSTS] = {"costs", "Forward-pass latency"},
     [DSC_RESULT_OTHER] = {"other", "Other tables"},
+    [LIMITATIONS] = {"limitations", "Limitations"},
+    [COLUMNS] = {"columns", "Columns"},
+    [PROVENANCE] = {"provenance", "Commands and hashes"},
 };
 
-static void put_chapter(dsc_page *p, dsc_result_view *r, size_t n, dsc_result_kind kind)
+static bool has_chapter(const dsc_result_view *r, size_t n, int which)
 {
-    bool any = kind == DSC_RESULT_WORKLOAD || (kind == DSC_RESULT_BOUNDS && dsc_any_bounds(r, n));
+    if (which == DSC_RESULT_WORKLOAD || (which == DSC_RESULT_BOUNDS && dsc_any_bounds(r, n)))
+        return true;
     for (size_t i = 0; i < n; i++)
-        any = any || r[i].kind == kind;
-    if (!any)
-        return;
-    begin_section(p, chapter[kind].id);
-    dsc_say_block(p, DSC_CHAPTER, "%s", chapter[kind].title);
+        if (which == COLUMNS ? r[i].table.columns > 0 : (int)r[i].kind == which)
+            return true;
+    return which >= SUMMARY && which != COLUMNS;
+}
+
+static void put_results(dsc_page *p, dsc_result_view *r, size_t n, dsc_result_kind kind)
+{
     if (kind == DSC_RESULT_WORKLOAD)
         dsc_put_workload(p, r, n);
     if (kind == DSC_RESULT_METHODS)
@@ -175,21 +172,44 @@ static void put_chapter(dsc_page *p, dsc_result_view *r, size_t n, dsc_result_ki
     for (size_t i = 0; i < n && !p->w.rc; i++)
         if (r[i].kind == kind)
             put_result(p, &r[i], i + 1);
+}
+
+static void put_chapter(dsc_page *p, dsc_result_view *r, size_t n, int which)
+{
+    begin_section(p, chapter[which].id);
+    if (which != SUMMARY) // its heading is a part of its first screen
+        dsc_say_block(p, DSC_CHAPTER, "%s", chapter[which].title);
+    if (which == SUMMARY)
+        put_summary(p, r, n);
+    else if (which == LIMITATIONS)
+        dsc_put_limitations(p, r, n);
+    else if (which == COLUMNS)
+        put_glossary(p, r, n);
+    else if (which == PROVENANCE)
+        put_provenance(p, r, n);
+    else
+        put_results(p, r, n, (dsc_result_kind)which);
     end_section(p);
 }
 
 static void put_page(dsc_page *p, dsc_result_view *r, size_t n, const char *title)
 {
+    dsc_page_entry entry[CHAPTERS];
+    int order[CHAPTERS];
+    size_t chapters = 0;
+    for (int i = 0; i < CHAPTERS; i++) { // the summary first
+        int which = i == 0 ? SUMMARY : i <= SUMMARY ? i - 1 : i;
+        if (has_chapter(r, n, which)) {
+            order[chapters] = which;
+            entry[chapters++] = chapter[which];
+        }
+    }
     p->type->begin(&p->w, title);
-    put_summary(p, r, n);
-    for (int kind = 0; kind < DSC_RESULT_KINDS; kind++)
-        put_chapter(p, r, n, (dsc_result_kind)kind);
-    begin_section(p, "limitations");
-    dsc_say_block(p, DSC_CHAPTER, "Limitations");
-    dsc_put_limitations(p, r, n);
-    end_section(p);
-    put_glossary(p, r, n);
-    dsc_put(&p->w, "%s", p->type->end);
+    if (p->type->contents)
+        p->type->contents(&p->w, entry, chapters);
+    for (size_t i = 0; i < chapters; i++)
+        put_chapter(p, r, n, order[i]);
+    p->type->end(&p->w);
 }
 
 // --- files -------------------------------------------------------------------------------------

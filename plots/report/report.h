@@ -17,14 +17,16 @@ typedef struct dsc_report_options {
 } dsc_report_options;
 
 // Reads `n` >= 1 results (tables as base/table.h reads them, traces NAME.dst, the output of trace
-// info --json) and writes one self-contained page to `out_path`: styles and figures are inline, and
-// the page contains no script and no external address. It begins with a summary in sentences
-// (recommendation, validation, caveats). Chapters follow on the workload, the methods, the best
-// configuration by batch size, bounds, predicted against measured values, and costs, as far as
-// there are results of them; then limitations and the definitions of the columns. For each table it
-// contains the figures that its columns allow, each drawn for a desktop and for a phone, with its
-// finding in words; the best rows and the corners of the grid; all rows (the first 5000); the
-// comments; and the SHA-256 of the file. The same tables give the same bytes. `o` may be NULL.
+// info --json) and writes one self-contained page to `out_path`: styles, figures and a small script
+// are inline, the page's policy allows no other, and it contains no external address. Without the
+// script it is complete; with it tables are sorted and filtered, and figures show values at the
+// pointer. It begins with the verdicts of tune or the best observed rows, with one figure. Chapters
+// follow on the workload, the methods, results by condition, bounds, predicted against measured
+// values, and costs, as far as there are results of them; then limitations, the definitions of the
+// columns, and the commands and hashes. For each table it contains the figures that its columns
+// allow, each once, with its finding in words; the best rows and the corners of the grid; and all
+// rows (the first 5000), in a long table without constant columns and lists. The same tables give
+// the same bytes. `o` may be NULL.
 //
 // With o->latex the same content is written for plain pdflatex (article, graphicx, booktabs), with
 // at most 40 rows per table: to NAME.tex, or to report.tex in the folder `out_path`, which is

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 // Reads the facts of a trace from its manifest or from the output of `trace info --json`: every
 // number and text, also of the objects one level below.
+#include "base/json_file.h"
 #include "plots/report/report_result.h"
 
-#include <jansson.h>
 #include <string.h>
 
 static int add(dsc_result_view *r, const char *key, const char *value)
@@ -49,10 +49,14 @@ static int add_scalars(dsc_result_view *r, const json_t *o, const char *of)
 int dsc_read_facts(dsc_result_view *r, const char *json, dsc_error *err)
 {
     json_error_t e;
-    json_t *o = json_loads(json, JSON_REJECT_DUPLICATES, &e);
-    int rc = json_is_object(o) ? add_scalars(r, o, NULL)
-                               : dsc_fail(err, DSC_EINPUT, "line %d: %s", e.line,
-                                          o ? "a JSON object was expected" : e.text);
+    json_t *o;
+    int rc = dsc_json_load(&o, json, strlen(json), 0, &e, err);
+    if (rc == DSC_EINPUT)
+        dsc_fail(err, rc, "line %d: %s", e.line, e.text);
+    if (!rc && !json_is_object(o))
+        rc = dsc_fail(err, DSC_EINPUT, "a JSON object was expected");
+    if (!rc)
+        rc = add_scalars(r, o, NULL);
     json_decref(o);
     return rc;
 }

@@ -1,9 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
 // The HTML page type: one self-contained page with inline SVG.
+#include "base/sha256.h"
 #include "plots/report/report_page.h"
 
 #include <stdio.h>
 #include <string.h>
+
+enum { WIDE = 9 }; // columns from which on headings stand upright on paper
 
 static bool is_text(const dsc_table *t, size_t c)
 {
@@ -21,7 +24,8 @@ static void put_table(dsc_page *p, const dsc_page_table *x)
         dsc_put_html(w, x->folded);
         dsc_put(w, "</summary>\n");
     }
-    dsc_put(w, "<div class=\"scroll\" tabindex=\"0\" role=\"region\" aria-label=\"");
+    dsc_put(w, "<div class=\"scroll%s\" tabindex=\"0\" role=\"region\" aria-label=\"",
+            x->columns > WIDE ? " wide" : "");
     dsc_put_html(w, x->caption);
     dsc_put(w, "\">\n<table>\n<caption>");
     dsc_put_html(w, x->caption);
@@ -44,123 +48,91 @@ static void put_table(dsc_page *p, const dsc_page_table *x)
     dsc_put(w, "</tbody>\n</table>\n</div>\n%s", x->folded ? "</details>\n" : "");
 }
 
-// --- svg -----------------------------------------------------------------------------------
+// --- figures -------------------------------------------------------------------------------
 
-static bool starts(const char *s, const char *end, const char *with)
+// Writes the marks of a figure for the script, as an attribute: "=" and a label begin the marks of
+// a line; each is "x y value". Labels and values contain no line break.
+static void put_marks(dsc_writer *w, const dsc_table *t)
 {
-    size_t n = strlen(with);
-    return (size_t)(end - s) >= n && !memcmp(s, with, n);
-}
-
-// Copies one tag (from '<' at s to after '>' at end) and prefixes ids and references. gnuplot's
-// attribute values contain neither '<' nor '>'.
-static void put_tag(dsc_writer *w, const char *s, const char *end, const char *prefix)
-{
-    static const struct {
-        const char *from, *to;
-    } rule[] = {
-        {" id='", " id='"},           {" id=\"", " id=\""},
-        {"xlink:href='#", "href='#"}, {"xlink:href=\"#", "href=\"#"},
-        {"url(#", "url(#"},
-    };
-    while (s < end) {
-        size_t i = 0, rules = sizeof rule / sizeof *rule;
-        while (i < rules && !starts(s, end, rule[i].from))
-            i++;
-        if (i < rules) {
-            dsc_put(w, "%s%s-", rule[i].to, prefix);
-            s += strlen(rule[i].from);
-        } else {
-            dsc_put_bytes(w, s++, 1);
-        }
-    }
-}
-
-// The value of an attribute inside [s, end) as a number; 0: it is missing.
-static double attribute(const char *s, const char *end, const char *name)
-{
-    size_t n = strlen(name);
-    for (; s + n < end; s++)
-        if (s[0] == ' ' && !memcmp(s + 1, name, n) && s[n + 1] == '=' && s[n + 2] == '"') {
-            double v = 0;
-            return sscanf(s + n + 3, "%lf", &v) == 1 ? v : 0;
-        }
-    return 0;
-}
-
-static const char *after(const char *s, const char *end, const char *what)
-{
-    const char *at = memmem(s, (size_t)(end - s), what, strlen(what));
-    return at ? at + strlen(what) : end;
-}
-
-// Writes gnuplot's SVG as an element of the page: without prolog, namespaces, title and
-// description, with `prefix` ([a-z0-9-]) before every id and reference, and with `label` as its
-// accessible name.
-static void put_inline_svg(dsc_writer *w, const dsc_buffer *svg, const char *prefix,
-                           const char *class, const char *label)
-{
-    const char *end = svg->data + svg->length;
-    const char *s = memmem(svg->data, svg->length, "<svg", 4);
-    const char *body = s ? after(s, end, ">") : end;
-    double width = s ? attribute(s, body, "width") : 0,
-           height = s ? attribute(s, body, "height") : 0;
-    if (!(width > 0 && height > 0)) {
-        w->rc = w->rc ? w->rc
-                      : dsc_fail(w->err, DSC_EIO,
-                                 "gnuplot's output is not an SVG with a width and a height");
+    if (!t->rows)
         return;
-    }
-    dsc_put(w,
-            "<svg class=\"%s\" width=\"%g\" height=\"%g\" viewBox=\"0 0 %g %g\" role=\"img\" "
-            "aria-label=\"",
-            class, width, height, width, height);
-    dsc_put_html(w, label);
-    dsc_put(w, "\">");
-    for (s = body; s < end && !w->rc;) {
-        if (starts(s, end, "<title>")) {
-            s = after(s, end, "</title>");
-        } else if (starts(s, end, "<desc>")) {
-            s = after(s, end, "</desc>");
-        } else if (*s == '<') {
-            const char *close = after(s, end, ">");
-            put_tag(w, s, close, prefix);
-            s = close;
-        } else {
-            const char *next = memchr(s, '<', (size_t)(end - s));
-            next = next ? next : end;
-            if (strspn(s, " \t\r\n") < (size_t)(next - s)) // more than space between tags
-                dsc_put_bytes(w, s, (size_t)(next - s));
-            s = next;
+    dsc_put(w, " data-marks=\"");
+    for (size_t i = 0; i < t->rows; i++) {
+        const char *line = dsc_table_at(t, i, 2)->text;
+        if (!i || strcmp(line, dsc_table_at(t, i - 1, 2)->text)) {
+            dsc_put(w, "=");
+            dsc_put_html(w, line);
+            dsc_put(w, "\n");
         }
+        dsc_put(w, "%.0f %.0f ", dsc_table_real(t, i, 0), dsc_table_real(t, i, 1));
+        dsc_put_html(w, dsc_table_at(t, i, 3)->text);
+        dsc_put(w, "\n");
     }
-    dsc_put(w, "\n");
+    dsc_put(w, "\"");
 }
 
-static void put_figure(dsc_page *p, dsc_drawing *wide, const dsc_drawing *narrow)
+static void put_figure(dsc_page *p, dsc_drawing *d)
 {
-    char prefix[64];
-    dsc_put(&p->w, "<figure>\n");
-    snprintf(prefix, sizeof prefix, "f%zuw", p->figures);
-    put_inline_svg(&p->w, &wide->picture, prefix, "wide", wide->finding.data);
-    snprintf(prefix, sizeof prefix, "f%zun", p->figures);
-    if (narrow)
-        put_inline_svg(&p->w, &narrow->picture, prefix, "narrow", narrow->finding.data);
+    dsc_put(&p->w, "<figure id=\"figure-%zu\"", p->figures);
+    put_marks(&p->w, &d->marks);
+    dsc_put(&p->w, ">\n");
+    dsc_put_svg(&p->w, &d->picture, d->finding.data, p->figures == 1);
     dsc_put(&p->w, "<figcaption>Figure %zu. ", p->figures);
-    dsc_put_html(&p->w, wide->finding.data);
+    dsc_put_html(&p->w, d->finding.data);
     dsc_put(&p->w, "</figcaption>\n</figure>\n");
 }
 
 // --- the page ----------------------------------------------------------------------------------
 
+// Writes 'sha256-...' in base64 (RFC 4648) for the Content-Security-Policy.
+static void put_hash(dsc_writer *w, const char *text)
+{
+    static const char digit[] = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/";
+    dsc_sha256 s;
+    char hex[DSC_SHA256_HEX];
+    unsigned byte[33] = {0};
+    dsc_sha256_init(&s);
+    dsc_sha256_update(&s, text, strlen(text));
+    dsc_sha256_final(&s, hex);
+    for (int i = 0; i < 32; i++)
+        sscanf(hex + 2 * i, "%2x", &byte[i]);
+    dsc_put(w, "'sha256-");
+    for (int i = 0; i < 33; i += 3) {
+        unsigned v = byte[i] << 16 | byte[i + 1] << 8 | byte[i + 2];
+        dsc_put(w, "%c%c%c%c", digit[v >> 18], digit[v >> 12 & 63], digit[v >> 6 & 63],
+                i == 30 ? '=' : digit[v & 63]);
+    }
+    dsc_put(w, "'");
+}
+
 static void put_begin(dsc_writer *w, const char *title)
 {
     dsc_put(w, "<!DOCTYPE html>\n<html lang=\"en\">\n<head>\n<meta charset=\"utf-8\">\n"
-               "<meta name=\"viewport\" content=\"width=device-width, initial-scale=1\">\n<title>");
+               "<meta http-equiv=\"Content-Security-Policy\" content=\"default-src 'none'; "
+               "base-uri 'none'; form-action 'none'; style-src ");
+    put_hash(w, dsc_report_css);
+    dsc_put(w, "; script-src ");
+    put_hash(w, dsc_report_script);
+    dsc_put(w, "\">\n"
+               "<meta name=\"viewport\" content=\"width=device-width, initial-scale=1\">\n"
+               "<meta name=\"color-scheme\" content=\"light dark\">\n<title>");
     dsc_put_html(w, title);
-    dsc_put(w, "</title>\n<style>\n%s</style>\n</head>\n<body>\n<main>\n<h1>", dsc_report_css);
+    dsc_put(w, "</title>\n<style>%s</style>\n</head>\n<body>\n<main>\n<h1>", dsc_report_css);
     dsc_put_html(w, title);
     dsc_put(w, "</h1>\n");
+}
+
+static void put_end(dsc_writer *w)
+{
+    dsc_put(w, "</main>\n<script>%s</script>\n</body>\n</html>\n", dsc_report_script);
+}
+
+static void put_contents(dsc_writer *w, const dsc_page_entry *entry, size_t entries)
+{
+    dsc_put(w, "<nav aria-label=\"Contents\">");
+    for (size_t i = 0; i < entries; i++)
+        dsc_put(w, "<a href=\"#%s\">%s</a>", entry[i].id, entry[i].title);
+    dsc_put(w, "</nav>\n");
 }
 
 static void put_merit(dsc_writer *w, const char *label, const char *value)
@@ -189,6 +161,10 @@ const dsc_page_type dsc_page_html = {
             [DSC_VALUE] = "<dd>",
             [DSC_CODE] = "<dd><code>",
             [DSC_MERITS] = "<dl class=\"figure-of-merit\">",
+            [DSC_FIRST] = "<div class=\"first\">\n",
+            [DSC_PART] = "<div>\n",
+            [DSC_LINES] = "<pre>",
+            [DSC_FIGURES] = "<div class=\"figures\">\n",
         },
     .close =
         {
@@ -206,15 +182,21 @@ const dsc_page_type dsc_page_html = {
             [DSC_VALUE] = "</dd>\n",
             [DSC_CODE] = "</code></dd>\n",
             [DSC_MERITS] = "</dl>\n",
+            [DSC_FIRST] = "</div>\n",
+            [DSC_PART] = "</div>\n",
+            [DSC_LINES] = "</pre>\n",
+            [DSC_FIGURES] = "</div>\n",
         },
     .section = {"<section id=\"", "\">\n", "</section>\n"},
     .link = {"<a href=\"#", "\">", "</a>"},
-    .end = "</main>\n</body>\n</html>\n",
+    .line_end = "\n",
     .terminal = "svg",
-    .narrow = 360, // pixels: the width of the smallest phones, less the margins
+    .width = 460, // legible when a phone shows it at 360, and two of them side by side elsewhere
     .begin = put_begin,
+    .end = put_end,
     .text = dsc_put_html,
     .merit = put_merit,
     .table = put_table,
     .figure = put_figure,
+    .contents = put_contents,
 };

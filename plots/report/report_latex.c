@@ -133,6 +133,11 @@ static void put_begin(dsc_writer *w, const char *title)
     dsc_put(w, "}\n");
 }
 
+static void put_end(dsc_writer *w)
+{
+    dsc_put(w, "\\end{document}\n");
+}
+
 static void put_merit(dsc_writer *w, const char *label, const char *value)
 {
     dsc_put(w, "\\textbf{");
@@ -198,23 +203,22 @@ static void put_table(dsc_page *p, const dsc_page_table *x)
     dsc_put(w, "\\bottomrule\n\\end{tabular}}\n\\end{minipage}\\par\\medskip\n");
 }
 
-static void put_figure(dsc_page *p, dsc_drawing *wide, const dsc_drawing *narrow)
+static void put_figure(dsc_page *p, dsc_drawing *d)
 {
-    (void)narrow;
     if (!p->w.rc)
         p->w.rc = dsc_resize(&p->picture, &p->pictures, p->figures, p->w.err);
     if (p->w.rc) {
         p->figures--; // it has no picture
         return;
     }
-    p->picture[p->figures - 1] = wide->picture;
-    wide->picture = (dsc_buffer){0};
+    p->picture[p->figures - 1] = d->picture;
+    d->picture = (dsc_buffer){0};
     dsc_put(&p->w,
             "\n\\begin{minipage}{\\linewidth}\\centering\n\\includegraphics[width=0.82\\linewidth,"
             "height=0.75\\textheight,keepaspectratio]{");
     dsc_put_picture_name(&p->w, p, p->figures);
     dsc_put(&p->w, "}\n\n\\raggedright\\small Figure %zu. ", p->figures);
-    put_text(&p->w, wide->finding.data);
+    put_text(&p->w, d->finding.data);
     dsc_put(&p->w, "\n\\end{minipage}\\par\\bigskip\n");
 }
 
@@ -236,6 +240,10 @@ const dsc_page_type dsc_page_latex = {
             [DSC_VALUE] = "",
             [DSC_CODE] = "\\texttt{",
             [DSC_MERITS] = "\n",
+            [DSC_FIRST] = "",
+            [DSC_PART] = "",
+            [DSC_LINES] = "\n{\\small\\raggedright\\ttfamily ",
+            [DSC_FIGURES] = "",
         },
     .close =
         {
@@ -253,12 +261,16 @@ const dsc_page_type dsc_page_latex = {
             [DSC_VALUE] = "\n",
             [DSC_CODE] = "}\n",
             [DSC_MERITS] = "\n\n",
+            [DSC_FIRST] = "",
+            [DSC_PART] = "",
+            [DSC_LINES] = "}\n",
+            [DSC_FIGURES] = "",
         },
-    .end = "\\end{document}\n",
+    .line_end = "\\par\n",
     .terminal = "pdf",
     .width = 720, // makes text 7 points high
-    .varying = true,
     .begin = put_begin,
+    .end = put_end,
     .text = put_text,
     .merit = put_merit,
     .table = put_table,

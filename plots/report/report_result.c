@@ -13,6 +13,7 @@
 void dsc_result_view_fini(dsc_result_view *r)
 {
     dsc_table_fini(&r->table);
+    dsc_table_fini(&r->values);
     dsc_plot_fini(&r->memory);
 }
 
@@ -34,7 +35,10 @@ static int better_first(const void *pa, const void *pb, void *context)
 static void rank(dsc_result_view *r)
 {
     const dsc_table *t = &r->table;
+    const char *cost = dsc_table_get_comment(t, "cost");
     r->merit = dsc_table_find(t, "speedup");
+    if (cost && !strcmp(cost, "unit") && dsc_table_find(t, "block_efficiency") >= 0)
+        r->merit = -1; // drafting is free there, and a speedup means nothing
     if (r->merit < 0 && dsc_table_find(t, "rank") < 0) // the rows of tune are ranked already
         r->merit = dsc_table_find(t, "block_efficiency");
     r->ranked = dsc_plot_new(&r->memory, size_t, t->rows);
@@ -82,6 +86,16 @@ static dsc_result_kind kind_of(const dsc_table *t)
 
 enum { MOST_BYTES = 1 << 28 }; // size of a JSON object
 
+// A trace without conditional acceptance rates has no rows.
+static int read_rates(dsc_result_view *r, const char *text, dsc_error *err)
+{
+    dsc_error e = {0};
+    int rc = dsc_read_trace_info(&r->table, text, &e);
+    if (rc == DSC_ENOMEM)
+        return dsc_fail(err, rc, "%s", e.message);
+    return DSC_OK;
+}
+
 // Reads a trace (a folder with a manifest) or the output of trace info --json.
 static int read_json(dsc_result_view *r, const char *path, bool folder, dsc_error *err)
 {
@@ -98,9 +112,37 @@ static int read_json(dsc_result_view *r, const char *path, bool folder, dsc_erro
                       "%s: neither the manifest of a trace nor the output of trace info "
                       "--json",
                       file);
-    if (!rc && !folder && dsc_read_trace_info(&r->table, text, NULL))
-        r->table = (dsc_table){0}; // a trace without conditional acceptance rates has no rows
+    if (!rc && !folder)
+        rc = read_rates(r, text, err);
     free(text);
+    return rc;
+}
+
+// Copies the rows of all requests, or the other ones.
+static int copy_rows(dsc_table *out, const dsc_table *t, size_t by, bool all, dsc_error *err)
+{
+    int rc = dsc_table_add_columns(out, t->column, t->columns, err);
+    for (size_t i = 0; i < t->comments && !rc; i++)
+        rc = dsc_table_comment(out, t->key[i], t->value[i], err);
+    for (size_t i = 0; i < t->rows && !rc; i++)
+        if (!strcmp(dsc_table_at(t, i, by)->text, "all") == all)
+            rc = dsc_table_add_row(out, dsc_table_at(t, i, 0), err);
+    return rc;
+}
+
+// Separates the rows of all requests from those of the values of a metadata field.
+static int split_values(dsc_result_view *r, dsc_error *err)
+{
+    const char *by = dsc_table_get_comment(&r->table, "by");
+    const int c = by ? dsc_table_find(&r->table, by) : -1;
+    dsc_table all = {0};
+    if (c < 0 || r->table.column[c].type != DSC_CELL_TEXT)
+        return DSC_OK;
+    int rc = copy_rows(&r->values, &r->table, (size_t)c, false, err);
+    if (!rc)
+        rc = copy_rows(&all, &r->table, (size_t)c, true, err);
+    dsc_table_fini(&r->table);
+    r->table = all;
     return rc;
 }
 
@@ -114,6 +156,8 @@ int dsc_result_view_read(dsc_result_view *r, const char *path, dsc_error *err)
     int rc = trace ? read_json(r, path, folder, err) : dsc_sha256_file(path, r->sha256, err);
     if (!rc && !trace)
         rc = dsc_read_tables(&r->table, &path, 1, err);
+    if (!rc && !trace)
+        rc = split_values(r, err);
     if (rc)
         return rc;
     rank(r);

@@ -26,6 +26,8 @@ typedef struct dsc_fact {
 typedef struct dsc_result_view {
     const char *path;
     dsc_table table;
+    dsc_table values;            // of a table by a metadata field: the rows of its values, which
+                                 // `table` lacks
     dsc_plot memory;             // of what follows
     char sha256[DSC_SHA256_HEX]; // of the file; for a trace, of its manifest
     dsc_result_kind kind;
@@ -74,14 +76,27 @@ const char *dsc_fact_find(const dsc_result_view *r, const char *key); // or NULL
 // writer.
 void dsc_put_best(dsc_page *p, const dsc_result_view *r);
 void dsc_put_figures(dsc_page *p, const dsc_result_view *r, bool compare, const char *heading);
+// Draws the figure of the first screen: the first that fits a tuned result, or else results that
+// can be compared, or else any result. dsc_put_figures does not draw it again.
+void dsc_put_first_figure(dsc_page *p, const dsc_result_view *r, size_t n);
 void dsc_put_tables(dsc_page *p, dsc_result_view *r);
 // Writes the parameters of a row without escaping; column `but`, which may be NULL, is left out.
 void dsc_put_configuration(dsc_writer *w, const dsc_table *t, size_t row, const char *but);
 
+// The rows by a metadata field, if the result has any (report_by.c).
+void dsc_put_by(dsc_page *p, const dsc_result_view *r);
+// Verdicts (report_verdict.c). dsc_put_recommendation returns whether there is any verdict or best
+// observed row.
+bool dsc_put_recommendation(dsc_page *p, const dsc_result_view *r, size_t n);
+void dsc_put_engine_lines(dsc_page *p, const dsc_result_view *r, size_t n);
+// Whether the best row is a configuration that was selected on the requests it is reported on.
+bool dsc_was_chosen_here(const dsc_result_view *r);
+// The number of batch sizes that the best configuration of a result slows down.
+size_t dsc_count_slow(const dsc_result_view *r);
+
 // Chapters over all results (report_story.c).
 void dsc_put_summary(dsc_page *p, const dsc_result_view *r, size_t n);
 void dsc_put_workload(dsc_page *p, const dsc_result_view *r, size_t n);
-void dsc_put_batches(dsc_page *p, const dsc_result_view *r);
 void dsc_put_bounds(dsc_page *p, const dsc_result_view *r, size_t n);
 void dsc_put_verdicts(dsc_page *p, const dsc_result_view *r);
 void dsc_put_limitations(dsc_page *p, const dsc_result_view *r, size_t n);

@@ -15,14 +15,29 @@ enum {
 
 // --- sentences -----------------------------------------------------------------------------
 
-// "n = 1, draft length 32, semantics = paper": the parameters that vary, or all of them in a
-// one-row table.
+// Whether parameter c says something about a row: it is the method, which varies, or it varies
+// among the rows of its method. Everything does in a table of one row.
+static bool is_open(const dsc_table *t, size_t row, size_t c)
+{
+    int method = dsc_table_find(t, "method");
+    if (t->rows == 1 || method < 0 || (int)c == method)
+        return t->rows == 1 || dsc_varies(t, c);
+    for (size_t i = 0; i < t->rows; i++)
+        if (dsc_same_cell(dsc_table_at(t, i, (size_t)method),
+                          dsc_table_at(t, row, (size_t)method)) &&
+            !dsc_same_cell(dsc_table_at(t, i, c), dsc_table_at(t, row, c)))
+            return true;
+    return false;
+}
+
+// "n = 1, draft length 32, semantics = paper": the parameters that vary for its method, or
+// all of them in a one-row table.
 void dsc_put_configuration(dsc_writer *w, const dsc_table *t, size_t row, const char *but)
 {
     const char *comma = "";
     for (size_t c = 0; c < t->columns; c++) {
         const dsc_cell *cell = dsc_table_at(t, row, c);
-        if (!dsc_is_parameter(t, c) || (t->rows > 1 && !dsc_varies(t, c)) || dsc_is_missing(cell) ||
+        if (!dsc_is_parameter(t, c) || !is_open(t, row, c) || dsc_is_missing(cell) ||
             (but && !strcmp(but, t->column[c].name)))
             continue;
         dsc_put(w, "%s%s%s", comma, dsc_term_label(t->column[c].name),
@@ -114,12 +129,12 @@ void dsc_put_best(dsc_page *p, const dsc_result_view *r)
 
 // --- figures -------------------------------------------------------------------------------
 
-// Draws for one width. If the figure cannot show several groups, the rows are narrowed to the best
-// row's group and *narrowed is set; figures that compare are not narrowed.
-static int draw(const dsc_page *p, const dsc_result_view *r, const dsc_figure_type *f, double width,
+// Draws a figure. If it cannot show several groups, the rows are narrowed to the best row's group
+// and *narrowed is set; figures that compare are not narrowed.
+static int draw(const dsc_page *p, const dsc_result_view *r, const dsc_figure_type *f,
                 dsc_drawing *d, bool *narrowed, dsc_error *err)
 {
-    dsc_figure_options o = {.width = width};
+    dsc_figure_options o = {.width = p->type->width};
     int rc = dsc_figure_draw(f, &r->table, &o, p->type->terminal, d, err);
     *narrowed = rc == DSC_EUSAGE && r->filters && !f->compares;
     if (*narrowed) {
@@ -140,41 +155,84 @@ static void say_narrowed(dsc_writer *w, const dsc_result_view *r)
 
 static void put_figure(dsc_page *p, const dsc_result_view *r, const dsc_figure_type *f)
 {
-    dsc_drawing wide = {0}, narrow = {0};
+    dsc_drawing d = {0};
     dsc_error why = {0};
     bool narrowed;
-    int rc = draw(p, r, f, p->type->width, &wide, &narrowed, &why);
-    if (!rc && p->type->narrow > 0)
-        rc = draw(p, r, f, p->type->narrow, &narrow, &narrowed, &why);
+    int rc = draw(p, r, f, &d, &narrowed, &why);
     if (rc == DSC_EUSAGE) { // the figure cannot show the table; the report goes on without it
         dsc_say_block(p, DSC_SOFT, "Figure %s is not drawn: %s.", f->name, why.message);
     } else if (rc) {
         p->w.rc = p->w.rc ? p->w.rc : dsc_fail(p->w.err, rc, "%s", why.message);
     } else {
-        dsc_writer finding = {.to = &wide.finding, .err = p->w.err, .rc = p->w.rc};
+        dsc_writer finding = {.to = &d.finding, .err = p->w.err, .rc = p->w.rc};
         if (narrowed)
             say_narrowed(&finding, r);
         p->w.rc = finding.rc;
         p->figures++;
-        p->type->figure(p, &wide, p->type->narrow > 0 ? &narrow : NULL);
+        p->type->figure(p, &d);
     }
-    dsc_drawing_fini(&wide);
-    dsc_drawing_fini(&narrow);
+    dsc_drawing_fini(&d);
+}
+
+static bool has_figures(const dsc_result_view *r)
+{ // figures compare configurations, not requests
+    return r->table.rows && dsc_table_find(&r->table, "request") < 0;
+}
+
+// Draws the first figure that fits; returns whether there is one.
+static bool put_first_of(dsc_page *p, const dsc_result_view *r, bool compare)
+{
+    for (const dsc_figure_type *const *f = dsc_figures(); has_figures(r) && *f && !p->w.rc; f++)
+        if ((!compare || (*f)->compares) && dsc_figure_fits(*f, &r->table)) {
+            p->first_of = &r->table;
+            p->first_figure = *f;
+            put_figure(p, r, *f);
+            return true;
+        }
+    return false;
+}
+
+// Draws result i and those that can be compared with it in one figure.
+static bool put_first_joined(dsc_page *p, const dsc_result_view *r, size_t n, size_t i)
+{
+    dsc_result_view all = {0};
+    int rc = dsc_result_view_join(&all, r, n, i, p->w.err);
+    p->w.rc = p->w.rc ? p->w.rc : rc;
+    bool any = !p->w.rc && put_first_of(p, &all, true);
+    p->first_joined = any ? i + 1 : 0;
+    dsc_result_view_fini(&all);
+    return any;
+}
+
+void dsc_put_first_figure(dsc_page *p, const dsc_result_view *r, size_t n)
+{
+    bool any = false;
+    for (size_t i = 0; i < n && !any; i++)
+        any = dsc_table_find(&r[i].table, "significant") >= 0 && put_first_of(p, &r[i], false);
+    for (size_t i = 0; i < n && !any; i++)
+        any = put_first_joined(p, r, n, i);
+    for (size_t i = 0; i < n && !any; i++)
+        any = put_first_of(p, &r[i], false);
 }
 
 void dsc_put_figures(dsc_page *p, const dsc_result_view *r, bool compare, const char *heading)
 {
     bool any = false;
-    if (!r->table.rows || dsc_table_find(&r->table, "request") >= 0)
-        return; // figures compare configurations, not requests
+    if (!has_figures(r))
+        return;
     for (const dsc_figure_type *const *f = dsc_figures(); *f && !p->w.rc; f++) {
-        if ((compare && !(*f)->compares) || !dsc_figure_fits(*f, &r->table))
+        if ((compare && !(*f)->compares) || !dsc_figure_fits(*f, &r->table) ||
+            (*f == p->first_figure && &r->table == p->first_of))
             continue;
-        if (!any)
+        if (!any) {
             dsc_say_block(p, compare ? DSC_HEADING : DSC_SUBHEADING, "%s", heading);
+            dsc_open(p, DSC_FIGURES);
+        }
         any = true;
         put_figure(p, r, *f);
     }
+    if (any)
+        dsc_close(p, DSC_FIGURES);
 }
 
 // --- tables --------------------------------------------------------------------------------
@@ -209,7 +267,7 @@ static void put_whole_table(dsc_page *p, dsc_result_view *r)
     for (size_t i = 0; i < shown; i++)
         row[i] = i;
     size_t columns = t->columns;
-    if (p->type->varying && t->rows > BEST_SHOWN)
+    if (t->rows > BEST_SHOWN) // the others are constant, or lists, which the file contains
         columns = dsc_short_columns(r);
     for (size_t c = 0; columns == t->columns && c < columns; c++)
         r->column[c] = c;

@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// The chapters of the report over all results: recommendation, validation and caveats; the
-// workload; the best configuration at each batch size; bounds; verdicts; limitations. Every number
-// in a sentence is also in a table of the report.
+// The chapters of the report over all results: validation and caveats; the workload; bounds;
+// checked predictions; limitations. Every number in a sentence is also in a table of the report.
 #include "plots/draw/glossary.h"
 #include "plots/draw/label.h"
 #include "plots/figure/checks.h"
@@ -9,121 +8,6 @@
 
 #include <math.h>
 #include <string.h>
-
-static bool is_tune(const dsc_result_view *r)
-{
-    return dsc_table_find(&r->table, "significant") >= 0;
-}
-
-// Whether rows are ranked by speedup; tune names its objective in a comment.
-static bool is_speedup(const dsc_result_view *r)
-{
-    const char *objective = dsc_table_get_comment(&r->table, "objective");
-    return is_tune(r) ? objective && !strncmp(objective, "speedup", 7)
-                      : dsc_table_find(&r->table, "speedup") >= 0;
-}
-
-static double best_merit(const dsc_result_view *r)
-{
-    return dsc_merit(r, r->ranked[0]);
-}
-
-// --- the best configuration by batch size --------------------------------------------------
-
-// The best configuration at one batch size.
-typedef struct best {
-    size_t row;
-    double batch, value;
-    double low, high; // 95 % interval of value; NaN: none
-} best;
-
-static bool is_better(const dsc_result_view *r, size_t row, size_t than)
-{
-    if (is_tune(r))
-        return dsc_number_at(&r->table, row, "rank") == 1;
-    return dsc_merit(r, row) > -INFINITY &&
-           (than == SIZE_MAX || dsc_merit(r, row) > dsc_merit(r, than));
-}
-
-// Finds the best configuration at the next batch size, in the order of the table; *row is where to
-// continue, 0 at first. Returns false after the last one.
-static bool next_best(const dsc_result_view *r, size_t *row, best *b)
-{
-    const dsc_table *t = &r->table;
-    for (; *row < t->rows; ++*row) {
-        double batch = dsc_number_at(t, *row, "batch");
-        size_t found = SIZE_MAX, earlier = 0;
-        while (earlier < *row && dsc_number_at(t, earlier, "batch") != batch)
-            earlier++;
-        for (size_t i = *row; i < t->rows && earlier == *row; i++)
-            if (dsc_number_at(t, i, "batch") == batch && is_better(r, i, found))
-                found = i;
-        if (found == SIZE_MAX)
-            continue;
-        *b = (best){found, batch, dsc_merit(r, found), NAN, NAN};
-        if (is_tune(r)) {
-            b->value = dsc_number_at(t, found, "test");
-            b->low = dsc_number_at(t, found, "test_low");
-            b->high = dsc_number_at(t, found, "test_high");
-        }
-        ++*row;
-        return true;
-    }
-    return false;
-}
-
-// "llma with n = 1, draft length 32"
-static void say_configuration(dsc_page *p, const dsc_table *t, size_t row, const char *but)
-{
-    dsc_writer *w = dsc_say_begin(p);
-    int method = dsc_table_find(t, "method");
-    if (method >= 0 && t->rows > 1 && !dsc_varies(t, (size_t)method)) {
-        dsc_put_method(w, t, row);
-        dsc_put(w, " with ");
-    }
-    dsc_put_configuration(w, t, row, but);
-    dsc_say_end(p);
-}
-
-// A speedup is one only where drafting costs something.
-static bool has_costs(const dsc_result_view *r)
-{
-    const char *cost = dsc_table_get_comment(&r->table, "cost");
-    return is_speedup(r) && !(cost && !strcmp(cost, "unit"));
-}
-
-// "At batch size 8: draft-model, greedy, num-speculative-tokens=4: 1.25× (95 % CI 0.90 to 1.50)."
-static void say_best(dsc_page *p, const dsc_result_view *r, const best *b)
-{
-    const dsc_table *t = &r->table;
-    dsc_say(p, "At batch size %g: ", b->batch);
-    if (is_tune(r)) {
-        const char *rule = dsc_text_at(t, b->row, "rule");
-        const char *parameters = dsc_text_at(t, b->row, "parameters");
-        dsc_say(p, "%s%s%s%s%s", dsc_text_at(t, b->row, "method"), *rule ? ", " : "", rule,
-                *parameters ? ", " : "", parameters);
-    } else {
-        say_configuration(p, t, b->row, "batch");
-    }
-    dsc_say(p, ": %.2f%s", b->value, has_costs(r) ? "×" : "");
-    if (!isnan(b->low))
-        dsc_say(p, " (95 %% CI %.2f to %.2f)", b->low, b->high);
-    dsc_say(p, ".");
-}
-
-void dsc_put_batches(dsc_page *p, const dsc_result_view *r)
-{
-    size_t row = 0;
-    bool any = false;
-    for (best b; next_best(r, &row, &b);) {
-        dsc_open_once(p, DSC_LIST, &any);
-        dsc_open(p, DSC_ITEM);
-        say_best(p, r, &b);
-        dsc_close(p, DSC_ITEM);
-    }
-    if (any)
-        dsc_close(p, DSC_LIST);
-}
 
 // --- the summary -------------------------------------------------------------------------------
 
@@ -153,81 +37,6 @@ static verdicts count_verdicts(const dsc_result_view *r, size_t n)
             v.of[verdict_of(&r[k].table, i)]++;
     v.judged = v.of[PASS] + v.of[FAIL];
     return v;
-}
-
-// Whether the best row is a configuration that was selected on the requests it is reported on.
-static bool was_chosen_here(const dsc_result_view *r)
-{
-    bool methods = r->kind == DSC_RESULT_METHODS || r->kind == DSC_RESULT_TUNED;
-    return methods && !is_tune(r) && dsc_has_best(r) && dsc_table_find(&r->table, "request") < 0;
-}
-
-// The verdicts that tune wrote into its comments, one per batch size. The report adds none.
-static void put_verdicts(dsc_page *p, const dsc_result_view *r, size_t number)
-{
-    const dsc_table *t = &r->table;
-    const char *split = dsc_table_get_comment(t, "split");
-    bool any = false;
-    dsc_open(p, DSC_PARAGRAPH);
-    dsc_say_block(p, DSC_STRONG, "Recommendation:");
-    for (size_t i = 0; i < t->comments; i++) {
-        const char *key = t->key[i];
-        if (strncmp(key, "verdict", 7) != 0)
-            continue;
-        any = true;
-        if (!strncmp(key, "verdict_batch_", 14))
-            dsc_say(p, " At batch size %s: %s.", key + 14, t->value[i]);
-        else
-            dsc_say(p, " %s.", t->value[i]);
-    }
-    if (!any)
-        dsc_say(p, " none, because the table has no verdict; draftscope tune writes one.");
-    dsc_say(p, " (Result %zu%s%s.)", number, split ? ": " : "", split ? split : "");
-    dsc_close(p, DSC_PARAGRAPH);
-}
-
-// The best row of a result without a test set: what was observed, not what to run.
-static void put_observed(dsc_page *p, const dsc_result_view *r, size_t number)
-{
-    size_t row = 0;
-    bool batches = false;
-    dsc_open(p, DSC_PARAGRAPH);
-    dsc_say_block(p, DSC_STRONG, "Best observed");
-    dsc_say(p, " (result %zu, %zu row%s):", number, r->table.rows, r->table.rows == 1 ? "" : "s");
-    for (best b; next_best(r, &row, &b); batches = true) {
-        dsc_say(p, " ");
-        say_best(p, r, &b);
-    }
-    if (!batches) {
-        dsc_say(p, " ");
-        say_configuration(p, &r->table, r->ranked[0], NULL);
-        dsc_say(p, ": %.2f%s.", best_merit(r),
-                has_costs(r) ? "× the speed of plain decoding" : " output tokens per target call");
-    }
-    dsc_close(p, DSC_PARAGRAPH);
-}
-
-// Results are never compared here: they may differ in trace, cost model and condition. Returns
-// whether there is any.
-static bool put_recommendation(dsc_page *p, const dsc_result_view *r, size_t n)
-{
-    bool tuned = false, observed = false;
-    for (size_t i = 0; i < n; i++)
-        if (is_tune(&r[i]) && r[i].table.rows) {
-            put_verdicts(p, &r[i], i + 1);
-            tuned = true;
-        }
-    for (size_t i = 0; i < n; i++)
-        if (was_chosen_here(&r[i])) {
-            if (!tuned && !observed)
-                dsc_say_block(p, DSC_PARAGRAPH,
-                              "No configuration is recommended, because no result was tuned: its "
-                              "rows were selected and reported on the same requests. draftscope "
-                              "tune gives a verdict on held-out requests.");
-            put_observed(p, &r[i], i + 1);
-            observed = true;
-        }
-    return tuned || observed;
 }
 
 // Summarizes the errors of a table of validate --live: "Block efficiency (result 3): mean |error|
@@ -266,13 +75,63 @@ static void put_validation(dsc_page *p, const dsc_result_view *r, size_t n)
     dsc_close(p, DSC_PARAGRAPH);
 }
 
-// The number of batch sizes that the best configuration of a result slows down.
-static size_t count_slow(const dsc_result_view *r)
+static bool in_earlier(const dsc_result_view *r, size_t before, const char *key, const char *value)
 {
-    size_t slow = 0, row = 0;
-    for (best b; has_costs(r) && next_best(r, &row, &b);)
-        slow += b.value < 1;
-    return slow;
+    for (size_t i = 0; i < before; i++) {
+        const char *other = dsc_table_get_comment(&r[i].table, key);
+        if (other && !strcmp(other, value))
+            return true;
+    }
+    return false;
+}
+
+static bool has_setting(const char *cost, const char *text)
+{
+    const char *found = strstr(cost, text);
+    return found && (found[strlen(text)] == ',' || !found[strlen(text)]);
+}
+
+// A roofline at full efficiency without overhead (sim/cost/cost_roofline.c).
+static bool is_bound(const char *cost)
+{
+    return !strncmp(cost, "roofline", 8) && has_setting(cost, ",efficiency=1") &&
+           has_setting(cost, ",overhead=0");
+}
+
+static const char *limitation_of_cost(const dsc_result_view *r)
+{
+    const char *cost = dsc_table_get_comment(&r->table, "cost");
+    return !cost                           ? NULL
+           : !strcmp(cost, "unit")         ? "counts target calls and measures no time"
+           : !strncmp(cost, "linear", 6)   ? "is a given line, not a measurement"
+           : is_bound(cost)                ? "is a lower bound by the hardware's peak rates"
+           : !strncmp(cost, "roofline", 8) ? "has an engine's efficiency from published steps of "
+                                             "one model, or given values, and is not a measurement"
+                                           : NULL;
+}
+
+// Names each cost model that is no measurement once.
+static void put_cost_caveats(dsc_page *p, const dsc_result_view *r, size_t n)
+{
+    for (size_t i = 0; i < n; i++) {
+        const char *cost = dsc_table_get_comment(&r[i].table, "cost");
+        bool said = dsc_table_get_comment(&r[i].table, "caveat") != NULL; // tune says more
+        if (!said && limitation_of_cost(&r[i]) && !in_earlier(r, i, "cost", cost))
+            dsc_say(p, " Cost %s %s.", cost, limitation_of_cost(&r[i]));
+    }
+}
+
+// Adds what tune noted about its verdicts: few requests, and what it does not model.
+static void put_remarks(dsc_page *p, const dsc_result_view *r, size_t n)
+{
+    for (size_t i = 0; i < n; i++)
+        for (size_t k = 0; r[i].kind == DSC_RESULT_TUNED && k < r[i].table.comments; k++) {
+            const char *key = r[i].table.key[k], *value = r[i].table.value[k];
+            if (strcmp(key, "note") && strcmp(key, "caveat") && strcmp(key, "not_modeled"))
+                continue;
+            dsc_say(p, " Result %zu%s: %s.", i + 1,
+                    strcmp(key, "not_modeled") ? "" : " does not model", value);
+        }
 }
 
 static void put_caveats(dsc_page *p, const dsc_result_view *r, size_t n)
@@ -282,7 +141,7 @@ static void put_caveats(dsc_page *p, const dsc_result_view *r, size_t n)
     dsc_say_block(p, DSC_STRONG, "Caveats:");
     size_t before = p->w.to->length;
     for (size_t i = 0; i < n; i++) {
-        size_t slow = r[i].kind == DSC_RESULT_TUNED ? count_slow(&r[i]) : 0;
+        size_t slow = r[i].kind == DSC_RESULT_TUNED ? dsc_count_slow(&r[i]) : 0;
         if (slow)
             dsc_say(p,
                     " At %zu batch size%s of result %zu, even the best configuration slows "
@@ -295,6 +154,8 @@ static void put_caveats(dsc_page *p, const dsc_result_view *r, size_t n)
     if (v.of[UNPREDICTED])
         dsc_say(p, " %zu prediction%s could not be made.", v.of[UNPREDICTED],
                 v.of[UNPREDICTED] == 1 ? "" : "s");
+    put_cost_caveats(p, r, n);
+    put_remarks(p, r, n);
     if (p->w.to->length == before)
         dsc_say(p, " These tables indicate none.");
     dsc_close(p, DSC_PARAGRAPH);
@@ -302,7 +163,7 @@ static void put_caveats(dsc_page *p, const dsc_result_view *r, size_t n)
 
 void dsc_put_summary(dsc_page *p, const dsc_result_view *r, size_t n)
 {
-    const bool found = put_recommendation(p, r, n);
+    const bool found = dsc_put_recommendation(p, r, n);
     if (found || count_verdicts(r, n).judged) {
         put_validation(p, r, n);
         put_caveats(p, r, n);
@@ -315,16 +176,6 @@ void dsc_put_summary(dsc_page *p, const dsc_result_view *r, size_t n)
 static const char *const setting[] = {
     "trace",       "trace_hash",   "target",          "draft",          "middle", "temperature",
     "device_name", "dtype_stored", "target_measured", "draft_measured", "cost"};
-
-static bool in_earlier(const dsc_result_view *r, size_t before, const char *key, const char *value)
-{
-    for (size_t i = 0; i < before; i++) {
-        const char *other = dsc_table_get_comment(&r[i].table, key);
-        if (other && !strcmp(other, value))
-            return true;
-    }
-    return false;
-}
 
 void dsc_put_workload(dsc_page *p, const dsc_result_view *r, size_t n)
 {
@@ -492,7 +343,7 @@ static void begin_item(limitations *d, size_t number)
 }
 
 // Repeats the remarks that commands wrote into their tables.
-static void put_remarks(limitations *d, const dsc_result_view *r, size_t number)
+static void put_comments(limitations *d, const dsc_result_view *r, size_t number)
 {
     static const char *const remark[] = {"note", "warning", "optimism", "not_significant"};
     for (size_t i = 0; i < r->table.comments; i++)
@@ -503,16 +354,6 @@ static void put_remarks(limitations *d, const dsc_result_view *r, size_t number)
             dsc_say(d->page, "%s: %s.", r->table.key[i], r->table.value[i]);
             dsc_close(d->page, DSC_ITEM);
         }
-}
-
-static const char *limitation_of_cost(const dsc_result_view *r)
-{
-    const char *cost = dsc_table_get_comment(&r->table, "cost");
-    return !cost                           ? NULL
-           : !strcmp(cost, "unit")         ? "counts target calls and measures no time"
-           : !strncmp(cost, "linear", 6)   ? "is a given line, not a measurement"
-           : !strncmp(cost, "roofline", 8) ? "is a lower bound by the hardware's peak rates"
-                                           : NULL;
 }
 
 // Whether a result belongs to a list of results; `key` is the caller's.
@@ -527,7 +368,7 @@ static bool has_cost(const dsc_result_view *r, const char *cost)
 static bool is_biased(const dsc_result_view *r, const char *unused)
 {
     (void)unused;
-    return was_chosen_here(r) && r->table.rows > 1;
+    return dsc_was_chosen_here(r) && r->table.rows > 1;
 }
 
 static size_t count_those(const dsc_result_view *r, size_t n, belongs_fn belongs, const char *key)
@@ -620,7 +461,7 @@ void dsc_put_limitations(dsc_page *p, const dsc_result_view *r, size_t n)
     put_costs(&d, r, n);
     put_chosen(&d, r, n);
     for (size_t i = 0; i < n; i++) {
-        put_remarks(&d, &r[i], i + 1);
+        put_comments(&d, &r[i], i + 1);
         put_open_verdicts(&d, &r[i], i + 1);
     }
     if (!v.judged) {

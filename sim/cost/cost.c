@@ -48,8 +48,10 @@ const dsc_cost_type dsc_cost_linear = {.name = "linear",
                                        .linear = true,
                                        .open = open_linear};
 
-static const dsc_cost_type *const types[] = {&dsc_cost_unit,     &dsc_cost_linear, &dsc_cost_table,
-                                             &dsc_cost_roofline, &dsc_cost_fit,    NULL};
+static const dsc_cost_type *const types[] = {
+    &dsc_cost_unit,     &dsc_cost_linear, &dsc_cost_table,
+    &dsc_cost_roofline, &dsc_cost_fit,    &dsc_cost_prometheus,
+    &dsc_cost_bench,    &dsc_cost_sps,    NULL};
 
 const dsc_cost_type *const *dsc_cost_types(void)
 {
@@ -71,11 +73,10 @@ int dsc_cost_parse(dsc_cost *out, const char *text, dsc_error *err)
         out->type = *t;
         return (*t)->open(out, text + name + (text[name] == ':'), err);
     }
-    return dsc_fail(
-        err, DSC_EUSAGE,
-        "--cost: '%.60s' is unknown; choose unit, linear:..., table:..., roofline:... or "
-        "fit:...",
-        text);
+    return dsc_fail(err, DSC_EUSAGE,
+                    "--cost: '%.60s' is unknown; choose unit, linear:..., table:..., roofline:..., "
+                    "fit:..., prometheus:..., bench:... or sps:...",
+                    text);
 }
 
 void dsc_cost_fini(dsc_cost *cost)

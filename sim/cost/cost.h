@@ -22,6 +22,9 @@ typedef struct dsc_pass {
 
 typedef struct dsc_cost_type dsc_cost_type;
 
+// A measured time whose third quartile is more than this multiple of the first is reported.
+#define DSC_COST_WIDE 1.5
+
 typedef struct dsc_cost {
     const dsc_cost_type *type;
     // For `unit`, `linear` and `fit`; >= 0.
@@ -30,6 +33,16 @@ typedef struct dsc_cost {
     double draft_s;     // per call of the draft model
     void *model;        // of the other types
     char note[512];     // details: the errors of a fit, the hash of a table; may be empty
+    // Quartiles of measured times: 0 typical times; 1 the third quartile, where the model has one,
+    // and -1 the first. dsc_price_run compares a run at one quartile with no speculation at the
+    // other.
+    int quartile;
+    bool spread; // the model has quartiles
+    // The cells whose quartiles are far apart, for readers of results; may be empty.
+    char spread_caveat[200];
+    // Why the time of a pass of one token is unknown, so that speedups are NaN; NULL: it is known.
+    const char *no_plain;
+    const char *caveat; // what its times are not, a clause for readers of results; or NULL
 } dsc_cost;
 
 struct dsc_cost_type {
@@ -48,14 +61,14 @@ struct dsc_cost_type {
 };
 
 DSC_API extern const dsc_cost_type dsc_cost_unit, dsc_cost_linear, dsc_cost_table,
-    dsc_cost_roofline, dsc_cost_fit;
+    dsc_cost_roofline, dsc_cost_fit, dsc_cost_prometheus, dsc_cost_bench, dsc_cost_sps;
 DSC_API const dsc_cost_type *const *dsc_cost_types(void); // NULL-terminated
 
 // "unit": a target call costs 1 at any width, so that speedup = block efficiency.
 // "linear:FIXED_S,PER_TOKEN_S[,DRAFT_S]": seconds >= 0, the first two not both 0; without the
-// third, drafting is free. "table:FILE", "roofline:TARGET,DRAFT,HARDWARE[,...]", "fit:TRACE":
-// sim/cost/cost_table.c, sim/cost/cost_roofline.c, sim/cost/cost_fit.c. DSC_EUSAGE, DSC_EINPUT;
-// freed by dsc_cost_fini.
+// third, drafting is free. "table:FILE", "roofline:TARGET,HARDWARE[,...]", "fit:TRACE",
+// "prometheus:BEFORE,AFTER[,...]", "bench:FILE[,...]", "sps:FILE": sim/cost/cost_NAME.c.
+// DSC_EUSAGE, DSC_EINPUT; freed by dsc_cost_fini.
 DSC_API int dsc_cost_parse(dsc_cost *out, const char *text, dsc_error *err);
 DSC_API void dsc_cost_fini(dsc_cost *cost);
 

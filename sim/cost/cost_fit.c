@@ -2,10 +2,14 @@
 // A linear cost model fitted to a recorded run: verify_s = FIXED + PER_TOKEN x (drafted + 1) and
 // draft_s = DRAFT x drafted. Both lines are fitted to the steps of a trace with step times,
 // robustly against interrupted steps (base/statistics.h). DRAFT is the time of a call, because a
-// draft model is called once for each draft token.
+// draft model is called once for each draft token. The lines of half of the requests are compared
+// with the others (sim/cost/fit_residuals.h). A trace without step times is fitted by the wall
+// times of its requests (sim/cost/fit_wall.h).
 #include "sim/cost/cost.h"
 
 #include "base/statistics.h"
+#include "sim/cost/fit_residuals.h"
+#include "sim/cost/fit_wall.h"
 #include "traces/trace/trace.h"
 
 #include <inttypes.h>
@@ -48,6 +52,7 @@ static void thin(points *p)
 typedef struct sample {
     points verify, draft; // over tokens in the pass, over draft tokens
     int64_t steps, stride;
+    bool even; // only the requests with even numbers
 } sample;
 
 static int add_step(sample *s, const dsc_steps *t, int64_t i, dsc_error *err)
@@ -69,9 +74,10 @@ static int add_step(sample *s, const dsc_steps *t, int64_t i, dsc_error *err)
 
 static int add_steps(void *context, const dsc_request *q, dsc_error *err)
 {
+    sample *s = context;
     int rc = DSC_OK;
-    for (int64_t i = 0; i < q->steps.count && !rc; i++)
-        rc = add_step(context, &q->steps, i, err);
+    for (int64_t i = 0; i < q->steps.count && !rc && !(s->even && q->index % 2); i++)
+        rc = add_step(s, &q->steps, i, err);
     return rc;
 }
 
@@ -118,33 +124,98 @@ static int fit(const sample *s, dsc_cost *cost, dsc_error *err)
     return rc;
 }
 
-static int open_fit(dsc_cost *cost, const char *path, dsc_error *err)
+static void free_sample(sample *s)
 {
-    dsc_trace *trace;
-    sample s = {.stride = 1};
-    int rc = dsc_trace_open(&trace, path, err);
+    free(s->verify.x);
+    free(s->verify.y);
+    free(s->draft.x);
+    free(s->draft.y);
+}
+
+// The prediction of the requests with odd numbers from those with even ones.
+typedef struct prediction {
+    dsc_line verify, draft;
+    dsc_fit_residuals residuals;
+    bool count; // the first of two walks: count the requests of each category
+} prediction;
+
+static int predict(void *context, const dsc_request *q, dsc_error *err)
+{
+    prediction *p = context;
+    const dsc_steps *t = &q->steps;
+    json_t *metadata;
+    double measured = 0, predicted = 0;
+    int rc = dsc_fit_metadata(&metadata, q, err);
     if (rc)
         return rc;
-    if (!dsc_trace_get_info(trace)->has_step_verify_s)
-        rc = dsc_fail(err, DSC_EINPUT, "%s: the trace lacks step times (verify_s)", path);
+    for (int64_t i = 0; i < t->count; i++) {
+        const double drafted = t->drafted ? t->drafted[i] : 0;
+        const bool drafts = t->draft_s && t->drafted;
+        measured += (double)t->verify_s[i] + (drafts ? (double)t->draft_s[i] : 0);
+        predicted += p->verify.intercept + p->verify.slope * (drafted + 1) +
+                     (drafts ? p->draft.slope * drafted : 0);
+    }
+    const int category = dsc_fit_category_of(&p->residuals, metadata);
+    if (p->count)
+        p->residuals.category[category].requests++;
+    else if (q->index % 2)
+        dsc_fit_hold_out(&p->residuals, category, measured, predicted);
+    json_decref(metadata);
+    return DSC_OK;
+}
+
+// Appends the residuals on half of the requests to the note.
+static int hold_out(dsc_cost *cost, const dsc_trace *trace, dsc_error *err)
+{
+    sample s = {.stride = 1, .even = true};
+    prediction p = {.count = true};
+    int rc = dsc_trace_each(trace, add_steps, &s, err);
+    if (!rc && s.verify.count)
+        rc = dsc_fit_line(s.verify.x, s.verify.y, s.verify.count, &p.verify, err);
+    if (!rc && s.draft.count)
+        rc = dsc_fit_line_through_origin(s.draft.x, s.draft.y, s.draft.count, &p.draft, err);
     if (!rc)
-        rc = dsc_trace_each(trace, add_steps, &s, err);
+        rc = dsc_trace_each(trace, predict, &p, err);
+    p.count = false;
+    if (!rc)
+        rc = dsc_trace_each(trace, predict, &p, err);
+    if (!rc)
+        dsc_fit_describe(&p.residuals, cost->note, sizeof cost->note);
+    free_sample(&s);
+    return rc;
+}
+
+static int fit_steps(dsc_cost *cost, const dsc_trace *trace, const char *path, dsc_error *err)
+{
+    sample s = {.stride = 1};
+    int rc = dsc_trace_each(trace, add_steps, &s, err);
     if (!rc && !s.verify.count)
         rc = dsc_fail(err, DSC_EINPUT, "%s: the trace has no steps", path);
     if (!rc)
         rc = fit(&s, cost, err);
     if (!rc && !(cost->fixed_s + cost->per_token_s > 0))
         rc = dsc_fail(err, DSC_EINPUT, "%s: all step times are 0", path);
-    dsc_trace_close(trace);
-    free(s.verify.x);
-    free(s.verify.y);
-    free(s.draft.x);
-    free(s.draft.y);
+    if (!rc && dsc_trace_get_info(trace)->requests >= DSC_HOLD_OUT_MIN)
+        rc = hold_out(cost, trace, err);
+    free_sample(&s);
     return rc;
 }
 
-const dsc_cost_type dsc_cost_fit = {.name = "fit",
-                                    .summary = "linear, fitted to the steps of a recorded run",
-                                    .usage = "TRACE",
-                                    .linear = true,
-                                    .open = open_fit};
+static int open_fit(dsc_cost *cost, const char *path, dsc_error *err)
+{
+    dsc_trace *trace;
+    int rc = dsc_trace_open(&trace, path, err);
+    if (rc)
+        return rc;
+    rc = dsc_trace_get_info(trace)->has_step_verify_s ? fit_steps(cost, trace, path, err)
+                                                      : dsc_fit_wall(cost, trace, err);
+    dsc_trace_close(trace);
+    return rc;
+}
+
+const dsc_cost_type dsc_cost_fit = {
+    .name = "fit",
+    .summary = "linear, fitted to the step or wall times of a recorded run",
+    .usage = "TRACE",
+    .linear = true,
+    .open = open_fit};

@@ -1,164 +1,255 @@
 // SPDX-License-Identifier: Apache-2.0
-// The roofline bound on the time of a pass, from the shape of the model and the machine (Williams,
-// Waterman and Patterson 2009). Weights and KV cache, numbers of 2 bytes, are read once, and every
-// token is multiplied by all weights. For n = batch x tokens in the pass
-//
-//   time = max(2 weights / bandwidth, 2 weights n / peak)
-//        + max(2 cache batch (context + tokens - 1) / bandwidth,
-//              attention n (context + tokens - 1) / peak) + overhead
-//
-// (sim/cost/model_shape.h). Matrix products and attention alternate layer by layer, so each has its
-// own maximum. Real kernels reach 70 to 90 % of either limit, which cancels in a speedup, and have
-// fixed times, which do not cancel: these are the overhead. Tensor parallelism divides the target's
-// work by its machines; their communication is not modeled. The draft model runs on one machine.
-#include "sim/cost/cost.h"
+// The cost model `roofline`: TARGET[,DRAFT|none],HARDWARE and settings NAME=VALUE. The time of a
+// pass is in sim/cost/roofline.c.
+#include "sim/cost/roofline.h"
 
 #include "base/memory.h"
-#include "base/option.h"
-#include "sim/cost/hardware.h"
-#include "sim/cost/model_shape.h"
 #include "base/number.h"
 
 #include <math.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
-// Peaks are for 16-bit tensor operations with 32-bit sums, without sparsity, at boost clock; from
-// NVIDIA's data sheets (V100, A100, H100, H200, L40S) and the white papers of GA102 (3090) and
-// AD102 (4090).
-static const dsc_hardware hardware[] = {
-    {"v100", 900e9, 125e12},        // SXM2, HBM2
-    {"a100-40", 1555e9, 312e12},    // SXM, HBM2
-    {"a100-80", 2039e9, 312e12},    // SXM, HBM2e
-    {"h100", 3350e9, 989.4e12},     // SXM, HBM3
-    {"h200", 4800e9, 989.4e12},     // SXM, HBM3e
-    {"rtx-3090", 936.2e9, 71e12},   // GDDR6X; 142e12 with 16-bit sums
-    {"rtx-4090", 1008e9, 165.2e12}, // GDDR6X; 330.3e12 with 16-bit sums
-    {"l40s", 864e9, 362.05e12},     // GDDR6
+// --- settings ----------------------------------------------------------------------------------
+
+// A setting with a number, and the number that it sets.
+typedef struct number_setting {
+    const char *name;
+    size_t offset; // in dsc_roofline
+    double least, most, unit;
+    bool whole;
+    bool engine; // of the engine: replaces a constant of its preset
+    const char *what;
+} number_setting;
+
+#define AT(member) offsetof(dsc_roofline, member)
+static const number_setting numbers[] = {
+    {"tp", AT(machines), 1, 1024, 1, true, false, "a whole number of machines from 1 to 1024"},
+    {"bandwidth-efficiency", AT(engine.bandwidth), 1e-3, 1, 1, false, true,
+     "a share of the bandwidth from 0.001 to 1"},
+    {"compute-efficiency", AT(engine.compute), 1e-3, 1, 1, false, true,
+     "a share of the peak from 0.001 to 1"},
+    {"overlap", AT(engine.overlap), 0, 1, 1, false, true, "a share from 0 to 1"},
+    {"overhead", AT(overhead_s), 0, 1e3, 1, false, true, "seconds per pass from 0 to 1000"},
+    {"draft-overhead", AT(draft_overhead_s), 0, 1e3, 1, false, true,
+     "seconds per pass of the draft model from 0 to 1000"},
+    {"memory", AT(machine.memory), 1e-3, 1e9, 1e9, false, false,
+     "GB of one machine from 0.001 to 1e9"},
+    {"gpu-memory-utilization", AT(utilization), 1e-3, 1, 1, false, false,
+     "a share of the memory from 0.001 to 1"},
 };
-enum { MACHINES = sizeof hardware / sizeof *hardware };
+#undef AT
+#define SETTINGS                                                                                   \
+    "tp, engine, efficiency, bandwidth-efficiency, compute-efficiency, overlap, overhead, "        \
+    "draft-overhead, weights, kv, experts, memory, gpu-memory-utilization"
 
-const dsc_hardware *dsc_hardware_presets(size_t *count)
-{
-    *count = MACHINES;
-    return hardware;
-}
-
-typedef struct roofline {
-    dsc_model_shape target, draft;
-    bool has_draft;
-    dsc_hardware machine;
-    double machines; // of the target
-    double overhead_s;
-} roofline;
-
-static int find_hardware(dsc_hardware *out, const char *text, dsc_error *err)
-{
-    const char *name[MACHINES];
-    for (size_t i = 0; i < MACHINES; i++) {
-        name[i] = hardware[i].name;
-        if (strcasecmp(text, name[i]) == 0) {
-            *out = hardware[i];
-            return DSC_OK;
-        }
-    }
-    return dsc_unknown_name("hardware", text, name, MACHINES, "draftscope list costs -v shows them",
-                            err);
-}
-
-// "tp=N" or "overhead=S".
-static int read_extra(roofline *r, const char *text, dsc_error *err)
+static bool read_number(const char *text, double *out)
 {
     char *end;
-    const char *value = strchr(text, '=');
-    double x = value && strchr("0123456789.", value[1]) ? dsc_strtod(value + 1, &end) : NAN;
-    bool number = isfinite(x) && !*end;
-    if (number && strncmp(text, "tp=", 3) == 0 && x >= 1 && x <= 1024 && x == floor(x))
-        r->machines = x;
-    else if (number && strncmp(text, "overhead=", 9) == 0)
-        r->overhead_s = x;
-    else
-        return dsc_fail(err, DSC_EUSAGE,
-                        "--cost: '%.40s' is neither tp=N, machines from 1 to 1024, nor overhead=S, "
-                        "seconds per pass",
-                        text);
+    if (!*text || !strchr("0123456789.", *text))
+        return false;
+    *out = dsc_strtod(text, &end);
+    return isfinite(*out) && !*end;
+}
+
+static int set_number(dsc_roofline *r, const number_setting *s, const char *value, dsc_error *err)
+{
+    double x;
+    if (!read_number(value, &x) || !(x >= s->least && x <= s->most) || (s->whole && x != floor(x)))
+        return dsc_fail(err, DSC_EUSAGE, "--cost: '%s=%.40s' is not %s", s->name, value, s->what);
+    *(double *)((char *)r + s->offset) = x * s->unit;
+    r->given = r->given || s->engine;
     return DSC_OK;
 }
 
-static int read_words(roofline *r, char *text, dsc_error *err)
+// Both shares, and reading and multiplying fully overlapped: the classical roofline.
+static int set_efficiency(dsc_roofline *r, const char *value, dsc_error *err)
 {
-    char *rest = text, *word;
-    int rc = DSC_OK, n = 0;
-    while (!rc && (word = strsep(&rest, ","))) {
-        switch (n++) {
-        case 0: rc = dsc_model_shape_find(&r->target, word, err); break;
-        case 1:
-            r->has_draft = strcmp(word, "none") != 0;
-            rc = r->has_draft ? dsc_model_shape_find(&r->draft, word, err) : DSC_OK;
-            break;
-        case 2: rc = find_hardware(&r->machine, word, err); break;
-        default: rc = read_extra(r, word, err);
-        }
-    }
-    if (!rc && n < 3)
-        rc = dsc_fail(err, DSC_EUSAGE,
-                      "--cost: roofline:TARGET,DRAFT|none,HARDWARE[,tp=N][,overhead=S] expected");
+    double x;
+    if (!read_number(value, &x) || !(x >= 1e-3 && x <= 1))
+        return dsc_fail(
+            err, DSC_EUSAGE,
+            "--cost: 'efficiency=%.40s' is not a share of bandwidth and peak from 0.001 "
+            "to 1",
+            value);
+    r->engine.bandwidth = r->engine.compute = x;
+    r->engine.overlap = 1;
+    r->given = true;
+    return DSC_OK;
+}
+
+static int set_engine(dsc_roofline *r, const char *value, dsc_error *err)
+{
+    size_t count, at;
+    const dsc_engine *e = dsc_engines(&count);
+    int rc = dsc_preset_find(&at, "engine", (dsc_preset_table){e, sizeof *e, count}, value, err);
+    if (!rc)
+        r->engine = e[at];
     return rc;
+}
+
+static int set_weights(dsc_roofline *r, const char *value, dsc_error *err)
+{
+    size_t count, at;
+    const dsc_number_format *f = dsc_weight_formats(&count);
+    int rc =
+        dsc_preset_find(&at, "weight format", (dsc_preset_table){f, sizeof *f, count}, value, err);
+    if (!rc)
+        r->weights = &f[at];
+    return rc;
+}
+
+static int set_cache(dsc_roofline *r, const char *value, dsc_error *err)
+{
+    size_t count, at;
+    const dsc_number_format *f = dsc_cache_formats(&count);
+    int rc = dsc_preset_find(&at, "KV cache format", (dsc_preset_table){f, sizeof *f, count}, value,
+                             err);
+    if (!rc)
+        r->cache = &f[at];
+    return rc;
+}
+
+static int set_experts(dsc_roofline *r, const char *value, dsc_error *err)
+{
+    dsc_experts_fini(&r->experts);
+    return dsc_experts_parse(&r->experts, value, err);
+}
+
+static int read_value(dsc_roofline *r, const char *name, const char *value, dsc_error *err)
+{
+    static const struct {
+        const char *name;
+        int (*set)(dsc_roofline *r, const char *value, dsc_error *err);
+    } others[] = {{"engine", set_engine},
+                  {"efficiency", set_efficiency},
+                  {"weights", set_weights},
+                  {"kv", set_cache},
+                  {"experts", set_experts}};
+    for (size_t i = 0; i < sizeof others / sizeof *others; i++)
+        if (strcmp(name, others[i].name) == 0)
+            return others[i].set(r, value, err);
+    for (size_t i = 0; i < sizeof numbers / sizeof *numbers; i++)
+        if (strcmp(name, numbers[i].name) == 0)
+            return set_number(r, &numbers[i], value, err);
+    return dsc_fail(err, DSC_EUSAGE,
+                    "--cost: '%.40s' is not one of the settings of a roofline: " SETTINGS, name);
+}
+
+// "NAME=VALUE". An engine sets what other settings replace, so it is read before them.
+static int read_settings(dsc_roofline *r, char *const *word, int count, dsc_error *err)
+{
+    int rc = DSC_OK;
+    for (int engine = 1; engine >= 0; engine--)
+        for (int i = 0; i < count && !rc; i++) {
+            char name[40] = "";
+            const char *value = strchr(word[i], '=');
+            snprintf(name, sizeof name, "%.*s", value ? (int)(value - word[i]) : 39, word[i]);
+            if (!value)
+                rc = dsc_fail(
+                    err, DSC_EUSAGE,
+                    "--cost: '%.40s' is not NAME=VALUE with a setting of a roofline: " SETTINGS,
+                    word[i]);
+            else if ((strcmp(name, "engine") == 0) == engine)
+                rc = read_value(r, name, value + 1, err);
+        }
+    return rc;
+}
+
+// --- words -------------------------------------------------------------------------------------
+
+enum { MOST_WORDS = 32 };
+
+// TARGET,HARDWARE or TARGET,DRAFT,HARDWARE.
+static int read_names(dsc_roofline *r, char *const *word, int count, dsc_error *err)
+{
+    if (count != 2 && count != 3)
+        return dsc_fail(err, DSC_EUSAGE,
+                        "--cost: roofline:TARGET[,DRAFT|none],HARDWARE[,NAME=VALUE...] expected");
+    r->has_draft = count == 3 && strcmp(word[1], "none") != 0;
+    int rc = dsc_model_shape_find(&r->target, word[0], err);
+    if (!rc && r->has_draft)
+        rc = dsc_model_shape_draft(&r->draft, word[1], &r->target, err);
+    return rc ? rc : dsc_hardware_find(&r->machine, word[count - 1], err);
+}
+
+static int read_words(dsc_roofline *r, char *text, dsc_error *err)
+{
+    char *rest = text, *word[MOST_WORDS];
+    int count = 0, names = 0;
+    while (rest && count < MOST_WORDS)
+        word[count++] = strsep(&rest, ",");
+    if (rest)
+        return dsc_fail(err, DSC_EUSAGE, "--cost: a roofline takes at most %d words", MOST_WORDS);
+    while (names < count && names < 3 && !strchr(word[names], '='))
+        names++;
+    int rc = read_names(r, word, names, err);
+    if (!rc)
+        rc = read_settings(r, word + names, count - names, err);
+    // A pass of the draft model has no more overhead than one of the target.
+    const double draft = r->engine.pass_s + (double)r->draft.layers * r->engine.layer_s;
+    if (!isnan(r->overhead_s) && isnan(r->draft_overhead_s))
+        r->draft_overhead_s = fmin(r->overhead_s, draft);
+    return rc ? rc : dsc_roofline_fits(r, 0, 0, err);
+}
+
+// --- cost model --------------------------------------------------------------------------------
+
+static void close_roofline(void *model)
+{
+    dsc_roofline *r = model;
+    if (r)
+        dsc_experts_fini(&r->experts);
+    free(r);
+}
+
+static const char *caveat(const dsc_roofline *r)
+{
+    if (dsc_roofline_is_bound(r))
+        return "the roofline is the least time that the hardware permits, not a measurement";
+    return r->given ? "the roofline has shares or overheads that were given, not measured here"
+                    : "the roofline has the shares and overheads of an engine that were fitted to "
+                      "published steps of one model, not measured here";
 }
 
 static int open_roofline(dsc_cost *cost, const char *text, dsc_error *err)
 {
-    roofline *r;
+    dsc_roofline *r;
     char *words;
     int rc = dsc_new(&r, 1, err);
     if (rc)
         return rc;
-    r->machines = 1;
+    dsc_roofline_init(r);
     rc = dsc_strndup(&words, text, strlen(text), err);
     if (!rc) {
         rc = read_words(r, words, err);
         free(words);
     }
-    if (rc)
-        free(r);
-    cost->model = rc ? NULL : r;
-    return rc;
-}
-
-double dsc_roofline_time(const dsc_model_shape *s, const dsc_hardware *h, dsc_pass pass)
-{
-    enum { BYTES = 2 };
-    double n = pass.batch * pass.tokens, reach = pass.context + pass.tokens - 1;
-    double weights = dsc_model_shape_weights(s);
-    double forward = fmax(BYTES * weights / h->bandwidth, 2 * weights * n / h->peak);
-    double attention = fmax(BYTES * dsc_model_shape_cache(s) * pass.batch * reach / h->bandwidth,
-                            dsc_model_shape_attention(s) * n * reach / h->peak);
-    return forward + attention;
+    if (rc) {
+        close_roofline(r);
+        return rc;
+    }
+    cost->model = r;
+    cost->caveat = caveat(r);
+    return DSC_OK;
 }
 
 static int target_time(const dsc_cost *cost, dsc_pass pass, double *seconds, dsc_error *err)
 {
-    (void)err;
-    const roofline *r = cost->model;
-    *seconds = dsc_roofline_time(&r->target, &r->machine, pass) / r->machines + r->overhead_s;
-    return DSC_OK;
+    return dsc_roofline_target(cost->model, pass, seconds, err);
 }
 
 static int draft_time(const dsc_cost *cost, dsc_pass pass, double *seconds, dsc_error *err)
 {
-    const roofline *r = cost->model;
-    if (!r->has_draft)
-        return dsc_fail(err, DSC_EUSAGE,
-                        "--cost: the roofline has no draft model (none), but the method calls one");
-    *seconds = dsc_roofline_time(&r->draft, &r->machine, pass) + r->overhead_s;
-    return DSC_OK;
+    return dsc_roofline_draft(cost->model, pass, seconds, err);
 }
 
 const dsc_cost_type dsc_cost_roofline = {
     .name = "roofline",
-    .summary = "the least time by the models' shapes and the machine's bandwidth and peak",
-    .usage = "TARGET,DRAFT|none,HARDWARE[,tp=N][,overhead=S]",
+    .summary = "the time by the models' shapes, the machine and an engine's efficiency",
+    .usage = "TARGET[,DRAFT|none],HARDWARE[,NAME=VALUE...]",
     .open = open_roofline,
-    .close = free,
+    .close = close_roofline,
     .target = target_time,
     .draft = draft_time};

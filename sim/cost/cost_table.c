@@ -6,10 +6,14 @@
 //   batch     sequences in the pass; without the column, times do not depend on it
 //   target_s  seconds of a pass of the target
 //   draft_s   seconds of a pass of the draft model; without the column, methods with one are
-//   refused target_again_s, draft_again_s   seconds of a pass directly after one of the same model,
-//   as in
-//             plain decoding and for all but the first token of a draft; without the columns, these
-//             passes take target_s and draft_s
+//             refused
+//   target_again_s, draft_again_s
+//             seconds of a pass directly after one of the same model, as in plain decoding and for
+//             all but the first token of a draft; without the columns, these passes take target_s
+//             and draft_s
+//   target_s_low, target_s_high, draft_s_low, draft_s_high
+//             quartiles of target_s and draft_s; passes directly after another are taken to vary by
+//             the same factor
 //
 // and any others. The rows are a full grid, sorted by tokens, then context, then batch. Between its
 // points times are interpolated, linearly in each key; outside of its range they are refused.
@@ -39,7 +43,8 @@ typedef struct grid {
     axis axis[AXES];
     // [again][tokens][context][batch]; NULL: not measured
     double *target[2], *draft[2];
-    dsc_arena memory; // of keys and times
+    double *target_quartile[2], *draft_quartile[2]; // first and third; NULL: not measured
+    dsc_arena memory;                               // of keys and times
 } grid;
 
 static void free_grid(void *model)
@@ -148,6 +153,47 @@ static int read_times(grid *g, const dsc_table *t, const char *name, double **ou
     return rc;
 }
 
+// Reads both quartiles of a model's passes, or leaves them NULL.
+static int read_quartiles(grid *g, const dsc_table *t, const char *const name[2],
+                          const double *typical, double *out[2], dsc_error *err)
+{
+    double *quartile[2] = {NULL, NULL};
+    int rc = read_times(g, t, name[0], &quartile[0], err);
+    if (!rc)
+        rc = read_times(g, t, name[1], &quartile[1], err);
+    for (size_t r = 0; r < t->rows && !rc && quartile[0] && quartile[1]; r++)
+        if (quartile[0][r] > quartile[1][r])
+            rc = dsc_fail(err, DSC_EINPUT, "%s:%zu: %s is above %s", g->path, line_of(t, r),
+                          name[0], name[1]);
+    // The mean over rounds lies outside of the quartiles when a round was slow.
+    for (size_t r = 0; r < t->rows && !rc && quartile[0] && quartile[1]; r++) {
+        quartile[0][r] = fmin(quartile[0][r], typical[r]);
+        quartile[1][r] = fmax(quartile[1][r], typical[r]);
+    }
+    for (int q = 0; q < 2 && quartile[0] && quartile[1]; q++)
+        out[q] = quartile[q];
+    return rc;
+}
+
+static int read_columns(grid *g, const dsc_table *t, dsc_error *err)
+{
+    static const char *const target[] = {"target_s", "target_again_s"};
+    static const char *const draft[] = {"draft_s", "draft_again_s"};
+    static const char *const target_quartile[] = {"target_s_low", "target_s_high"};
+    static const char *const draft_quartile[] = {"draft_s_low", "draft_s_high"};
+    int rc = DSC_OK;
+    for (int again = 0; again < 2 && !rc; again++) {
+        rc = read_times(g, t, target[again], &g->target[again], err);
+        if (!rc)
+            rc = read_times(g, t, draft[again], &g->draft[again], err);
+    }
+    if (!rc)
+        rc = read_quartiles(g, t, target_quartile, g->target[0], g->target_quartile, err);
+    return rc || !g->draft[0]
+               ? rc
+               : read_quartiles(g, t, draft_quartile, g->draft[0], g->draft_quartile, err);
+}
+
 static int read_grid(grid *g, const dsc_table *t, dsc_error *err)
 {
     static const char *const needed[] = {"tokens", "target_s"};
@@ -162,14 +208,45 @@ static int read_grid(grid *g, const dsc_table *t, dsc_error *err)
         rc = read_axis(g, t, a, &g->axis[a], err);
     if (!rc)
         rc = check_grid(g, t, err);
-    static const char *const target[] = {"target_s", "target_again_s"};
-    static const char *const draft[] = {"draft_s", "draft_again_s"};
-    for (int again = 0; again < 2 && !rc; again++) {
-        rc = read_times(g, t, target[again], &g->target[again], err);
-        if (!rc)
-            rc = read_times(g, t, draft[again], &g->draft[again], err);
+    return rc ? rc : read_columns(g, t, err);
+}
+
+// Third quartile / first quartile of a cell, the larger of both models.
+static double spread_of(const grid *g, size_t cell)
+{
+    double spread = 1;
+    if (g->target_quartile[0])
+        spread = g->target_quartile[1][cell] / g->target_quartile[0][cell];
+    if (g->draft_quartile[0])
+        spread = fmax(spread, g->draft_quartile[1][cell] / g->draft_quartile[0][cell]);
+    return spread;
+}
+
+// Names the cells whose quartiles are far apart, as far as there is room.
+static void report_spread(dsc_cost *cost, const grid *g)
+{
+    enum { NAMED = 3 };
+    const axis *a = g->axis;
+    const size_t cells = a[TOKENS].count * a[CONTEXT].count * a[BATCH].count;
+    char named[120] = "";
+    size_t wide = 0, used = 0;
+    for (size_t i = 0; i < cells; i++) {
+        const size_t at[AXES] = {i / (a[CONTEXT].count * a[BATCH].count),
+                                 i / a[BATCH].count % a[CONTEXT].count, i % a[BATCH].count};
+        if (!(spread_of(g, i) > DSC_COST_WIDE) || wide++ >= NAMED)
+            continue;
+        for (int x = 0; x < AXES; x++)
+            if (a[x].column >= 0 && used < sizeof named)
+                used += (size_t)snprintf(named + used, sizeof named - used, "%s%s %.0f",
+                                         x > 0            ? " "
+                                         : *named != '\0' ? ", "
+                                                          : "",
+                                         axis_name[x], a[x].key[at[x]]);
     }
-    return rc;
+    if (wide)
+        snprintf(cost->spread_caveat, sizeof cost->spread_caveat,
+                 "quartiles are more than %gx apart in %zu of %zu cells: %s%s", DSC_COST_WIDE, wide,
+                 cells, named, wide > NAMED ? ", ..." : "");
 }
 
 static int open_table(dsc_cost *cost, const char *path, dsc_error *err)
@@ -194,6 +271,8 @@ static int open_table(dsc_cost *cost, const char *path, dsc_error *err)
         return rc;
     }
     cost->model = g;
+    cost->spread = g->target_quartile[0] || g->draft_quartile[0];
+    report_spread(cost, g);
     snprintf(cost->note, sizeof cost->note, "table of SHA-256 %s", hash);
     return rc;
 }
@@ -218,10 +297,20 @@ static int place(const grid *g, int which, double x, size_t *at, double *share, 
     return DSC_OK;
 }
 
-static int look_up(const grid *g, double *const times[2], dsc_pass pass, double *out,
-                   dsc_error *err)
+// The time of a cell at a quartile: 0, or -1 and 1 for the first and the third.
+static double cell_time(double *const times[2], double *const quartiles[2], bool again, size_t cell,
+                        int quartile)
 {
-    const double *time = times[pass.again && times[1]];
+    const double typical = times[again && times[1]][cell];
+    if (!quartile || !quartiles[0])
+        return typical;
+    const double at = quartiles[quartile > 0][cell];
+    return again && times[1] ? typical * (at / times[0][cell]) : at;
+}
+
+static int look_up(const grid *g, double *const times[2], double *const quartiles[2], int quartile,
+                   dsc_pass pass, double *out, dsc_error *err)
+{
     const double key[AXES] = {pass.tokens, pass.context, pass.batch};
     size_t at[AXES];
     double share[AXES];
@@ -240,7 +329,7 @@ static int look_up(const grid *g, double *const times[2], dsc_pass pass, double 
             cell = cell * g->axis[a].count + at[a] + (size_t)next;
         }
         if (weight > 0)
-            *out += weight * time[cell];
+            *out += weight * cell_time(times, quartiles, pass.again, cell, quartile);
     }
     return DSC_OK;
 }
@@ -248,7 +337,7 @@ static int look_up(const grid *g, double *const times[2], dsc_pass pass, double 
 static int target_time(const dsc_cost *cost, dsc_pass pass, double *seconds, dsc_error *err)
 {
     const grid *g = cost->model;
-    return look_up(g, g->target, pass, seconds, err);
+    return look_up(g, g->target, g->target_quartile, cost->quartile, pass, seconds, err);
 }
 
 static int draft_time(const dsc_cost *cost, dsc_pass pass, double *seconds, dsc_error *err)
@@ -258,7 +347,7 @@ static int draft_time(const dsc_cost *cost, dsc_pass pass, double *seconds, dsc_
         return dsc_fail(err, DSC_EINPUT,
                         "%s: the table lacks column draft_s, but the method calls a draft model",
                         g->path);
-    return look_up(g, g->draft, pass, seconds, err);
+    return look_up(g, g->draft, g->draft_quartile, cost->quartile, pass, seconds, err);
 }
 
 const dsc_cost_type dsc_cost_table = {.name = "table",

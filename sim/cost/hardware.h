@@ -1,20 +1,52 @@
 // SPDX-License-Identifier: Apache-2.0
-// Machines by name, and the roofline bound on the time of a pass.
+// Machines and number formats by name.
 #ifndef DSC_SIM_HARDWARE_H
 #define DSC_SIM_HARDWARE_H
 
-#include "sim/cost/cost.h"
-#include "sim/cost/model_shape.h"
+#include "base/status.h"
+
+#include <stddef.h>
+
+// What tensor units multiply.
+typedef enum dsc_math {
+    DSC_MATH_16,
+    DSC_MATH_FP8,
+    DSC_MATH_INT8,
+    DSC_MATH_FP4,
+    DSC_MATHS
+} dsc_math;
 
 typedef struct dsc_hardware {
     const char *name;
-    double bandwidth; // bytes/s of its memory
-    double peak;      // 16-bit operations/s
+    const char *also;       // a further name, or NULL
+    double memory;          // bytes
+    double bandwidth;       // bytes/s of its memory
+    double peak[DSC_MATHS]; // operations/s without sparsity; 0: no such units
 } dsc_hardware;
 
-const dsc_hardware *dsc_hardware_presets(size_t *count);
+typedef struct dsc_number_format {
+    const char *name;
+    double bytes;  // of a number, with its share of the scales
+    dsc_math math; // that matrices of it are multiplied in, where the machine has such units
+} dsc_number_format;
 
-// Seconds; see sim/cost/cost_roofline.c.
-double dsc_roofline_time(const dsc_model_shape *s, const dsc_hardware *h, dsc_pass pass);
+const dsc_hardware *dsc_hardware_presets(size_t *count);
+const dsc_number_format *dsc_weight_formats(size_t *count);
+const dsc_number_format *dsc_cache_formats(size_t *count);
+
+// An array of structures whose first member is a name.
+typedef struct dsc_preset_table {
+    const void *row;
+    size_t size, count; // bytes of a row; rows
+} dsc_preset_table;
+
+// The row of that name, in any case. DSC_EUSAGE: there is none, with the nearest name; `what` names
+// the kind.
+int dsc_preset_find(size_t *at, const char *what, dsc_preset_table table, const char *text,
+                    dsc_error *err);
+int dsc_hardware_find(dsc_hardware *out, const char *text, dsc_error *err);
+
+// Operations/s in this format; 16-bit ones where the machine has no such units, as engines do.
+double dsc_hardware_peak(const dsc_hardware *h, const dsc_number_format *format);
 
 #endif

@@ -1,221 +1,188 @@
 // SPDX-License-Identifier: Apache-2.0
-// Shapes of dense transformers: presets, config.json, and the numbers of weights, cache entries and
-// attention operations that the roofline needs.
+// Shapes of transformers by name, and the numbers of weights, cache entries and attention
+// operations that the roofline needs. sim/cost/presets.c has the shapes, model_config.c reads
+// files.
 #include "sim/cost/model_shape.h"
 
-#include "base/json_file.h"
-#include "base/option.h"
-
-#include <inttypes.h>
-#include <jansson.h>
 #include <string.h>
+#include <strings.h>
 
-// Values are from the config.json of the models on Hugging Face. Vicuna's and CodeLlama's shapes
-// are Llama's; T5 is version 1.1, which Leviathan et al. and DistillSpec use.
-// clang-format off
-#define LLAMA(n, l, h, f, a, kv, v) {.name = n, .kind = DSC_MODEL_LLAMA, .layers = l, .hidden = h, \
-    .feed_forward = f, .heads = a, .kv_heads = kv, .head = (h) / (a), .vocab = v}
-#define QWEN2(n, l, h, f, a, kv, v, t) {.name = n, .kind = DSC_MODEL_QWEN2, .layers = l, \
-    .hidden = h, .feed_forward = f, .heads = a, .kv_heads = kv, .head = (h) / (a), .vocab = v, \
-    .tied = t}
-#define T5(n, l, h, f, a) {.name = n, .kind = DSC_MODEL_T5, .layers = l, .encoder_layers = l, \
-    .hidden = h, .feed_forward = f, .heads = a, .kv_heads = a, .head = 64, .vocab = 32128}
-static const dsc_model_shape presets[] = {
-    //    name                  layers hidden    ff heads kv  vocabulary
-    LLAMA("llama-2-7b",             32,  4096, 11008, 32, 32,  32000),
-    LLAMA("llama-2-13b",            40,  5120, 13824, 40, 40,  32000),
-    LLAMA("llama-2-70b",            80,  8192, 28672, 64,  8,  32000),
-    LLAMA("llama-3-8b",             32,  4096, 14336, 32,  8, 128256),
-    LLAMA("llama-3-70b",            80,  8192, 28672, 64,  8, 128256),
-    LLAMA("vicuna-7b",              32,  4096, 11008, 32, 32,  32000),
-    LLAMA("vicuna-13b",             40,  5120, 13824, 40, 40,  32000),
-    LLAMA("vicuna-33b",             60,  6656, 17920, 52, 52,  32000),
-    LLAMA("yi-6b",                  32,  4096, 11008, 32,  4,  64000),
-    LLAMA("yi-34b",                 60,  7168, 20480, 56,  8,  64000),
-    LLAMA("codellama-7b",           32,  4096, 11008, 32, 32,  32016),
-    LLAMA("codellama-34b",          48,  8192, 22016, 64,  8,  32000),
-    LLAMA("codellama-70b",          80,  8192, 28672, 64,  8,  32016),
-    LLAMA("deepseek-coder-1.3b",    24,  2048,  5504, 16, 16,  32256),
-    LLAMA("deepseek-coder-6.7b",    32,  4096, 11008, 32, 32,  32256),
-    LLAMA("deepseek-coder-33b",     62,  7168, 19200, 56,  8,  32256),
-    QWEN2("qwen2.5-0.5b",           24,   896,  4864, 14,  2, 151936, true),
-    QWEN2("qwen2.5-1.5b",           28,  1536,  8960, 12,  2, 151936, true),
-    QWEN2("qwen2.5-3b",             36,  2048, 11008, 16,  2, 151936, true),
-    QWEN2("qwen2.5-7b",             28,  3584, 18944, 28,  4, 152064, false),
-    QWEN2("qwen2.5-14b",            48,  5120, 13824, 40,  8, 152064, false),
-    QWEN2("qwen2.5-32b",            64,  5120, 27648, 40,  8, 152064, false),
-    QWEN2("qwen2.5-72b",            80,  8192, 29568, 64,  8, 152064, false),
-    T5("t5-small",                   8,   512,  1024,  6),
-    T5("t5-base",                   12,   768,  2048, 12),
-    T5("t5-large",                  24,  1024,  2816, 16),
-    T5("t5-xxl",                    24,  4096, 10240, 64),
-};
-#undef LLAMA
-#undef QWEN2
-#undef T5
-// clang-format on
-enum { PRESETS = sizeof presets / sizeof *presets };
+// EAGLE-3 heads predict the 32000 most frequent tokens (draft_vocab_size of the authors' heads,
+// huggingface.co/yuhuili); a head with another vocabulary is read from its config.json.
+enum { EAGLE3_VOCABULARY = 32000, EAGLE3_STATES = 3 };
 
-const dsc_model_shape *dsc_model_shape_presets(size_t *count)
+// --- names -------------------------------------------------------------------------------------
+
+int dsc_model_shape_find(dsc_model_shape *out, const char *text, dsc_error *err)
 {
-    *count = PRESETS;
-    return presets;
+    size_t n = strlen(text), count, at;
+    const dsc_model_shape *preset = dsc_model_shape_presets(&count);
+    *out = (dsc_model_shape){0};
+    if (strchr(text, '/') || (n > 5 && strcmp(text + n - 5, ".json") == 0))
+        return dsc_model_config_read(out, text, err);
+    int rc = dsc_preset_find(&at, "model shape", (dsc_preset_table){preset, sizeof *preset, count},
+                             text, err);
+    if (!rc)
+        *out = preset[at];
+    return rc;
+}
+
+int dsc_model_shape_draft(dsc_model_shape *out, const char *text, const dsc_model_shape *target,
+                          dsc_error *err)
+{
+    static const struct {
+        const char *name;
+        dsc_draft_head head;
+    } heads[] = {{"eagle", DSC_HEAD_EAGLE}, {"eagle3", DSC_HEAD_EAGLE3}, {"mtp", DSC_HEAD_MTP}};
+    for (size_t i = 0; i < sizeof heads / sizeof *heads; i++) {
+        if (strcasecmp(text, heads[i].name) != 0)
+            continue;
+        if (target->kind == DSC_MODEL_T5 ||
+            (heads[i].head != DSC_HEAD_MTP && !dsc_model_shape_is_dense(target)))
+            return dsc_fail(err, DSC_EUSAGE,
+                            "--cost: the width of an %s head does not follow from this target, "
+                            "which is not a dense decoder: give the config.json of the head",
+                            heads[i].name);
+        *out = *target;
+        out->name = heads[i].name;
+        out->layers = 1;
+        out->dense_layers = 0;
+        out->draft_head = heads[i].head;
+        if (out->draft_head == DSC_HEAD_EAGLE3)
+            out->vocab = EAGLE3_VOCABULARY;
+        return DSC_OK;
+    }
+    return dsc_model_shape_find(out, text, err);
+}
+
+bool dsc_model_shape_is_dense(const dsc_model_shape *s)
+{
+    return s->kind <= DSC_MODEL_QWEN3 && !s->experts && !s->draft_head;
 }
 
 // --- counting ----------------------------------------------------------------------------------
 
-static double feed_forward(const dsc_model_shape *s)
+// Widths of all query heads, and of all key heads.
+static double queries(const dsc_model_shape *s)
 {
-    return (double)((s->plain ? 2 : 3) * s->hidden * s->feed_forward);
+    return (double)s->heads * (double)s->head;
 }
 
-double dsc_model_shape_parameters(const dsc_model_shape *s)
+static double keys(const dsc_model_shape *s)
 {
-    double inner = (double)(s->heads * s->head), keys = (double)(s->kv_heads * s->head);
-    double hidden = (double)s->hidden, embedding = (double)(s->vocab * s->hidden);
-    double embeddings = s->tied ? embedding : 2 * embedding;
-    if (s->kind != DSC_MODEL_T5) {
-        double biases = s->kind == DSC_MODEL_QWEN2 ? inner + 2 * keys : 0;
-        double layer = 2 * hidden * (inner + keys) + biases + feed_forward(s) + 2 * hidden;
-        return (double)s->layers * layer + hidden + embeddings;
+    return (double)s->kv_heads * (double)s->head;
+}
+
+// Matrices of the attention of one layer.
+static double attention(const dsc_model_shape *s)
+{
+    const double hidden = (double)s->hidden, heads = (double)s->heads, head = (double)s->head;
+    if (s->kind == DSC_MODEL_T5) // and queries and output of the attention to the encoder's keys
+        return 2 * hidden * (queries(s) + keys(s)) + 2 * hidden * queries(s);
+    if (s->kind == DSC_MODEL_DEEPSEEK) {
+        const double rank = (double)s->cache_rank, rope = (double)s->rope;
+        const double value = (double)s->value_head, query = (double)s->query_rank;
+        return hidden * query + query * heads * (head + rope) + hidden * (rank + rope) +
+               rank * heads * (head + value) + heads * value * hidden;
     }
-    double attention = 4 * hidden * inner, buckets = (double)(32 * s->heads);
-    double encoder = attention + feed_forward(s) + 2 * hidden;
-    double decoder = 2 * attention + feed_forward(s) + 3 * hidden;
-    return (double)s->encoder_layers * encoder + (double)s->layers * decoder +
-           2 * (hidden + buckets) + embeddings;
+    const double input = s->draft_head == DSC_HEAD_EAGLE3 ? 2 * hidden : hidden;
+    return input * (queries(s) + 2 * keys(s)) + hidden * queries(s);
+}
+
+static double feed_forward(const dsc_model_shape *s, int64_t width)
+{
+    return (s->plain ? 2.0 : 3.0) * (double)s->hidden * (double)width;
+}
+
+static double expert_layers(const dsc_model_shape *s)
+{
+    return s->experts ? (double)(s->layers - s->dense_layers) : 0;
+}
+
+dsc_model_work dsc_model_shape_work(const dsc_model_shape *s)
+{
+    const double hidden = (double)s->hidden, sparse = expert_layers(s);
+    const double shared = (double)s->shared_experts;
+    dsc_model_work w = {.attention = (double)s->layers * attention(s),
+                        .feed_forward =
+                            ((double)s->layers - sparse) * feed_forward(s, s->feed_forward),
+                        .expert_layers = sparse,
+                        .output = (double)s->vocab * hidden};
+    if (sparse > 0) {
+        w.expert = feed_forward(s, s->expert_feed_forward);
+        w.feed_forward += sparse * (shared * w.expert + hidden * (double)s->experts);
+    }
+    if (s->draft_head == DSC_HEAD_EAGLE3)
+        w.first = EAGLE3_STATES * hidden * hidden;
+    else if (s->draft_head)
+        w.feed_forward += 2 * hidden * hidden;
+    return w;
 }
 
 double dsc_model_shape_weights(const dsc_model_shape *s)
 {
-    double inner = (double)(s->heads * s->head), keys = (double)(s->kv_heads * s->head);
-    double layer = 2 * (double)s->hidden * (inner + keys) + feed_forward(s);
-    if (s->kind == DSC_MODEL_T5) // queries and output of the attention to the encoder's keys
-        layer += 2 * (double)s->hidden * inner;
-    return (double)s->layers * layer + (double)(s->vocab * s->hidden);
+    const dsc_model_work w = dsc_model_shape_work(s);
+    return w.attention + w.feed_forward + (double)s->experts * w.expert * w.expert_layers +
+           w.output + w.first;
+}
+
+double dsc_model_shape_active(const dsc_model_shape *s)
+{
+    const dsc_model_work w = dsc_model_shape_work(s);
+    return w.attention + w.feed_forward +
+           (double)s->experts_per_token * w.expert * w.expert_layers + w.output;
+}
+
+// Norms and biases of one layer.
+static double small_parameters(const dsc_model_shape *s)
+{
+    const double hidden = (double)s->hidden, experts = (double)s->experts;
+    switch (s->kind) {
+    case DSC_MODEL_QWEN2: return 2 * hidden + queries(s) + 2 * keys(s);
+    case DSC_MODEL_QWEN3: return 2 * hidden + 2 * (double)s->head;
+    case DSC_MODEL_DEEPSEEK: return 2 * hidden + (double)(s->query_rank + s->cache_rank);
+    case DSC_MODEL_GPT_OSS: // also sinks, and biases of the router and the experts
+        return 3 * hidden + queries(s) + 2 * keys(s) + (double)s->heads +
+               experts * (1 + 2 * (double)s->expert_feed_forward + hidden);
+    default: return 2 * hidden;
+    }
+}
+
+static double t5_parameters(const dsc_model_shape *s)
+{
+    const double hidden = (double)s->hidden, buckets = 32 * (double)s->heads;
+    const double attends = 4 * hidden * queries(s), forward = feed_forward(s, s->feed_forward);
+    return (double)s->encoder_layers * (attends + forward + 2 * hidden) +
+           (double)s->layers * (2 * attends + forward + 3 * hidden) + 2 * (hidden + buckets);
+}
+
+double dsc_model_shape_parameters(const dsc_model_shape *s)
+{
+    const double embedding = (double)s->vocab * (double)s->hidden;
+    const double embeddings = s->tied ? embedding : 2 * embedding;
+    if (s->kind == DSC_MODEL_T5)
+        return t5_parameters(s) + embeddings;
+    const double layers =
+        dsc_model_shape_weights(s) - embedding + (double)s->layers * small_parameters(s);
+    if (s->draft_head)
+        return layers + (s->draft_head == DSC_HEAD_EAGLE3 ? embedding : 0);
+    // The router of DeepSeek-V3 has a correction for each expert.
+    const double router = s->kind == DSC_MODEL_DEEPSEEK ? expert_layers(s) * (double)s->experts : 0;
+    return layers + router + (double)s->hidden + embeddings;
 }
 
 // T5 has a KV cache for the prompt (the encoder's) and one for the output, of the same size per
-// token.
+// token. A latent vector with its RoPE part serves all heads, as key and as value.
 double dsc_model_shape_cache(const dsc_model_shape *s)
 {
-    return (double)(2 * s->layers * s->kv_heads * s->head);
+    if (s->kind == DSC_MODEL_DEEPSEEK)
+        return (double)s->layers * (double)(s->cache_rank + s->rope);
+    return 2 * (double)s->layers * keys(s);
 }
 
 double dsc_model_shape_attention(const dsc_model_shape *s)
 {
-    return (double)(4 * s->layers * s->heads * s->head);
-}
-
-// --- config.json -------------------------------------------------------------------------------
-
-enum { LONGEST_FILE = 1 << 20, LARGEST = 10000000 };
-
-// A required field, or one with the default `absent` > 0.
-static int get(const char *path, json_t *j, const char *name, int64_t absent, int64_t *out,
-               dsc_error *err)
-{
-    json_t *x = json_object_get(j, name);
-    *out = absent;
-    if (absent > 0 && (!x || json_is_null(x)))
-        return DSC_OK;
-    *out = json_integer_value(x); // 0 if it is not an integer
-    if (*out >= 1 && *out <= LARGEST)
-        return DSC_OK;
-    return dsc_fail(err, DSC_EINPUT, "%s: field '%s' must be a whole number from 1 to %d", path,
-                    name, LARGEST);
-}
-
-static int read_llama(dsc_model_shape *s, const char *path, json_t *j, dsc_error *err)
-{
-    s->tied = json_is_true(json_object_get(j, "tie_word_embeddings"));
-    int rc = get(path, j, "hidden_size", 0, &s->hidden, err);
-    if (!rc)
-        rc = get(path, j, "intermediate_size", 0, &s->feed_forward, err);
-    if (!rc)
-        rc = get(path, j, "num_hidden_layers", 0, &s->layers, err);
-    if (!rc)
-        rc = get(path, j, "num_attention_heads", 0, &s->heads, err);
-    if (!rc)
-        rc = get(path, j, "num_key_value_heads", s->heads, &s->kv_heads, err);
-    if (!rc && !json_object_get(j, "head_dim") && s->hidden % s->heads)
-        return dsc_fail(err, DSC_EINPUT,
-                        "%s: hidden_size %" PRId64 " is no multiple of %" PRId64 " heads", path,
-                        s->hidden, s->heads);
-    if (!rc)
-        rc = get(path, j, "head_dim", s->hidden / s->heads, &s->head, err);
-    return rc ? rc : get(path, j, "vocab_size", 0, &s->vocab, err);
-}
-
-static int read_t5(dsc_model_shape *s, const char *path, json_t *j, dsc_error *err)
-{
-    const char *forward = json_string_value(json_object_get(j, "feed_forward_proj"));
-    s->tied = !json_is_false(json_object_get(j, "tie_word_embeddings"));
-    s->plain = !forward || strncmp(forward, "gated", 5) != 0;
-    int rc = get(path, j, "d_model", 0, &s->hidden, err);
-    if (!rc)
-        rc = get(path, j, "d_ff", 0, &s->feed_forward, err);
-    if (!rc)
-        rc = get(path, j, "d_kv", 0, &s->head, err);
-    if (!rc)
-        rc = get(path, j, "num_heads", 0, &s->heads, err);
-    if (!rc)
-        rc = get(path, j, "num_layers", 0, &s->encoder_layers, err);
-    if (!rc)
-        rc = get(path, j, "num_decoder_layers", s->encoder_layers, &s->layers, err);
-    s->kv_heads = s->heads;
-    return rc ? rc : get(path, j, "vocab_size", 0, &s->vocab, err);
-}
-
-static int read_config(dsc_model_shape *s, const char *path, json_t *j, dsc_error *err)
-{
-    static const char *const refused[] = {"num_local_experts", "num_experts", "n_routed_experts",
-                                          "kv_lora_rank", "quantization_config"};
-    const char *type = json_string_value(json_object_get(j, "model_type"));
-    for (size_t i = 0; i < sizeof refused / sizeof *refused; i++)
-        if (json_object_get(j, refused[i]))
-            return dsc_fail(err, DSC_EINPUT,
-                            "%s: field '%s' is not supported: the model must be dense and 16-bit",
-                            path, refused[i]);
-    if (type && (strcmp(type, "llama") == 0 || strcmp(type, "mistral") == 0))
-        return read_llama(s, path, j, err);
-    if (type && strcmp(type, "qwen2") == 0) {
-        s->kind = DSC_MODEL_QWEN2;
-        return read_llama(s, path, j, err);
-    }
-    if (type && strcmp(type, "t5") == 0) {
-        s->kind = DSC_MODEL_T5;
-        return read_t5(s, path, j, err);
-    }
-    return dsc_fail(err, DSC_EINPUT,
-                    "%s: model_type '%.40s' is not one of llama, mistral, qwen2, t5", path,
-                    type ? type : "(none)");
-}
-
-static int load(dsc_model_shape *s, const char *path, dsc_error *err)
-{
-    json_t *j;
-    int rc = dsc_json_file(&j, path, LONGEST_FILE, err);
-    if (!rc)
-        rc = read_config(s, path, j, err);
-    json_decref(j);
-    return rc;
-}
-
-int dsc_model_shape_find(dsc_model_shape *out, const char *text, dsc_error *err)
-{
-    size_t n = strlen(text);
-    *out = (dsc_model_shape){0};
-    if (strchr(text, '/') || (n > 5 && strcmp(text + n - 5, ".json") == 0))
-        return load(out, text, err);
-    const char *name[PRESETS];
-    for (size_t i = 0; i < PRESETS; i++) {
-        name[i] = presets[i].name;
-        if (strcasecmp(text, name[i]) == 0) {
-            *out = presets[i];
-            return DSC_OK;
-        }
-    }
-    return dsc_unknown_name("model shape", text, name, PRESETS,
-                            "draftscope list costs -v shows them; or give a config.json", err);
+    if (s->kind == DSC_MODEL_DEEPSEEK) // all heads compare with the latent vector and sum it up
+        return 2 * (double)s->layers * (double)s->heads * (double)(2 * s->cache_rank + s->rope);
+    return 4 * (double)s->layers * queries(s);
 }

@@ -7,6 +7,7 @@
 
 #include <inttypes.h>
 #include <math.h>
+#include <stdlib.h>
 
 // Mean seconds of a target call; `pass` has the mean width, the context and the batch.
 static int target_call(const dsc_cost *cost, const dsc_counts *c, dsc_pass pass, double *seconds,
@@ -29,7 +30,8 @@ static int target_call(const dsc_cost *cost, const dsc_counts *c, dsc_pass pass,
     return rc;
 }
 
-// Draft model and target at the same time: a step takes as long as the longer of the two.
+// Draft model and target at the same time, one sequence: a step takes as long as the longer of the
+// two.
 static int overlapped(const dsc_cost *cost, const dsc_counts *c, dsc_pass pass, dsc_price *out,
                       dsc_error *err)
 {
@@ -52,6 +54,84 @@ static int overlapped(const dsc_cost *cost, const dsc_counts *c, dsc_pass pass, 
         out->draft_s += (double)(steps * calls) * draft;
         out->verify_s += (double)steps * target;
     }
+    return rc;
+}
+
+// Mean seconds of a step that calls the draft model `calls` times, where the tokens of the target's
+// pass have the distribution; *target is the mean of that pass alone.
+static int longer_of_both(const dsc_cost *cost, const dsc_width_dist *dist, double draft,
+                          dsc_pass pass, double *step, double *target, dsc_error *err)
+{
+    int rc = DSC_OK;
+    *step = *target = 0;
+    for (size_t i = 0; !rc && i < dist->count; i++) {
+        double one;
+        pass.tokens = (double)(dist->least + (int64_t)i) / pass.batch;
+        rc = dsc_cost_target(cost, pass, &one, err);
+        if (rc)
+            break;
+        *step += dist->chance[i] * fmax(draft, one);
+        *target += dist->chance[i] * one;
+    }
+    return rc;
+}
+
+// The steps of a run with up to some number of calls of the draft model.
+typedef struct steps_up_to {
+    int64_t *width;      // [parallel_length] steps on m + 1 tokens
+    int64_t count;       // steps
+    double share;        // probability that no sequence of a batch has more calls
+    dsc_width_dist dist; // tokens of the batch's pass in that case
+} steps_up_to;
+
+// Adds the steps with `calls` calls. Returns whether there are any.
+static bool add_calls(steps_up_to *s, const dsc_counts *c, int64_t calls)
+{
+    const int64_t *steps = c->parallel_steps + calls * c->parallel_length, before = s->count;
+    for (int64_t w = 0; w < c->parallel_length; w++) {
+        s->width[w] += steps[w];
+        s->count += steps[w];
+    }
+    return s->count > before;
+}
+
+// Draft model and target at the same time, in a batch: the sequences are in states of their own,
+// the target's pass covers the tokens of all of them, and the step waits for the sequence with the
+// most calls of the draft model. With the probability F_c that no sequence has more than c calls,
+// the mean time of a step is the sum over c of
+//   F_c E[step with c calls | at most c] - F_{c-1} E[step with c calls | at most c - 1]
+static int overlapped_batch(const dsc_cost *cost, const dsc_counts *c, dsc_pass pass,
+                            dsc_price *out, dsc_error *err)
+{
+    steps_up_to s = {0};
+    double one = 0, all = 0;
+    int rc = dsc_new(&s.width, (size_t)c->parallel_length, err);
+    out->time_s = out->draft_s = out->verify_s = 0;
+    for (int64_t i = 0; i < c->parallel_length * c->parallel_length; i++)
+        all += (double)c->parallel_steps[i];
+    pass.tokens = 1;
+    for (int64_t calls = 0; calls < c->parallel_length && !rc; calls++) {
+        double with[2] = {0, 0}, without[2] = {0, 0};
+        const double before = s.share;
+        dsc_width_dist old = s.dist;
+        if (!add_calls(&s, c, calls))
+            continue;
+        s.share = pow((double)s.count / all, pass.batch);
+        rc = dsc_width_dist_init(&s.dist, s.width, c->parallel_length, (int64_t)pass.batch, err);
+        if (!rc && calls && !(one > 0))
+            rc = dsc_cost_draft(cost, pass, &one, err);
+        const double draft = (double)calls * one;
+        if (!rc)
+            rc = longer_of_both(cost, &s.dist, draft, pass, &with[0], &with[1], err);
+        if (!rc)
+            rc = longer_of_both(cost, &old, draft, pass, &without[0], &without[1], err);
+        dsc_width_dist_fini(&old);
+        out->time_s += all * (s.share * with[0] - before * without[0]);
+        out->verify_s += all * (s.share * with[1] - before * without[1]);
+        out->draft_s += all * (s.share - before) * draft;
+    }
+    dsc_width_dist_fini(&s.dist);
+    free(s.width);
     return rc;
 }
 
@@ -106,11 +186,14 @@ int dsc_price_run(dsc_price *out, const dsc_cost *cost, const dsc_counts *counts
     const dsc_pass pass = {.context = x.target_call_context / x.target_calls,
                            .batch = (double)batch,
                            .again = counts->parallel_steps != NULL};
+    dsc_cost other = *cost;
+    other.quartile = -cost->quartile;
     const dsc_pass plain = {1, (double)counts->output_context / tokens, (double)batch, true};
-    rc = counts->parallel_steps ? overlapped(cost, counts, pass, out, err)
-                                : in_turns(cost, counts, pass, out, err);
-    if (!rc)
-        rc = dsc_cost_target(cost, plain, &out->plain_s, err);
+    rc = !counts->parallel_steps ? in_turns(cost, counts, pass, out, err)
+         : batch == 1            ? overlapped(cost, counts, pass, out, err)
+                                 : overlapped_batch(cost, counts, pass, out, err);
+    if (!rc && !cost->no_plain)
+        rc = dsc_cost_target(&other, plain, &out->plain_s, err);
     if (rc)
         return rc;
     out->plain_s *= tokens;

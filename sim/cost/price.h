@@ -10,8 +10,10 @@
 //   - Calls of the draft model are priced at their mean width, and a step of a batch has their mean
 //     number. A real batch waits for the sequence with the longest draft: methods with drafts of
 //     varying length are priced too fast, methods with a fixed length exactly.
-//   - A method that drafts while the target verifies is priced as if all sequences were in the
-//     same state, which is too slow unless times are concave.
+//   - A method that drafts while the target verifies has its sequences in states of their own: a
+//     step covers the tokens of all and takes the longer of that pass and of the longest draft.
+//     What is drafted for a sequence that is rolled back is lost for that sequence alone.
+//     Communication between the two models is not priced, so such steps are priced too fast.
 //   - Expectations (dsc_counts.expected) contain only the mean width, which is exact for one draft
 //     of a fixed length.
 #ifndef DSC_SIM_PRICE_H
@@ -33,7 +35,7 @@ typedef struct dsc_price {
     double tokens_per_s; // of all sequences
     double draft_s;      // of the run, in passes of the draft model
     double verify_s;     // in passes of the target; both add up to time_s unless they overlap
-} dsc_price;             // NaN when there was no call
+} dsc_price; // NaN when there was no call; plain_s and speedup also with dsc_cost.no_plain
 
 // A cost that is not linear needs dsc_counts.width (dsc_run_options.widths) to be exact. 1 <= batch
 // <= DSC_MAX_BATCH. DSC_EUSAGE: the batch is outside this range, an argument is NULL or the cost is

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Convolves a histogram of widths with itself by a power of its Fourier transform.
+// Convolves a histogram of widths with itself: by squaring, which is fast for the few hundred
+// values that the sum of a batch has in practice, else by a power of its Fourier transform.
 #include "sim/cost/width_dist.h"
 
 #include <complex.h>
@@ -7,6 +8,8 @@
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
+
+enum { SQUARED_MOST = 4096 }; // values of a sum from which on the transform is faster
 
 // X(k) = sum of x(j) exp(-2 pi i j k / n), in place, n a power of 2 (Cooley and Tukey 1965).
 static void transform(double complex *x, size_t n)
@@ -42,7 +45,7 @@ static double complex power(double complex x, int64_t n)
 }
 
 // Turns the distribution of one width into that of the sum of `batch`, which has `sums` values.
-static int convolve(dsc_width_dist *dist, size_t sums, int64_t batch, dsc_error *err)
+static int convolve_by_transform(dsc_width_dist *dist, size_t sums, int64_t batch, dsc_error *err)
 {
     size_t n = 1;
     while (n < sums)
@@ -62,6 +65,87 @@ static int convolve(dsc_width_dist *dist, size_t sums, int64_t batch, dsc_error 
         dist->chance[i] = fmax(creal(x[i]), 0);
     dist->count = sums;
     free(x);
+    return DSC_OK;
+}
+
+// --- squaring ------------------------------------------------------------------------------------
+
+// The distribution of the sum of some widths: chance[i] of offset + i.
+typedef struct partial_sum {
+    double *chance;
+    size_t count;
+    int64_t offset;
+} partial_sum;
+
+// out[0, 2 n - 1) = the distribution of a sum of two that have a[0, n).
+#ifdef HAVE_TARGET_CLONES
+__attribute__((target_clones("avx2", "default")))
+#endif
+static void
+square(const double *restrict a, size_t n, double *restrict out)
+{
+    memset(out, 0, (2 * n - 1) * sizeof *out);
+    for (size_t i = 0; i < n; i++) {
+        const double twice = 2 * a[i];
+        out[2 * i] += a[i] * a[i];
+        for (size_t j = i + 1; j < n; j++)
+            out[i + j] += twice * a[j];
+    }
+}
+
+// out[0, n + m - 1) = the distribution of a sum of one with a[0, n) and one with b[0, m).
+static void multiply(const double *restrict a, size_t n, const double *restrict b, size_t m,
+                     double *restrict out)
+{
+    memset(out, 0, (n + m - 1) * sizeof *out);
+    for (size_t j = 0; j < m; j++)
+        for (size_t i = 0; i < n; i++)
+            out[i + j] += b[j] * a[i];
+}
+
+// Cuts both ends, of probabilities so small that they do not matter after all squarings.
+static void cut_partial_sum(partial_sum *s)
+{
+    const double most = 1e-14;
+    size_t first = 0;
+    while (first + 1 < s->count && s->chance[first] < most)
+        first++;
+    while (first + 1 < s->count && s->chance[s->count - 1] < most)
+        s->count--;
+    memmove(s->chance, s->chance + first, (s->count - first) * sizeof *s->chance);
+    s->count -= first;
+    s->offset += (int64_t)first;
+}
+
+// As convolve_by_transform, by the binary digits of `batch`.
+static int convolve_by_squaring(dsc_width_dist *dist, size_t sums, int64_t batch, dsc_error *err)
+{
+    const size_t n = dist->count;
+    double *memory;
+    int rc = dsc_new(&memory, 2 * sums + n, err);
+    if (rc)
+        return rc;
+    double *one = memory + 2 * sums, *room = memory + sums;
+    partial_sum s = {memory, n, 0};
+    memcpy(one, dist->chance, n * sizeof *one);
+    memcpy(s.chance, one, n * sizeof *one);
+    for (int bit = 62 - __builtin_clzll((unsigned long long)batch); bit >= 0; bit--) {
+        square(s.chance, s.count, room);
+        partial_sum next = {room, 2 * s.count - 1, 2 * s.offset};
+        room = s.chance;
+        s = next;
+        if (batch >> bit & 1) {
+            multiply(s.chance, s.count, one, n, room);
+            next = (partial_sum){room, s.count + n - 1, s.offset};
+            room = s.chance;
+            s = next;
+        }
+        cut_partial_sum(&s);
+    }
+    memcpy(dist->chance, s.chance, s.count * sizeof *s.chance);
+    dist->count = s.count;
+    dist->least += s.offset;
+    free(memory);
     return DSC_OK;
 }
 
@@ -110,7 +194,8 @@ int dsc_width_dist_init(dsc_width_dist *out, const int64_t *width, int64_t lengt
         out->chance[m - first] = (double)width[m] / (double)total;
     if (batch == 1 || span == 1)
         return DSC_OK;
-    rc = convolve(out, sums, batch, err);
+    rc = sums <= SQUARED_MOST ? convolve_by_squaring(out, sums, batch, err)
+                              : convolve_by_transform(out, sums, batch, err);
     if (rc)
         dsc_width_dist_fini(out);
     else

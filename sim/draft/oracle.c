@@ -70,6 +70,12 @@ static int match_lengths(const dsc_drafter_input *in, size_t count, int64_t long
     return DSC_OK;
 }
 
+static bool is_bound(const dsc_config *config)
+{
+    (void)config;
+    return true;
+}
+
 const dsc_drafter_type dsc_drafter_oracle = {
     .name = "oracle",
     .summary = "drafts the target's own next tokens (upper bound)",
@@ -78,6 +84,7 @@ const dsc_drafter_type dsc_drafter_oracle = {
     .state_size = sizeof(dsc_drafter_input),
     .option = options,
     .option_count = sizeof options / sizeof *options,
+    .is_bound = is_bound,
     .propose = propose,
     .match_lengths = match_lengths,
 };

@@ -203,6 +203,177 @@ static int propose(void *memory, const int32_t *output, int64_t length, dsc_draf
     return rc;
 }
 
+// --- replay: all settings on one index -----------------------------------------------------------
+//
+// With one branch, the nodes below a match are a path that no setting changes: only where it ends.
+// So the paths of a position are found once, as far as any setting needs them.
+
+static bool is_chain(const dsc_config *config)
+{
+    return config->parameter[BRANCHES] == 1;
+}
+
+// The path below a match of m tokens.
+typedef struct path {
+    int32_t state, all;    // of the index; occurrences of the match
+    int32_t end;           // the state after the last node, -1: it has no continuation
+    int64_t count;         // nodes found so far
+    int32_t *token, *seen; // [longest] the nodes; how often match and path up to there occur
+    double *sum;           // [longest + 1] of seen[0, i)
+} path;
+
+typedef struct replay {
+    dsc_suffix_index index;
+    int64_t longest;  // nodes of any path
+    path *path;       // [depth] those of this position, the longest match first
+    int32_t paths;    // that have memory
+    int32_t *of;      // [depth + 1] the path of a match of m tokens
+    int32_t repeated; // the longest match that occurs twice; longer ones have no continuation
+} replay;
+
+// The next path, which few positions need if there are many already.
+static int add_path(replay *r, dsc_error *err)
+{
+    const size_t n = (size_t)r->longest;
+    dsc_arena *arena = r->index.arena;
+    path *p = &r->path[r->paths++];
+    int rc = dsc_arena_new(arena, &p->token, n, err);
+    if (!rc)
+        rc = dsc_arena_new(arena, &p->seen, n, err);
+    return rc ? rc : dsc_arena_new(arena, &p->sum, n + 1, err);
+}
+
+static int replay_init(replay *r, const dsc_drafter_input *in, size_t count, dsc_error *err)
+{
+    int64_t depth = 2;
+    *r = (replay){.longest = 1};
+    for (size_t j = 0; j < count; j++) {
+        const int64_t most = limit(in[j].config);
+        depth = in[j].parameter[DEPTH] > depth ? in[j].parameter[DEPTH] : depth;
+        r->longest = most > r->longest ? most : r->longest;
+    }
+    int rc = dsc_arena_new(in->arena, &r->path, (size_t)depth, err);
+    if (!rc)
+        rc = dsc_arena_new(in->arena, &r->of, (size_t)depth + 1, err);
+    if (!rc)
+        rc = dsc_suffix_begin(&r->index, (int32_t)depth, in->arena, err);
+    return rc ? rc
+              : dsc_suffix_append(&r->index, in->request->prompt.id, in->request->prompt.count,
+                                  err);
+}
+
+// Begins the paths of a position: one for each state of its suffixes.
+static int begin_paths(replay *r, dsc_error *err)
+{
+    const dsc_suffix_index *x = &r->index;
+    int32_t from = x->active, paths = 0;
+    int rc = DSC_OK;
+    r->repeated = x->length;
+    for (; r->repeated && x->state[from].count < 2; from = x->state[from].link)
+        r->repeated = x->state[x->state[from].link].length;
+    for (int32_t m = r->repeated; m >= 1 && !rc; m--) {
+        while (x->state[x->state[from].link].length >= m)
+            from = x->state[from].link;
+        if (!paths || r->path[paths - 1].state != from) {
+            rc = paths == r->paths ? add_path(r, err) : DSC_OK;
+            if (rc)
+                break;
+            path *p = &r->path[paths++];
+            p->state = p->end = from;
+            p->all = x->state[from].count;
+            p->count = 0;
+            p->sum[0] = 0;
+        }
+        r->of[m] = paths - 1;
+    }
+    return rc;
+}
+
+// Extends a path to `most` nodes, if it has as many.
+static void extend_path(const dsc_suffix_index *x, path *p, int64_t most)
+{
+    while (p->count < most && p->end >= 0) {
+        int32_t best = -1;
+        for (int32_t e = x->state[p->end].edge; e >= 0; e = x->edge[e].next) {
+            const dsc_suffix_state *a = &x->state[x->edge[e].to],
+                                   *b = best < 0 ? NULL : &x->state[x->edge[best].to];
+            if (!b || a->count > b->count || (a->count == b->count && a->last > b->last))
+                best = e;
+        }
+        p->end = best < 0 ? -1 : x->edge[best].to;
+        if (best < 0)
+            return;
+        p->token[p->count] = x->edge[best].token;
+        p->seen[p->count] = x->state[p->end].count;
+        p->sum[p->count + 1] = p->sum[p->count] + p->seen[p->count];
+        p->count++;
+    }
+}
+
+// As choose(), for a setting: the path of the best match, and how many of its nodes are drafted.
+static const path *choose_path(replay *r, const dsc_drafter_input *in, int64_t *drafted)
+{
+    const int64_t depth = in->parameter[DEPTH];
+    const double factor = in->config->real[FACTOR], probability = in->config->real[PROBABILITY];
+    const path *best = NULL;
+    double score = 0;
+    *drafted = 0;
+    for (int64_t m = r->repeated < depth ? r->repeated : depth; m >= 1; m--) {
+        path *p = &r->path[r->of[m]];
+        int64_t most = (int64_t)((double)m * factor + 1e-6), deepest = depth - m, n = 0;
+        most = most < in->parameter[LENGTH] ? most : in->parameter[LENGTH];
+        most = most < deepest ? most : deepest;
+        if (most < 1 || (double)most * (p->all - 1) / p->all <= score)
+            continue;
+        extend_path(&r->index, p, most);
+        for (const double least = probability * p->all;
+             n < most && n < p->count && (double)p->seen[n] >= least;)
+            n++;
+        if (p->sum[n] / p->all > score) {
+            score = p->sum[n] / p->all;
+            best = p;
+            *drafted = n;
+        }
+    }
+    return best;
+}
+
+// Fills the positions where a step of setting j begins, which are known as far as the last step.
+static int match_lengths(const dsc_drafter_input *in, size_t count, int64_t longest,
+                         dsc_match_lengths *out, dsc_error *err)
+{
+    (void)longest; // the limits of the settings are not larger
+    const dsc_token_view output = in->request->output;
+    int64_t *next;
+    replay r;
+    int rc = dsc_arena_new(in->arena, &next, count, err);
+    if (!rc)
+        rc = replay_init(&r, in, count, err);
+    for (size_t j = 0; j < count && !rc; j++)
+        next[j] = 0;
+    for (int64_t i = 0; i < output.count && !rc; i++) {
+        const int64_t left = output.count - 1 - i;
+        rc = begin_paths(&r, err);
+        for (size_t j = 0; j < count && !rc; j++) {
+            out[j].available[i] = -1;
+            out[j].run[i] = 0;
+            if (next[j] > i)
+                continue;
+            int64_t drafted, run = 0;
+            const path *p = choose_path(&r, &in[j], &drafted);
+            while (run < drafted && run < left && p->token[run] == output.id[i + run])
+                run++;
+            if (drafted)
+                out[j].available[i] = (int32_t)drafted;
+            out[j].run[i] = (int32_t)run;
+            next[j] = i + run + 1;
+        }
+        if (!rc)
+            rc = dsc_suffix_append(&r.index, &output.id[i], 1, err);
+    }
+    return rc;
+}
+
 const dsc_drafter_type dsc_drafter_suffix = {
     .name = "suffix",
     .summary = "the most frequent continuation of the last tokens in the text (SuffixDecoding)",
@@ -214,4 +385,6 @@ const dsc_drafter_type dsc_drafter_suffix = {
     .width = width,
     .begin = begin,
     .propose = propose,
+    .match_lengths = match_lengths,
+    .is_chain = is_chain,
 };

@@ -6,12 +6,18 @@
 
 #include <string.h>
 
+static bool same_text(const char *a, const char *b)
+{
+    return a == b || (a && b && strcmp(a, b) == 0);
+}
+
 // Whether two configurations differ only in options that bound the draft's length.
 static bool same_match_lengths(const dsc_config *a, const dsc_config *b)
 {
     for (size_t o = 0; o < a->drafter->option_count; o++)
         if (!a->drafter->option[o].length &&
-            (a->parameter[o] != b->parameter[o] || a->real[o] != b->real[o]))
+            (a->parameter[o] != b->parameter[o] || a->real[o] != b->real[o] ||
+             !same_text(a->text[o], b->text[o])))
             return false;
     return true;
 }
@@ -240,6 +246,7 @@ static void add_walk(const lane *l, int32_t n, const track *t)
     int64_t calls = n - w->accepted, places = (int64_t)n * (n - 1) / 2, prompt = t->prompt;
     int64_t longer = calls - t->before[l->cut] - l->shorter;
     int64_t draft_tokens = t->tokens[l->cut] + l->tokens + longer * l->cut;
+    const int64_t drafts = w->limit ? calls - t->drafts[0] - l->empty : 0;
     counts->histogram[0] += calls - l->steps;
     counts->requests++;
     counts->output_tokens += n;
@@ -248,9 +255,13 @@ static void add_walk(const lane *l, int32_t n, const track *t)
     counts->target_call_context += calls * prompt + places - ((int64_t)w->places - w->accepted) / 2;
     counts->output_context += n * prompt + places;
     counts->num_drafts_started += calls - t->idle - l->idle;
-    counts->num_drafts += w->limit ? calls - t->drafts[0] - l->empty : 0;
+    counts->num_drafts += drafts;
     counts->num_draft_tokens += draft_tokens;
     counts->num_accepted_tokens += w->accepted;
+    const int64_t per_draft = t->match->passes;
+    const int64_t passes = per_draft == DSC_PASS_PER_TOKEN ? draft_tokens : per_draft * drafts;
+    counts->draft_calls += passes;
+    counts->draft_call_tokens += passes;
     add_lengths(l, t, longer);
 }
 
@@ -306,28 +317,47 @@ static int allocate(track *t, size_t n, dsc_arena *arena, dsc_error *err)
     return rc;
 }
 
+// The requests that the groups replay. All have the same output.
+static int view_requests(const dsc_plan *plan, const dsc_request *request, dsc_arena *arena,
+                         dsc_request **out, dsc_error *err)
+{
+    const dsc_drafter_type *d = plan->config[0].drafter;
+    int rc = dsc_arena_new(arena, out, plan->groups, err);
+    for (size_t g = 0; g < plan->groups && !rc; g++) {
+        (*out)[g] = *request;
+        if (d->view)
+            rc = d->view(&plan->config[plan->first[g]], plan->trace, &(*out)[g], arena, err);
+    }
+    return rc;
+}
+
 int dsc_expect_run(const dsc_plan *plan, const dsc_request *request, uint64_t seed,
                    dsc_arena *arena, dsc_counts *counts, dsc_error *err)
 {
-    if (request->output.count > INT32_MAX / 4)
+    dsc_request *viewed;
+    int rc = view_requests(plan, request, arena, &viewed, err);
+    if (rc)
+        return rc;
+    if (viewed->output.count > INT32_MAX / 4)
         return dsc_fail(err, DSC_EINPUT, "the output has more than %d tokens", INT32_MAX / 4);
-    int32_t n = (int32_t)request->output.count;
+    int32_t n = (int32_t)viewed->output.count;
     dsc_drafter_input *input;
     dsc_match_lengths *match_lengths;
     track t = {.prompt = request->prompt.count};
-    int rc = dsc_arena_new(arena, &input, plan->groups, err);
+    rc = dsc_arena_new(arena, &input, plan->groups, err);
     if (!rc)
         rc = dsc_arena_new(arena, &match_lengths, plan->groups, err);
     if (rc)
         return rc;
     for (size_t g = 0; g < plan->groups; g++)
-        input[g] = (dsc_drafter_input){.request = request,
+        input[g] = (dsc_drafter_input){.request = &viewed[g],
                                        .config = &plan->config[plan->first[g]],
                                        .parameter = plan->config[plan->first[g]].parameter,
                                        .seed = seed,
                                        .arena = arena,
                                        .end_token = plan->end_token};
     for (size_t g = 0; g < plan->groups && !rc; g++) {
+        match_lengths[g].passes = 0;
         rc = dsc_arena_new(arena, &match_lengths[g].available, (size_t)n, err);
         if (!rc)
             rc = dsc_arena_new(arena, &match_lengths[g].run, (size_t)n, err);
@@ -343,5 +373,10 @@ int dsc_expect_run(const dsc_plan *plan, const dsc_request *request, uint64_t se
         t.match = &match_lengths[g];
         walk_group(plan, g, n, &t, counts);
     }
+    // A call is on one token more than its draft, which is in `lengths`.
+    for (size_t c = 0; c < plan->count && !rc; c++)
+        if (counts[c].width)
+            memcpy(counts[c].width, counts[c].lengths,
+                   (size_t)counts[c].lengths_length * sizeof *counts[c].width);
     return rc;
 }

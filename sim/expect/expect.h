@@ -17,13 +17,14 @@ typedef struct dsc_plan {
     const dsc_config *config;
     size_t count;
     size_t groups;
-    size_t *first;     // [groups] a configuration of each group
-    size_t *order;     // [count] configurations, group by group
-    size_t *start;     // [groups + 1] where each group begins in `order`
-    int32_t *limit;    // [count]
-    int64_t longest;   // max of limit
-    int32_t end_token; // the trace's EOS token; -1 (dsc_plan_init): unknown
-    dsc_arena memory;  // of the arrays
+    size_t *first;               // [groups] a configuration of each group
+    size_t *order;               // [count] configurations, group by group
+    size_t *start;               // [groups + 1] where each group begins in `order`
+    int32_t *limit;              // [count]
+    int64_t longest;             // max of limit
+    int32_t end_token;           // the trace's EOS token; -1 (dsc_plan_init): unknown
+    const dsc_trace_info *trace; // needed by a drafter with `view`
+    dsc_arena memory;            // of the arrays
 } dsc_plan;
 
 // All configurations are of one drafter that has `match_lengths`, and pass dsc_config_check. They
@@ -32,7 +33,7 @@ int dsc_plan_init(dsc_plan *plan, const dsc_config *config, size_t count, dsc_er
 void dsc_plan_fini(dsc_plan *plan);
 
 // Adds one request's counts to counts[c] of every configuration c of the plan, which have all lists
-// but width and parallel_steps. All memory is of
+// but parallel_steps, and width only where no limit exceeds DSC_LONGEST_LENGTH. All memory is of
 // `arena`, the request's. DSC_EINPUT: the request is too long.
 int dsc_expect_run(const dsc_plan *plan, const dsc_request *request, uint64_t seed,
                    dsc_arena *arena, dsc_counts *counts, dsc_error *err);

@@ -16,6 +16,7 @@ typedef struct dsc_place {
     size_t count;
     int64_t position; // of the next token in the text, the prompt included
     int64_t depth;    // number of preceding tokens that are drafted
+    int64_t request;  // its index, where requests differ in more than their text
 } dsc_place;
 
 // Descriptors are const; instances embed dsc_language as their first member.

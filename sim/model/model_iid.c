@@ -8,6 +8,7 @@
 #include "base/number.h"
 
 #include <inttypes.h>
+#include <math.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -15,8 +16,10 @@
 typedef struct iid {
     dsc_language base;
     int32_t token[DSC_IID_VOCAB];
-    double (*dist)[2][2]; // [depths][1 if the target's token is 2 i + 1]: probabilities of the pair
-    size_t depths;        // the last one applies to all greater depths
+    // [levels][depths][1 if the target's token is 2 i + 1]: probabilities of the pair
+    double (*dist)[2][2];
+    size_t depths; // the last one applies to all greater depths
+    size_t levels; // of the effect of a request
 } iid;
 
 static int32_t target_token(const dsc_place *at)
@@ -27,7 +30,10 @@ static int32_t target_token(const dsc_place *at)
 static const double *pair_dist(const iid *m, const dsc_place *at, int32_t token)
 {
     size_t last = m->depths - 1, depth = (uint64_t)at->depth > last ? last : (size_t)at->depth;
-    return m->dist[depth][token & 1];
+    const size_t level = m->levels == 1 ? 0
+                                        : (size_t)dsc_rng_below(1, (uint64_t)at->request, 0,
+                                                                DSC_RNG_IID, (uint64_t)m->levels);
+    return m->dist[level * m->depths + depth][token & 1];
 }
 
 static void iid_dist(const dsc_language *l, const dsc_place *at, dsc_dist *out)
@@ -58,6 +64,30 @@ static void iid_free(dsc_language *l)
 static const dsc_language_type type = {
     .name = "iid", .dist = iid_dist, .best = iid_best, .free = iid_free};
 
+// The effects of all levels: the normal distribution at the middle of each, scaled to the standard
+// deviation.
+static void lay_effects(double effect[DSC_IID_LEVELS], double sd)
+{
+    double squares = 0;
+    for (int l = 0; l < DSC_IID_LEVELS; l++) {
+        double low = -9, high = 9;
+        for (int i = 0; i < 60; i++) {
+            const double z = (low + high) / 2;
+            *(erfc(-z / sqrt(2)) / 2 < (l + 0.5) / DSC_IID_LEVELS ? &low : &high) = z;
+        }
+        effect[l] = low;
+        squares += low * low;
+    }
+    for (int l = 0; l < DSC_IID_LEVELS; l++)
+        effect[l] *= sd / sqrt(squares / DSC_IID_LEVELS);
+}
+
+// The rate h with an effect on its logit.
+static double moved(double h, double effect)
+{
+    return h > 0 && h < 1 ? 1 / (1 + (1 - h) / h * exp(-effect)) : h;
+}
+
 int dsc_iid_new(dsc_language **out, const dsc_iid_conditional_rates *h, dsc_model_side side,
                 dsc_error *err)
 {
@@ -69,7 +99,11 @@ int dsc_iid_new(dsc_language **out, const dsc_iid_conditional_rates *h, dsc_mode
     if (rc)
         return rc;
     m->base = (dsc_language){.type = &type, .vocab_size = DSC_IID_VOCAB, .end_token = -1};
-    rc = dsc_new(&m->dist, h->count, err);
+    double effect[DSC_IID_LEVELS] = {0};
+    m->levels = h->request_sd > 0 ? DSC_IID_LEVELS : 1;
+    if (h->request_sd > 0)
+        lay_effects(effect, h->request_sd);
+    rc = dsc_new(&m->dist, m->levels * h->count, err);
     if (rc) {
         iid_free(&m->base);
         return rc;
@@ -77,8 +111,9 @@ int dsc_iid_new(dsc_language **out, const dsc_iid_conditional_rates *h, dsc_mode
     m->depths = h->count;
     for (int32_t x = 0; x < DSC_IID_VOCAB; x++)
         m->token[x] = x;
-    for (size_t d = 0; d < h->count; d++) {
-        double right = side == DSC_SIDE_TARGET ? 1 : h->conditional_rate[d];
+    for (size_t d = 0; d < m->levels * h->count; d++) {
+        const double rate = h->conditional_rate[d % h->count], z = effect[d / h->count];
+        const double right = side == DSC_SIDE_TARGET ? 1 : z != 0 ? moved(rate, z) : rate;
         m->dist[d][0][0] = m->dist[d][1][1] = right;
         m->dist[d][0][1] = m->dist[d][1][0] = 1 - right;
     }

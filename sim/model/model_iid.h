@@ -4,17 +4,20 @@
 // h. So sum min(draft, target) = h after any text: the independent acceptances of Leviathan et al.
 // 2023 (section 3.1), under sampling and, because the target is deterministic, under greedy
 // verification of a sampled draft. h is a constant, or a conditional acceptance rate h_d for the
-// draft token after d other draft tokens.
+// draft token after d other draft tokens. Requests may differ: a normal effect of the request is
+// added to the logit of its rates (theory/request_effect.h), in DSC_IID_LEVELS equally probable
+// steps.
 #ifndef DSC_SIM_MODEL_IID_H
 #define DSC_SIM_MODEL_IID_H
 
 #include "sim/model/language.h"
 
-enum { DSC_IID_VOCAB = 256, DSC_IID_DEPTHS_MAX = 65535 };
+enum { DSC_IID_VOCAB = 256, DSC_IID_DEPTHS_MAX = 65535, DSC_IID_LEVELS = 64 };
 
 typedef struct dsc_iid_conditional_rates {
     double *conditional_rate; // [count] each in [0, 1]; the last one applies to all later positions
     size_t count, capacity;
+    double request_sd;       // of the effect of a request, >= 0; the rates are those at effect 0
 } dsc_iid_conditional_rates; // zero-initialize; free conditional_rate
 
 // Appends a rate. DSC_EUSAGE: not in [0, 1], or more than DSC_IID_DEPTHS_MAX.

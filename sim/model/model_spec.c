@@ -31,12 +31,15 @@ static const dsc_option markov_options[MARKOV_OPTIONS] = {
     {.name = "noise", .kind = DSC_OPTION_REAL, .metavar = "X", .initial = "0.5", .least = 0,
      .most = 100, .help = "distance of the draft from the target; 0: they are equal"},
 };
-enum { IID_ALPHA, IID_CONDITIONAL_RATES, IID_OPTIONS };
+enum { IID_ALPHA, IID_CONDITIONAL_RATES, IID_REQUEST_SD, IID_OPTIONS };
 static const dsc_option iid_options[IID_OPTIONS] = {
     {.name = "alpha", .kind = DSC_OPTION_REAL, .metavar = "ALPHA", .least = 0, .most = 1,
      .help = "acceptance rate at every position, or at the positions after those in the file"},
     {.name = "acceptance-by-position", .kind = DSC_OPTION_TEXT, .metavar = "FILE",
      .help = "file with the conditional acceptance rates of position 1, 2, ..., one per line"},
+    {.name = "request-sd", .kind = DSC_OPTION_REAL, .metavar = "S", .initial = "0", .least = 0,
+     .most = 10, .help = "standard deviation of an effect of each request on the logit of its "
+     "rates (theory length --trace fits it); 0: requests do not differ"},
 };
 // clang-format on
 
@@ -69,7 +72,7 @@ static int make_iid(dsc_language **out, const dsc_option_value *value, dsc_model
                     const dsc_tokenizer *tokenizer, dsc_error *err)
 {
     (void)tokenizer;
-    dsc_iid_conditional_rates h = {0};
+    dsc_iid_conditional_rates h = {.request_sd = value[IID_REQUEST_SD].real};
     int rc = DSC_OK;
     if (value[IID_CONDITIONAL_RATES].text)
         rc = dsc_iid_conditional_rates_read(&h, value[IID_CONDITIONAL_RATES].text, err);
@@ -100,7 +103,7 @@ static const dsc_language_kind markov = {
 };
 static const dsc_language_kind iid = {
     .name = "iid",
-    .usage = "iid:ALPHA[,FILE]",
+    .usage = "iid:ALPHA[,FILE][,request-sd=S]",
     .summary = "a pair of models with given acceptance rates, constant or by position",
     .option = iid_options,
     .option_count = IID_OPTIONS,

@@ -20,7 +20,7 @@ static int score(dsc_model *base, const dsc_draft *d, dsc_error *err)
 static dsc_place place_after(dsc_model_synthetic *m, int32_t node)
 {
     size_t length = m->prompt + (size_t)m->base.length, reach = m->language->reach, at = reach;
-    dsc_place place = {m->text, length, (int64_t)length, 0};
+    dsc_place place = {m->text, length, (int64_t)length, 0, m->request};
     if (node < 0)
         return place;
     for (; node >= 0; node = m->draft->parent[node]) {

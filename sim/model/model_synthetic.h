@@ -10,6 +10,7 @@
 typedef struct dsc_model_synthetic {
     dsc_model base;
     const dsc_language *language;
+    int64_t request; // dsc_place.request; set it after dsc_model_synthetic_begin
     double temperature;
     const dsc_draft *draft; // as scored
     int32_t *text;          // [prompt + output.length]

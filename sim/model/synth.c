@@ -149,6 +149,7 @@ static int begin(synthesis *s, int64_t request, dsc_token_view *prompt, dsc_erro
         rc = dsc_model_synthetic_begin(&r->model,
                                        side == DSC_SIDE_TARGET ? o->load.target : o->load.draft,
                                        *prompt, o->load.max_tokens, o->load.temperature, err);
+        r->model.request = request;
         r->listed = 0;
         if (!rc)
             rc = grow_position(r, 0, err);

@@ -61,6 +61,15 @@ static const dsc_column batch_columns[] = {
      "output tokens of the batch per second, by the cost model (unit: per target call)"},
 };
 
+static const dsc_column spread_columns[] = {
+    {DSC_COL_SPEEDUP_COST_LOW, DSC_CELL_REAL,
+     "speedup if the method's passes take the third quartile of the measured times, and passes "
+     "without speculation the first"},
+    {DSC_COL_SPEEDUP_COST_HIGH, DSC_CELL_REAL,
+     "speedup if the method's passes take the first quartile of the measured times, and passes "
+     "without speculation the third"},
+};
+
 const dsc_column *dsc_result_fields(size_t *count)
 {
     *count = FIELDS;
@@ -143,7 +152,28 @@ int dsc_result_columns(dsc_table *t, const dsc_drafter_type *const *drafter, siz
         rc = dsc_table_add_columns(t, interval_columns, 2, err);
     if (!rc && parts & DSC_RESULT_BATCH)
         rc = dsc_table_add_columns(t, batch_columns, 2, err);
+    if (!rc && parts & DSC_RESULT_SPREAD)
+        rc = dsc_table_add_columns(t, spread_columns, 2, err);
     return rc;
+}
+
+int dsc_result_columns_by(dsc_table *t, const char *by, const dsc_drafter_type *const *drafter,
+                          size_t count, int parts, dsc_error *err)
+{
+    dsc_table others = {0};
+    int rc = by ? dsc_result_columns(&others, drafter, count, parts, err) : DSC_OK;
+    if (!rc && by && dsc_table_find(&others, by) >= 0)
+        rc = dsc_fail(err, DSC_EUSAGE,
+                      "metadata field '%.60s' has the name of a result column; rename it in the "
+                      "source of the trace",
+                      by);
+    dsc_table_fini(&others);
+    if (!rc && by)
+        rc = dsc_table_add_column(t, by, DSC_CELL_TEXT,
+                                  "value of this metadata field of the requests that the row is "
+                                  "of; all: every request",
+                                  err);
+    return rc ? rc : dsc_result_columns(t, drafter, count, parts, err);
 }
 
 // A row under way.
@@ -250,7 +280,9 @@ int dsc_result_row_timed(dsc_table *t, const dsc_result *x, double speedup, doub
                  {DSC_RESULT_INTERVAL, DSC_COL_BLOCK_EFFICIENCY_LOW, dsc_cell_real(x->low)},
                  {DSC_RESULT_INTERVAL, DSC_COL_BLOCK_EFFICIENCY_HIGH, dsc_cell_real(x->high)},
                  {DSC_RESULT_BATCH, DSC_COL_BATCH, dsc_cell_int(x->batch ? x->batch : 1)},
-                 {DSC_RESULT_BATCH, DSC_COL_TOKENS_PER_S, dsc_cell_real(tokens_per_s)}};
+                 {DSC_RESULT_BATCH, DSC_COL_TOKENS_PER_S, dsc_cell_real(tokens_per_s)},
+                 {DSC_RESULT_SPREAD, DSC_COL_SPEEDUP_COST_LOW, dsc_cell_real(x->cost_low)},
+                 {DSC_RESULT_SPREAD, DSC_COL_SPEEDUP_COST_HIGH, dsc_cell_real(x->cost_high)}};
     row r = {.table = t};
     int rc = dsc_arena_new(&r.arena, &r.cell, t->columns, err);
     for (size_t c = 0; c < t->columns && !rc; c++) // where the method lacks a column
@@ -259,6 +291,8 @@ int dsc_result_row_timed(dsc_table *t, const dsc_result *x, double speedup, doub
     for (size_t i = 0; i < sizeof named / sizeof *named && !rc; i++)
         if (!named[i].part || parts & named[i].part)
             put(&r, named[i].column, named[i].cell);
+    if (!rc && x->by)
+        put(&r, x->by, dsc_cell_text(x->value));
     for (size_t o = 0; o < d->option_count && !rc; o++)
         put_parameter(&r, x->config, o);
     for (size_t e = 0; e < d->extra_count && !rc; e++)

@@ -15,6 +15,8 @@
 #include <stdlib.h>
 
 enum { CHUNK_REQUESTS = 1024, CHUNK_TOKENS = 1 << 18, CHUNK_CELLS = 1 << 20 };
+// Output tokens x configurations of a chunk that each thread runs in some tenths of a second.
+enum { CHUNK_WALKED = 1 << 26, CHUNK_STEPPED = 1 << 20 };
 
 // Scratch of one thread.
 typedef struct worker {
@@ -56,18 +58,20 @@ typedef struct job {
     worker *worker;          // [threads]
     dsc_history *history;    // [count] NULL: requests are independent
     dsc_results single;      // [requests][count] of each request of a chunk, where the caller wants
-                             // these or sums depend on their order
+                             // these, or groups of them, or sums depend on their order
+    dsc_results *sums;       // [count][1 + groups] the results; only the groups' are added here
 } job;
 
 static dsc_counts_room room_of(const job *j, size_t c)
 {
     const dsc_config *config = &j->config[c];
-    const bool stepwise = j->plan.engine == LOOP;
+    const bool stepwise = j->plan.engine == LOOP,
+               widths = j->options->widths && (stepwise || j->plan.engine == WALK);
     const int64_t limit = dsc_config_limit(config), width = dsc_config_width(config),
                   last = j->longest_output > 0 ? j->longest_output - 1 : 0;
     return (dsc_counts_room){.most = limit < last ? limit : last,
                              .limit = limit,
-                             .width = stepwise && j->options->widths ? width : 0,
+                             .width = widths ? width : 0,
                              .parallel = stepwise && config->drafter->parallel ? width : 0};
 }
 
@@ -112,17 +116,17 @@ static int64_t list_elements(const job *j)
     return all;
 }
 
-// Zero counts for all configurations, `times` in sequence.
-static int results_init(dsc_results *r, const job *j, size_t times, dsc_error *err)
+// Zero counts for all configurations, `times` in sequence, with `each` in sequence for one.
+static int results_init(dsc_results *r, const job *j, size_t times, size_t each, dsc_error *err)
 {
-    const size_t total = times * (size_t)list_elements(j), count = times * j->count;
+    const size_t total = times * each * (size_t)list_elements(j), count = times * each * j->count;
     *r = (dsc_results){.count = count};
     int rc = dsc_new(&r->counts, count, err);
     if (!rc)
         rc = dsc_new(&r->histograms, total, err);
     int64_t *next = r->histograms;
     for (size_t c = 0; c < count && !rc; c++) {
-        const dsc_counts_room *room = &j->room[c % j->count];
+        const dsc_counts_room *room = &j->room[c / each % j->count];
         r->counts[c] = dsc_counts_in(next, room);
         next += dsc_counts_elements(room);
     }
@@ -151,6 +155,7 @@ static int begin_models(const job *j, worker *w, const dsc_request *q, dsc_model
     if (l->target) {
         rc =
             dsc_model_synthetic_begin(&w->target, l->target, q->prompt, limit, l->temperature, err);
+        w->target.request = q->index;
         m->target = &w->target.base;
     } else {
         dsc_model_trace_begin(&w->recorded, q->output);
@@ -165,11 +170,13 @@ static int begin_models(const job *j, worker *w, const dsc_request *q, dsc_model
     const dsc_language *draft = knows ? l->target : l->draft;
     if (draft && !rc) {
         rc = dsc_model_synthetic_begin(&w->draft, draft, q->prompt, limit, l->temperature, err);
+        w->draft.request = q->index;
         m->draft = &w->draft.base;
     }
     if (l->middle && !rc) {
         rc =
             dsc_model_synthetic_begin(&w->middle, l->middle, q->prompt, limit, l->temperature, err);
+        w->middle.request = q->index;
         m->middle = &w->middle.base;
     }
     return rc;
@@ -188,16 +195,21 @@ static int run_request(const job *j, worker *w, const dsc_request *q, dsc_counts
         return dsc_expect_rule_run(&j->rule_plan, q, &w->room, &w->arena, counts, err);
     if (j->plan.engine == WALK)
         return dsc_expect_run(&j->walk, q, j->options->seed, &w->arena, counts, err);
+    const dsc_drafter_type *drafter = j->config[0].drafter;
     int rc = DSC_OK;
     for (size_t c = 0; c < j->count && !rc; c++) {
         dsc_models models;
+        dsc_request viewed = *q;
         dsc_arena_reset(&w->arena);
-        rc = begin_models(j, w, q, &models, err);
+        if (drafter->view)
+            rc = drafter->view(&j->config[c], j->info, &viewed, &w->arena, err);
+        if (!rc)
+            rc = begin_models(j, w, &viewed, &models, err);
         dsc_loop_input in = {.config = &j->config[c],
                              .rule = j->rule,
                              .kind = j->plan.kind,
                              .models = &models,
-                             .request = q,
+                             .request = &viewed,
                              .seed = j->options->seed,
                              .arena = &w->arena,
                              .history = j->history ? &j->history[c] : NULL,
@@ -262,8 +274,11 @@ static int64_t chunk_end(const job *j, const dsc_shard *shard, int64_t first, in
 {
     int64_t end = first;
     int64_t most = j->single.counts ? (int64_t)(j->single.count / j->count) : CHUNK_REQUESTS;
+    int64_t work = (j->plan.engine == LOOP ? CHUNK_STEPPED : CHUNK_WALKED) *
+                   (int64_t)j->options->threads / (int64_t)j->count;
+    work = work < CHUNK_TOKENS ? work : CHUNK_TOKENS;
     *tokens = 0;
-    while (end < n && end - first < most && *tokens < CHUNK_TOKENS) {
+    while (end < n && end - first < most && (end == first || *tokens < work)) {
         dsc_request q = {0};
         if (shard)
             dsc_shard_request(shard, end, &q);
@@ -271,6 +286,22 @@ static int64_t chunk_end(const job *j, const dsc_shard *shard, int64_t first, in
         *tokens += shard ? q.output.count : j->workload->max_tokens;
     }
     return end;
+}
+
+// Adds the counts of one request to the sums, and passes them on.
+static int take_request(const job *j, const dsc_shard *shard, int64_t i, const dsc_counts *own,
+                        dsc_error *err)
+{
+    const dsc_run_options *o = j->options;
+    const size_t each = 1 + (size_t)o->groups;
+    dsc_request q;
+    int rc = o->request || o->group ? fetch(j, shard, i, &q, err) : DSC_OK;
+    for (size_t c = 0; c < j->count && !rc; c++) {
+        dsc_counts_add(&j->worker[0].results.counts[c], &own[c]);
+        if (o->group)
+            dsc_counts_add(&j->sums->counts[c * each + 1 + (size_t)o->group[q.index]], &own[c]);
+    }
+    return rc || !o->request ? rc : o->request(o->user, &q, own, err);
 }
 
 // Requests [begin, n) of the shard.
@@ -284,16 +315,9 @@ static int run_shard(const job *j, const dsc_shard *shard, int64_t begin, int64_
         end = chunk_end(j, shard, first, n, &tokens);
         run_chunk(j, shard, first, end);
         rc = first_failure(j, err);
-        for (int64_t i = first; i < end && !rc && j->single.counts; i++) {
-            const dsc_counts *own = &j->single.counts[(size_t)(i - first) * j->count];
-            dsc_request q;
-            for (size_t c = 0; c < j->count;
-                 c++) // in the order of requests, independent of the threads
-                dsc_counts_add(&j->worker[0].results.counts[c], &own[c]);
-            rc = o->request ? fetch(j, shard, i, &q, err) : DSC_OK;
-            if (!rc && o->request)
-                rc = o->request(o->user, &q, own, err);
-        }
+        // In the order of requests, independent of the threads.
+        for (int64_t i = first; i < end && !rc && j->single.counts; i++)
+            rc = take_request(j, shard, i, &j->single.counts[(size_t)(i - first) * j->count], err);
         *done += tokens;
         if (!rc && o->progress && o->progress(o->user, *done, total))
             rc = dsc_fail(err, DSC_EINTERRUPT, "stopped");
@@ -304,11 +328,16 @@ static int run_shard(const job *j, const dsc_shard *shard, int64_t begin, int64_
 // Returns whether a walk over the recorded output gives the counts. Under a lossless rule, a draft
 // that is determined by the preceding tokens is accepted exactly as far as it agrees with the
 // output.
-static bool walks(const dsc_drafter_type *drafter, const dsc_verifier_type *rule)
+static bool walks(const job *j)
 {
-    return drafter->match_lengths &&
-           (rule->greedy || (rule->lossless && rule->kinds & DSC_DRAFT_TOPK &&
-                             !(drafter->kinds & ~(unsigned)DSC_DRAFT_TOPK)));
+    const dsc_drafter_type *drafter = j->config[0].drafter;
+    const dsc_verifier_type *rule = j->rule;
+    bool all = drafter->match_lengths != NULL;
+    for (size_t c = 0; c < j->count && all; c++)
+        all = (!drafter->is_chain || drafter->is_chain(&j->config[c])) &&
+              (!j->options->widths || dsc_config_limit(&j->config[c]) <= DSC_LONGEST_LENGTH);
+    return all && (rule->greedy || (rule->lossless && rule->kinds & DSC_DRAFT_TOPK &&
+                                    !(drafter->kinds & ~(unsigned)DSC_DRAFT_TOPK)));
 }
 
 // Returns whether the trace's recording replaces the draft model: greedily, and as far as it was
@@ -360,6 +389,7 @@ static int plan_loop(const job *j, plan *out, dsc_error *err)
     int rc = target || draft ? DSC_OK : find_recorded_draft(j, out, err);
     const dsc_fit fit = {.draft = draft || out->recorded_draft,
                          .middle = l && l->middle,
+                         .trace = j->info && !target,
                          .dists = target,
                          .off_path = target,
                          .ranks_only = out->recorded_draft,
@@ -376,22 +406,23 @@ static int make_plan(const job *j, plan *out, dsc_error *err)
     const dsc_workload *l = j->workload;
     const bool asked = o->engine == DSC_ENGINE_EXPECT, target = l && l->target,
                draft = l && l->draft;
-    const bool can_walk = !target && walks(drafter, j->rule);
+    const bool can_walk = !target && walks(j);
     // With argmax tokens recorded, the loop replays the drafts themselves.
     const bool can_expect =
         !target && !draft && dsc_rule_replays(drafter, j->rule) && (asked || !sampled_argmax(j));
     *out = (plan){.engine = LOOP};
+    int rc = DSC_OK;
+    for (size_t c = 0; c < j->count && drafter->view && j->info && !target && !rc; c++)
+        rc = drafter->view(&j->config[c], j->info, NULL, NULL, err);
+    if (rc)
+        return rc;
     if (asked && !can_walk && !can_expect)
         return dsc_fail(err, DSC_EUSAGE,
                         "method %s with rule %s has no exact replay here: run it with the loop",
                         drafter->name, j->rule->name);
-    if (asked && can_walk && o->widths)
-        return dsc_fail(err, DSC_EUSAGE,
-                        "the exact replay adds up the tokens of all calls, and this cost is not "
-                        "linear in them: run it with the loop");
     if (o->engine == DSC_ENGINE_LOOP || o->step)
         return plan_loop(j, out, err);
-    if (can_walk && !o->widths)
+    if (can_walk)
         out->engine = WALK;
     else if (can_expect)
         out->engine = EXPECT_RULE;
@@ -400,7 +431,11 @@ static int make_plan(const job *j, plan *out, dsc_error *err)
 
 static const char *reason(const job *j, const plan *p)
 {
-    return p->engine == WALK                    ? "drafts depend on the recorded output alone"
+    const dsc_drafter_type *d = j->config[0].drafter;
+    return d->is_bound && d->is_bound(&j->config[0])
+               ? "an upper bound: the drafter reads what the target will accept"
+           : d->view                            ? "the recorded accept lengths decide"
+           : p->engine == WALK                  ? "drafts depend on the recorded output alone"
            : j->workload && j->workload->target ? "a model generates the output"
            : p->recorded_draft                  ? "the recorded ranks replace the draft model"
            : j->options->widths
@@ -415,6 +450,8 @@ static int plan_init(job *j, dsc_error *err)
         rc = dsc_plan_init(&j->walk, j->config, j->count, err);
     if (!rc && j->plan.engine == WALK)
         j->walk.end_token = j->info->eos_token;
+    if (!rc)
+        j->walk.trace = j->info;
     if (!rc && j->plan.engine == EXPECT_RULE)
         rc = dsc_rule_plan_init(&j->rule_plan, j->config, j->count, j->rule, j->info, err);
     return rc;
@@ -447,13 +484,13 @@ static int job_init(job *j, dsc_error *err)
         rc = dsc_new(&j->worker, (size_t)j->options->threads, err);
     for (int t = 0; t < j->options->threads && !rc; t++) {
         j->worker[t].failed = -1;
-        rc = results_init(&j->worker[t].results, j, 1, err);
+        rc = results_init(&j->worker[t].results, j, 1, 1, err);
     }
-    if (!rc && (j->options->request || j->plan.engine == EXPECT_RULE)) {
+    if (!rc && (j->options->request || j->options->group || j->plan.engine == EXPECT_RULE)) {
         // Long drafts have long histograms: fewer requests at a time bound their memory.
         int64_t fit = CHUNK_CELLS / list_elements(j);
         fit = fit < 1 ? 1 : fit > CHUNK_REQUESTS ? CHUNK_REQUESTS : fit;
-        rc = results_init(&j->single, j, (size_t)fit, err);
+        rc = results_init(&j->single, j, (size_t)fit, 1, err);
     }
     return rc;
 }
@@ -565,6 +602,23 @@ static int check_options(const dsc_trace *trace, const dsc_run_options *o, dsc_e
     return DSC_OK;
 }
 
+static int check_groups(const dsc_trace *trace, const dsc_run_options *o, dsc_error *err)
+{
+    const int64_t n = trace && o->group ? dsc_trace_get_info(trace)->requests : 0;
+    if (o->groups < 0 || !o->group != !o->groups || (o->group && !trace))
+        return dsc_fail(err, DSC_EUSAGE,
+                        "groups is %" PRId32 "; groups need a trace, a list of the requests' "
+                        "groups and a number above 0",
+                        o->groups);
+    for (int64_t r = 0; r < n; r++)
+        if (o->group[r] < 0 || o->group[r] >= o->groups)
+            return dsc_fail(err, DSC_EUSAGE,
+                            "request %" PRId64 " is in group %" PRId32 "; it must be from 0 to "
+                            "%" PRId32,
+                            r, o->group[r], o->groups - 1);
+    return DSC_OK;
+}
+
 // The checks of what a caller passes; the rest of this file relies on them.
 static int check_run(const dsc_trace *trace, const dsc_config *config, size_t count,
                      const dsc_run_options *options, const void *out, dsc_error *err)
@@ -575,7 +629,9 @@ static int check_run(const dsc_trace *trace, const dsc_config *config, size_t co
         return dsc_fail(err, DSC_EUSAGE, "step records of %zu configurations: one is possible",
                         count);
     int rc = check_configs(config, count, err);
-    return rc ? rc : check_options(trace, options, err);
+    if (!rc)
+        rc = check_options(trace, options, err);
+    return rc ? rc : check_groups(trace, options, err);
 }
 
 int dsc_run_choose(const dsc_trace *trace, const dsc_config *config, size_t count,
@@ -616,13 +672,15 @@ int dsc_run(const dsc_trace *trace, const dsc_config *config, size_t count,
     rc = l ? dsc_workload_check(l, info ? info->vocab_size : 0, err) : DSC_OK;
     if (!rc)
         rc = job_init(&j, err);
+    const size_t each = 1 + (size_t)options->groups;
+    j.sums = out;
+    if (!rc)
+        rc = results_init(out, &j, 1, each, err);
     if (!rc)
         rc = run_all(&j, trace, err);
-    if (!rc)
-        rc = results_init(out, &j, 1, err);
     for (int t = 0; t < options->threads && !rc; t++)
         for (size_t c = 0; c < count; c++)
-            dsc_counts_add(&out->counts[c], &j.worker[t].results.counts[c]);
+            dsc_counts_add(&out->counts[c * each], &j.worker[t].results.counts[c]);
     if (rc)
         dsc_results_fini(out);
     job_fini(&j);

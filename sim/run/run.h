@@ -30,6 +30,10 @@ typedef struct dsc_run_options {
     // Runs only requests [first, end); end 0: up to the last. The counts of ranges add up to those
     // of all requests unless the method carries state from one request to the next.
     int64_t first_request, end_request;
+    // Counts also groups of requests: request r of the trace is in group[r], 0 <= group[r] <
+    // groups. NULL and 0: no groups.
+    const int32_t *group; // [requests of the trace]
+    int32_t groups;
     // Called between chunks of requests with the output tokens done and those of all requests.
     // Nonzero stops the run with DSC_EINTERRUPT.
     int (*progress)(void *user, int64_t done, int64_t total);
@@ -58,10 +62,11 @@ typedef struct dsc_engine_choice {
 DSC_API int dsc_run_choose(const dsc_trace *trace, const dsc_config *config, size_t count,
                            const dsc_run_options *options, dsc_engine_choice *out, dsc_error *err);
 
-// The counts of every configuration.
+// The counts of every configuration, of all requests and then of each group of requests. The
+// integers of the groups add up to those of all requests.
 typedef struct dsc_results {
-    dsc_counts *counts; // [count]
-    size_t count;
+    dsc_counts *counts;     // [configurations][1 + groups]
+    size_t count;           // of all of these
     int64_t *histograms;    // storage of all lists
     dsc_expected *expected; // [count] of counts[].expected, or NULL
 } dsc_results;

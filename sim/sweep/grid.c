@@ -12,7 +12,9 @@ static int read_values(dsc_grid *g, size_t o, const char *text, dsc_error *err)
     g->count[o] = 1;
     g->text[o] = text;
     if (option->kind == DSC_OPTION_TEXT)
-        return DSC_OK;
+        return option->list && text
+                   ? dsc_option_texts(option, text, &g->texts[o], &g->count[o], err)
+                   : DSC_OK;
     if (option->kind == DSC_OPTION_REAL)
         return dsc_option_reals(option, text, &g->real[o], &g->count[o], err);
     return dsc_option_list(option, text, &g->value[o], &g->count[o], err);
@@ -41,6 +43,7 @@ void dsc_grid_fini(dsc_grid *g)
     for (size_t o = 0; o < DSC_MAX_PARAMETERS; o++) {
         free(g->value[o]);
         free(g->real[o]);
+        free(g->texts[o]);
     }
     dsc_buffer_fini(&g->words);
     free(g->copy);
@@ -54,7 +57,7 @@ dsc_config dsc_grid_at(const dsc_grid *g, size_t index)
         size_t i = index % g->count[o];
         c.parameter[o] = g->value[o] ? g->value[o][i] : 0;
         c.real[o] = g->real[o] ? g->real[o][i] : 0;
-        c.text[o] = g->text[o];
+        c.text[o] = g->texts[o] ? g->texts[o][i] : g->text[o];
         index /= g->count[o];
     }
     return c;

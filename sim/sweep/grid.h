@@ -12,9 +12,10 @@
 typedef struct dsc_grid {
     const dsc_drafter_type *drafter;
     const dsc_verifier_type *rule;
-    int64_t *value[DSC_MAX_PARAMETERS];   // of INT and CHOICE options, owned; others: NULL
-    double *real[DSC_MAX_PARAMETERS];     // of REAL options, owned
-    const char *text[DSC_MAX_PARAMETERS]; // of TEXT options, which have one value
+    int64_t *value[DSC_MAX_PARAMETERS];     // of INT and CHOICE options, owned; others: NULL
+    double *real[DSC_MAX_PARAMETERS];       // of REAL options, owned
+    const char *text[DSC_MAX_PARAMETERS];   // of TEXT options, which have one value
+    const char **texts[DSC_MAX_PARAMETERS]; // of TEXT options that take a list, owned
     size_t count[DSC_MAX_PARAMETERS];
     size_t total;     // configurations, at most DSC_MAX_GRID
     dsc_buffer words; // as dsc_grid_words

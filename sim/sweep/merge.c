@@ -23,6 +23,7 @@ typedef struct merge {
     dsc_sweep_options sweep; // cost, form
     dsc_sums sums;
     int64_t *batch; // owned
+    dsc_trace_groups by;
 } merge;
 
 static bool may_differ(const char *key)
@@ -113,7 +114,9 @@ static int prepare(merge *m, dsc_error *err)
     const char *grid = dsc_table_get_comment(&m->head, "grid"),
                *cost = dsc_table_get_comment(&m->head, "cost"),
                *note = dsc_table_get_comment(&m->head, "cost_note"),
-               *batch = dsc_table_get_comment(&m->head, "batch");
+               *batch = dsc_table_get_comment(&m->head, "batch"),
+               *by = dsc_table_get_comment(&m->head, "by"),
+               *values = dsc_table_get_comment(&m->head, "by_values");
     if (!grid || !cost)
         return dsc_fail(err, DSC_EINPUT, "%s: no grid or no cost", m->part[0]);
     m->sweep.jsonl = m->options->jsonl;
@@ -124,6 +127,10 @@ static int prepare(merge *m, dsc_error *err)
     if (!rc && batch)
         rc = dsc_option_list(&batches, batch, &m->batch, &m->sweep.batches, err);
     m->sweep.batch = m->batch;
+    if (!rc && by) {
+        rc = dsc_trace_groups_parse(&m->by, by, values ? values : "", err);
+        m->sweep.by = &m->by;
+    }
     if (!rc)
         rc = dsc_grids_parse(&m->grids, grid, err);
     if (!rc && (int64_t)m->grids.total != m->first.split.configurations)
@@ -132,7 +139,7 @@ static int prepare(merge *m, dsc_error *err)
                       m->grids.total, m->first.split.configurations);
     if (rc)
         return dsc_error_prefix(err, rc, "%s", m->part[0]);
-    return dsc_sums_init(&m->sums, m->grids.total, err);
+    return dsc_sums_init(&m->sums, m->grids.total, m->by.count, err);
 }
 
 static int unfinished(const dsc_shard_reader *r, const dsc_cell_range *cell, dsc_error *err)
@@ -155,7 +162,7 @@ static int add_part(merge *m, const char *path, const int32_t *owner, dsc_error 
         if (owner[i] != r.split.shard)
             continue;
         dsc_cell_range cell = dsc_split_cell(&r.split, i);
-        rc = dsc_shard_reader_cell(&r, &cell, &m->sums, &whole, err);
+        rc = dsc_shard_reader_cell(&r, &cell, m->by.count, &m->sums, &whole, err);
         if (!rc && !whole)
             rc = unfinished(&r, &cell, err);
     }
@@ -187,22 +194,23 @@ static int add_parts(merge *m, dsc_error *err)
 static int write_result(merge *m, const char *path, dsc_error *err)
 {
     enum { ROWS = 1024 };
-    int parts = m->sweep.batches ? DSC_RESULT_BATCH : 0;
+    int parts =
+        (m->sweep.batches ? DSC_RESULT_BATCH : 0) | (m->sweep.cost.spread ? DSC_RESULT_SPREAD : 0);
     for (size_t c = 0; c < m->sums.count; c++)
         parts |= m->sums.counts[c].expected ? DSC_RESULT_EXPECTED : 0;
     dsc_table head = {0};
     dsc_outfile out;
     int rc = dsc_outfile_open(&out, path, m->options->force, err);
     if (!rc)
-        rc = dsc_sweep_head(&head, &m->grids, &m->head, parts, err);
+        rc = dsc_sweep_head(&head, &m->grids, &m->head, parts, &m->sweep, err);
     if (!rc && m->options->jsonl)
         dsc_table_write_jsonl_head(&head, out.stream);
     else if (!rc)
         dsc_table_write_tsv_head(&head, out.stream);
     for (size_t c = 0; c < m->grids.total && !rc; c += ROWS) {
         size_t left = m->grids.total - c;
-        rc = dsc_sweep_rows(&m->grids, c, left < ROWS ? left : ROWS, m->sums.counts + c, parts,
-                            &m->sweep, out.stream, err);
+        rc = dsc_sweep_rows(&m->grids, c, left < ROWS ? left : ROWS,
+                            m->sums.counts + c * m->sums.each, parts, &m->sweep, out.stream, err);
     }
     dsc_table_fini(&head);
     if (!rc)
@@ -229,5 +237,6 @@ int dsc_merge(const char *const *part, size_t count, const char *path,
     dsc_cost_fini(&m.sweep.cost);
     free(m.by_shard);
     free(m.batch);
+    dsc_trace_groups_fini(&m.by);
     return rc;
 }

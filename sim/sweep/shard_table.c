@@ -25,6 +25,8 @@ _Static_assert(sizeof(dsc_counts) == DSC_COUNTS_TOTALS * sizeof(int64_t) +
 
 static const dsc_column columns[] = {
     {"configuration", DSC_CELL_INT, "number in the grid, from 0, the last parameter fastest"},
+    {"group", DSC_CELL_INT,
+     "requests of the block that are counted; 0: all, i: those with value i of the field, from 1"},
     {"request", DSC_CELL_INT, "first request of the block, from 0"},
     {"totals", DSC_CELL_LIST, "totals of the block, in the order of struct dsc_counts"},
     {DSC_COL_ACCEPT_HISTOGRAM, DSC_CELL_LIST,
@@ -43,6 +45,8 @@ static const dsc_column columns[] = {
      "expected counts: the totals in the order of struct dsc_expected, then the lists in the order "
      "of the columns; empty where the counts are integers"},
 };
+// The columns before the totals.
+enum { CONFIGURATION, GROUP, REQUEST, KEYS };
 enum { COLUMNS = sizeof columns / sizeof *columns, COMMENT_BYTES = 1 << 20 };
 
 // The address of list j.
@@ -92,17 +96,18 @@ static int list_expected(const dsc_counts *counts, double **list, int64_t *lengt
 
 // With expectations the zeros are written, because they give the lengths of the lists. Otherwise a
 // list ends with the last number that is not 0.
-int dsc_shard_row(dsc_table *t, int64_t configuration, int64_t request, const dsc_counts *counts,
-                  dsc_error *err)
+int dsc_shard_row(dsc_table *t, int64_t configuration, int64_t group, int64_t request,
+                  const dsc_counts *counts, dsc_error *err)
 {
     const bool counted = !counts->expected;
     const bool trims[LISTS] = {[HISTOGRAM] = counted, [LENGTHS] = counted, [WIDTH] = counted};
     int64_t length[LISTS];
     dsc_cell row[COLUMNS] = {
         dsc_cell_int(configuration),
+        dsc_cell_int(group),
         dsc_cell_int(request),
         {.type = DSC_CELL_LIST, .list = (const int64_t *)counts, .i = DSC_COUNTS_TOTALS}};
-    dsc_cell *expected = &row[3 + LISTS];
+    dsc_cell *expected = &row[KEYS + 1 + LISTS];
     double *reals = NULL;
     *expected = (dsc_cell){.type = DSC_CELL_LIST};
     int rc = counted ? DSC_OK : list_expected(counts, &reals, &expected->i, err);
@@ -116,7 +121,7 @@ int dsc_shard_row(dsc_table *t, int64_t configuration, int64_t request, const ds
             length[j] = length[LENGTHS] ? length[HISTOGRAM] : 0;
         while (trims[j] && length[j] > 0 && !number[length[j] - 1])
             length[j]--;
-        row[3 + j] = (dsc_cell){.type = DSC_CELL_LIST, .list = number, .i = length[j]};
+        row[KEYS + 1 + j] = (dsc_cell){.type = DSC_CELL_LIST, .list = number, .i = length[j]};
     }
     rc = dsc_table_add_row(t, row, err);
     free(reals);
@@ -125,11 +130,12 @@ int dsc_shard_row(dsc_table *t, int64_t configuration, int64_t request, const ds
 
 // --- sums --------------------------------------------------------------------------------------
 
-int dsc_sums_init(dsc_sums *s, size_t count, dsc_error *err)
+int dsc_sums_init(dsc_sums *s, size_t configurations, size_t groups, dsc_error *err)
 {
     dsc_counts *counts;
-    int rc = dsc_new(&counts, count, err);
-    *s = (dsc_sums){counts, rc ? 0 : count};
+    const size_t each = 1 + groups;
+    int rc = dsc_new(&counts, configurations * each, err);
+    *s = (dsc_sums){counts, rc ? 0 : configurations * each, each};
     return rc;
 }
 
@@ -328,15 +334,15 @@ static int parse_list(dsc_shard_reader *r, bool real, const char **at, const cha
     return DSC_OK;
 }
 
-// Configuration, request, and the totals and lists, in sequence in r->number: list j is between
+// The keys, and the totals and lists, in sequence in r->number: list j is between
 // end[j] and end[j + 1]. Expectations are in r->real, *reals of them.
-static int parse_row(dsc_shard_reader *r, const char *line, size_t length, int64_t place[2],
+static int parse_row(dsc_shard_reader *r, const char *line, size_t length, int64_t key[KEYS],
                      size_t end[1 + LISTS], size_t *reals, dsc_error *err)
 {
     const char *at = line, *last = line + length;
     size_t n = 0;
-    for (int i = 0; i < 2; i++) {
-        if (!parse_number(&at, last, &place[i]) || at == last || *at++ != '\t')
+    for (int i = 0; i < KEYS; i++) {
+        if (!parse_number(&at, last, &key[i]) || at == last || *at++ != '\t')
             return DSC_EINPUT;
     }
     for (int j = 0; j < 1 + LISTS; j++) {
@@ -361,23 +367,25 @@ static int parse_row(dsc_shard_reader *r, const char *line, size_t length, int64
 }
 
 static int read_row(dsc_shard_reader *r, const char *line, size_t length, int64_t configuration,
-                    const dsc_cell_range *cell, dsc_sums *sums, dsc_error *err)
+                    int64_t group, const dsc_cell_range *cell, dsc_sums *sums, dsc_error *err)
 {
-    int64_t place[2];
+    int64_t key[KEYS];
     size_t end[1 + LISTS];
     size_t reals;
     dsc_counts x = {0};
     dsc_expected expected;
-    int rc = parse_row(r, line, length, place, end, &reals, err);
+    int rc = parse_row(r, line, length, key, end, &reals, err);
     if (rc == DSC_EINPUT)
         return dsc_fail(err, rc, "%s:%" PRId64 ": not a row of counts", r->path, r->line);
     if (rc)
         return rc;
-    if (place[0] != configuration || place[1] != cell->request)
+    if (key[CONFIGURATION] != configuration || key[GROUP] != group || key[REQUEST] != cell->request)
         return dsc_fail(err, DSC_EINPUT,
-                        "%s:%" PRId64 ": the row is of configuration %" PRId64
-                        " and requests from %" PRId64 ", expected are %" PRId64 " and %" PRId64,
-                        r->path, r->line, place[0], place[1], configuration, cell->request);
+                        "%s:%" PRId64 ": the row is of configuration %" PRId64 ", group %" PRId64
+                        " and requests from %" PRId64 ", expected are %" PRId64 ", %" PRId64
+                        " and %" PRId64,
+                        r->path, r->line, key[CONFIGURATION], key[GROUP], key[REQUEST],
+                        configuration, group, cell->request);
     memcpy(&x, r->number, DSC_COUNTS_TOTALS * sizeof *r->number);
     int64_t n[LISTS];
     for (int j = 0; j < LISTS; j++) {
@@ -401,22 +409,27 @@ static int read_row(dsc_shard_reader *r, const char *line, size_t length, int64_
                         "%s:%" PRId64 ": overlap_histogram has %" PRId64
                         " elements, which is not a square",
                         r->path, r->line, n[OVERLAP]);
-    if (x.requests != cell->request_end - cell->request)
+    const int64_t block = cell->request_end - cell->request;
+    if (group ? x.requests > block : x.requests != block)
         return dsc_fail(err, DSC_EINPUT,
                         "%s:%" PRId64 ": counts of %" PRId64 " requests, the block has %" PRId64,
-                        r->path, r->line, x.requests, cell->request_end - cell->request);
-    return sums ? dsc_sums_add(&sums->counts[configuration], &x, err) : DSC_OK;
+                        r->path, r->line, x.requests, block);
+    return sums ? dsc_sums_add(&sums->counts[(size_t)configuration * sums->each + (size_t)group],
+                               &x, err)
+                : DSC_OK;
 }
 
-int dsc_shard_reader_cell(dsc_shard_reader *r, const dsc_cell_range *cell, dsc_sums *sums,
-                          bool *whole, dsc_error *err)
+int dsc_shard_reader_cell(dsc_shard_reader *r, const dsc_cell_range *cell, size_t groups,
+                          dsc_sums *sums, bool *whole, dsc_error *err)
 {
     const char *line;
     size_t length;
+    const int64_t each = 1 + (int64_t)groups,
+                  rows = (cell->configuration_end - cell->configuration) * each;
     int rc = DSC_OK;
-    int64_t c = cell->configuration;
-    while (!rc && c < cell->configuration_end && next_line(r, &line, &length))
-        rc = read_row(r, line, length, c++, cell, sums, err);
-    *whole = c == cell->configuration_end;
+    int64_t i = 0;
+    for (; !rc && i < rows && next_line(r, &line, &length); i++)
+        rc = read_row(r, line, length, cell->configuration + i / each, i % each, cell, sums, err);
+    *whole = i == rows;
     return rc;
 }

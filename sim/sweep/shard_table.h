@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
-// The counts of one shard of a sweep: a table with a row for each configuration and block of
-// requests, in the order of the shard's cells (sim/sweep/split.h). Its comments are those of the
-// result table and `split`. Counts are integers, so sums do not depend on the division.
-// Expectations are doubles, and their single block contains all requests.
+// The counts of one shard of a sweep: a table with a row for each configuration, group of requests
+// (sweep --by) and block of requests, in the order of the shard's cells (sim/sweep/split.h). Its
+// comments are those of the result table and `split`. Counts are integers, so sums do not depend on
+// the division. Expectations are doubles, and their single block contains all requests.
 #ifndef DSC_SIM_SHARD_TABLE_H
 #define DSC_SIM_SHARD_TABLE_H
 
@@ -14,15 +14,16 @@
 
 // Adds the columns, and one row.
 int dsc_shard_columns(dsc_table *t, dsc_error *err);
-int dsc_shard_row(dsc_table *t, int64_t configuration, int64_t request, const dsc_counts *counts,
-                  dsc_error *err);
+int dsc_shard_row(dsc_table *t, int64_t configuration, int64_t group, int64_t request,
+                  const dsc_counts *counts, dsc_error *err);
 
-// Sums for each configuration. Their lists grow with the rows that are added.
+// Sums for each configuration and group. Their lists grow with the rows that are added.
 typedef struct dsc_sums {
-    dsc_counts *counts; // [count]
+    dsc_counts *counts; // [configurations][each]
     size_t count;
+    size_t each; // 1 + groups
 } dsc_sums;
-int dsc_sums_init(dsc_sums *s, size_t count, dsc_error *err);
+int dsc_sums_init(dsc_sums *s, size_t configurations, size_t groups, dsc_error *err);
 void dsc_sums_fini(dsc_sums *s);
 int dsc_sums_add(dsc_counts *sum, const dsc_counts *x, dsc_error *err);
 
@@ -44,10 +45,11 @@ typedef struct dsc_shard_reader {
 // Reads the comments. DSC_EINPUT: not such a table.
 int dsc_shard_reader_open(dsc_shard_reader *r, const char *path, dsc_error *err);
 void dsc_shard_reader_close(dsc_shard_reader *r);
-// Reads the rows of a cell and adds them unless `sums` is NULL. *whole: false when the table ends
-// before the last of them. DSC_EINPUT: a row of another cell, or a malformed row.
-int dsc_shard_reader_cell(dsc_shard_reader *r, const dsc_cell_range *cell, dsc_sums *sums,
-                          bool *whole, dsc_error *err);
+// Reads the rows of a cell, with `groups` groups of requests, and adds them unless `sums` is NULL.
+// *whole: false when the table ends before the last of them. DSC_EINPUT: a row of another cell, or
+// a malformed row.
+int dsc_shard_reader_cell(dsc_shard_reader *r, const dsc_cell_range *cell, size_t groups,
+                          dsc_sums *sums, bool *whole, dsc_error *err);
 // Returns whether all lines were read.
 bool dsc_shard_reader_ended(const dsc_shard_reader *r);
 

@@ -23,7 +23,8 @@ int dsc_sweep_choose(const dsc_trace *trace, const dsc_grid *grid, const dsc_swe
     return rc;
 }
 
-static int columns(dsc_table *t, const dsc_grids *grids, int parts, dsc_error *err)
+static int columns(dsc_table *t, const dsc_grids *grids, int parts, const dsc_sweep_options *o,
+                   dsc_error *err)
 {
     const dsc_drafter_type **drafter;
     size_t count = 0;
@@ -36,28 +37,33 @@ static int columns(dsc_table *t, const dsc_grids *grids, int parts, dsc_error *e
         count += known == count;
     }
     if (!rc)
-        rc = dsc_result_columns(t, drafter, count, parts, err);
+        rc = dsc_result_columns_by(t, o->by ? o->by->field : NULL, drafter, count, parts, err);
     free(drafter);
     return rc;
 }
 
 int dsc_sweep_head(dsc_table *head, const dsc_grids *grids, const dsc_table *comments, int parts,
-                   dsc_error *err)
+                   const dsc_sweep_options *options, dsc_error *err)
 {
     int rc = DSC_OK;
     for (size_t i = 0; i < comments->comments && !rc; i++)
         rc = dsc_table_comment(head, comments->key[i], comments->value[i], err);
-    return rc ? rc : columns(head, grids, parts, err);
+    return rc ? rc : columns(head, grids, parts, options, err);
 }
 
-// Adds a row for each batch size, or a single row.
-static int add_rows(dsc_table *t, dsc_result *row, int parts, const dsc_sweep_options *o,
-                    dsc_error *err)
+// Adds a row for each batch size, or a single row, of each group of requests.
+static int add_rows(dsc_table *t, dsc_result *row, const dsc_counts *counts, int parts,
+                    const dsc_sweep_options *o, dsc_error *err)
 {
     int rc = DSC_OK;
-    for (size_t b = 0; b < (o->batches ? o->batches : 1) && !rc; b++) {
-        row->batch = o->batches ? o->batch[b] : 1;
-        rc = dsc_result_row(t, row, parts, err);
+    for (size_t g = 0; g < dsc_sweep_each(o); g++) {
+        row->counts = &counts[g];
+        row->by = o->by ? o->by->field : NULL;
+        row->value = g ? o->by->value[g - 1] : DSC_GROUP_ALL;
+        for (size_t b = 0; b < (o->batches ? o->batches : 1) && !rc; b++) {
+            row->batch = o->batches ? o->batch[b] : 1;
+            rc = dsc_result_row(t, row, parts, err);
+        }
     }
     return rc;
 }
@@ -66,16 +72,15 @@ int dsc_sweep_rows(const dsc_grids *grids, size_t first, size_t count, const dsc
                    int parts, const dsc_sweep_options *options, FILE *f, dsc_error *err)
 {
     dsc_table t = {0};
-    int rc = columns(&t, grids, parts, err);
+    int rc = columns(&t, grids, parts, options, err);
     for (size_t c = 0; c < count && !rc; c++) {
         size_t base;
         const dsc_grid *grid = dsc_grids_find(grids, first + c, &base);
         dsc_config config;
         rc = dsc_grid_configs(grid, first + c - base, 1, &config, err);
-        dsc_result row = {
-            .config = &config, .rule = grid->rule, .counts = &counts[c], .cost = &options->cost};
+        dsc_result row = {.config = &config, .rule = grid->rule, .cost = &options->cost};
         if (!rc)
-            rc = add_rows(&t, &row, parts, options, err);
+            rc = add_rows(&t, &row, &counts[c * dsc_sweep_each(options)], parts, options, err);
         dsc_config_fini(&config);
     }
     for (size_t r = 0; r < t.rows && !rc; r++)
@@ -146,7 +151,8 @@ static int take_up(sweep *s, const dsc_table *head, dsc_error *err)
     if (rc || length == 0)
         return rc;
     rc = dsc_table_read(&old, s->file.part, err);
-    size_t each = s->options->batches ? s->options->batches : 1, over = 0;
+    size_t each = (s->options->batches ? s->options->batches : 1) * dsc_sweep_each(s->options),
+           over = 0;
     bool same =
         !rc && old.rows <= each * s->grids->total && (!old.rows || dsc_sweep_same(&old, head));
     if (same)
@@ -162,7 +168,7 @@ static int take_up(sweep *s, const dsc_table *head, dsc_error *err)
                         s->file.part);
     if (s->done == 0) // no row: the head is written again
         return dsc_part_file_cut(&s->file, 0, err);
-    if (over) // some batch sizes of a configuration
+    if (over) // some batch sizes or groups of a configuration
         rc = dsc_part_file_cut_lines(&s->file, over, &length, err);
     if (rc)
         return rc;
@@ -230,7 +236,8 @@ int dsc_sweep_parts(const dsc_trace *trace, const dsc_grids *grids,
                     const dsc_sweep_options *options, int *parts, dsc_error *err)
 {
     int rc = DSC_OK;
-    *parts = options->batches ? DSC_RESULT_BATCH : 0;
+    *parts =
+        (options->batches ? DSC_RESULT_BATCH : 0) | (options->cost.spread ? DSC_RESULT_SPREAD : 0);
     for (size_t i = 0; i < grids->count && !rc; i++) {
         dsc_engine_choice engine;
         rc = dsc_sweep_choose(trace, &grids->grid[i], options, &engine, err);
@@ -252,7 +259,7 @@ int dsc_sweep(const dsc_trace *trace, const dsc_grids *grids, const dsc_table *c
     dsc_table head = {0};
     int rc = dsc_sweep_parts(trace, grids, options, &s.parts, err);
     if (!rc)
-        rc = dsc_sweep_head(&head, grids, comments, s.parts, err);
+        rc = dsc_sweep_head(&head, grids, comments, s.parts, options, err);
     if (!rc)
         rc = dsc_part_file_open(&s.file, path, options->force, err);
     if (!rc)

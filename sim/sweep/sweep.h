@@ -12,6 +12,7 @@
 #include "sim/sweep/grid.h"
 #include "sim/run/run.h"
 #include "sim/sweep/split.h"
+#include "traces/trace/trace_groups.h"
 
 typedef struct dsc_sweep_options {
     dsc_run_options run; // its progress gets output tokens x configurations; the rule is the grid's
@@ -21,8 +22,11 @@ typedef struct dsc_sweep_options {
     const int64_t *batch;
     size_t batches;
     size_t block; // configurations evaluated in one pass over the trace; 0: chosen from its size
-    bool force;   // replace an existing result and forget an unfinished one
-    bool jsonl;   // JSON lines instead of TSV
+    // Each configuration has a row for all requests and one for each value of a metadata field;
+    // run.group is set from it. NULL: no field.
+    const dsc_trace_groups *by;
+    bool force; // replace an existing result and forget an unfinished one
+    bool jsonl; // JSON lines instead of TSV
     // Called once when an unfinished sweep is resumed, with the configurations (of a shard: cells)
     // that are done. May be NULL.
     void (*resumed)(void *user, size_t done, size_t total);
@@ -33,7 +37,8 @@ typedef struct dsc_sweep_options {
 int dsc_sweep_choose(const dsc_trace *trace, const dsc_grid *grid, const dsc_sweep_options *options,
                      dsc_engine_choice *out, dsc_error *err);
 
-// *parts: DSC_RESULT_EXPECTED when a grid has expectations, DSC_RESULT_BATCH with batch sizes.
+// *parts: DSC_RESULT_EXPECTED when a grid has expectations, DSC_RESULT_BATCH with batch sizes,
+// DSC_RESULT_SPREAD with a cost that has quartiles.
 int dsc_sweep_parts(const dsc_trace *trace, const dsc_grids *grids,
                     const dsc_sweep_options *options, int *parts, dsc_error *err);
 
@@ -51,19 +56,27 @@ int dsc_sweep_shard(const dsc_trace *trace, const dsc_grids *grids, const dsc_ta
                     const dsc_split *split, const char *path, const dsc_sweep_options *options,
                     dsc_error *err);
 
-// Runs configurations [first, first + count), grid after grid, and passes their counts to the sink.
+// Runs configurations [first, first + count), grid after grid, and passes their counts
+// [count][1 + options->groups] to the sink.
 typedef int dsc_sweep_sink(void *user, size_t first, size_t count, const dsc_counts *counts,
                            dsc_error *err);
 int dsc_sweep_run(const dsc_trace *trace, const dsc_grids *grids, size_t first, size_t count,
                   const dsc_run_options *options, dsc_sweep_sink *sink, void *user, dsc_error *err);
 
+// Counts of one configuration: all requests, and each value of the field.
+static inline size_t dsc_sweep_each(const dsc_sweep_options *options)
+{
+    return 1 + (options->by ? options->by->count : 0);
+}
+
 // Returns whether the heads of two tables are of one sweep: all but the command is the same.
 bool dsc_sweep_same(const dsc_table *a, const dsc_table *b);
 
 // Comments and columns of the result table, and the rows of configurations [first, first + count),
-// which are written to `f` in their order. `parts`: DSC_RESULT_EXPECTED or 0.
+// which are written to `f` in their order; counts [count][1 + groups]. `parts`: DSC_RESULT_EXPECTED
+// or 0.
 int dsc_sweep_head(dsc_table *head, const dsc_grids *grids, const dsc_table *comments, int parts,
-                   dsc_error *err);
+                   const dsc_sweep_options *options, dsc_error *err);
 int dsc_sweep_rows(const dsc_grids *grids, size_t first, size_t count, const dsc_counts *counts,
                    int parts, const dsc_sweep_options *options, FILE *f, dsc_error *err);
 

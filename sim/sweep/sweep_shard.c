@@ -62,7 +62,7 @@ static int pass_cells(shard *s, dsc_shard_reader *r, long *length, int64_t *cell
     *length = (long)r->at;
     *cells = 0;
     while (!rc && whole && find_cell(s, &cell)) {
-        rc = dsc_shard_reader_cell(r, &cell, NULL, &whole, err);
+        rc = dsc_shard_reader_cell(r, &cell, dsc_sweep_each(s->options) - 1, NULL, &whole, err);
         if (!rc && whole) {
             *length = (long)r->at;
             ++*cells;
@@ -142,11 +142,13 @@ static int write_rows(void *user, size_t first, size_t count, const dsc_counts *
     shard *s = user;
     const dsc_cell_range cell = dsc_split_cell(&s->split, s->next);
     dsc_table t = {0};
+    const size_t each = dsc_sweep_each(s->options);
     int rc = dsc_shard_columns(&t, err);
-    for (size_t c = 0; c < count && !rc; c++)
-        rc = dsc_shard_row(&t, (int64_t)(first + c), cell.request, &counts[c], err);
-    for (size_t c = 0; c < count && !rc; c++)
-        dsc_table_write_tsv_row(&t, c, s->file.stream);
+    for (size_t i = 0; i < count * each && !rc; i++)
+        rc = dsc_shard_row(&t, (int64_t)(first + i / each), (int64_t)(i % each), cell.request,
+                           &counts[i], err);
+    for (size_t i = 0; i < t.rows && !rc; i++)
+        dsc_table_write_tsv_row(&t, i, s->file.stream);
     dsc_table_fini(&t);
     return rc;
 }

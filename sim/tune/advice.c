@@ -25,9 +25,10 @@ static const char *why_abstain(const dsc_tune *t, size_t price)
     return NULL;
 }
 
-static dsc_ratio sums_of(const dsc_tune *t, const dsc_trial *x, size_t price)
+// The sums at a side (dsc_tune.sides).
+static dsc_ratio sums_of(const dsc_tune *t, const dsc_trial *x, size_t price, size_t side)
 {
-    const size_t at = price * (size_t)t->options.requests;
+    const size_t at = (side * t->options.prices + price) * (size_t)t->options.requests;
     return (dsc_ratio){x->top + at, x->bottom + at};
 }
 
@@ -39,10 +40,38 @@ static const dsc_trial *find_none(const dsc_tune *t)
     return NULL;
 }
 
-// The oracle is a bound and no method.
+// An upper bound is no method.
 static bool may_be_run(const dsc_trial *x, dsc_advice_fits *fits, const void *user)
 {
-    return x->space->drafter != &dsc_drafter_oracle && (!fits || fits(user, x));
+    const dsc_drafter_type *d = x->space->drafter;
+    const dsc_config config = dsc_space_at(x->space, x->point);
+    return !(d->is_bound && d->is_bound(&config)) && (!fits || fits(user, x));
+}
+
+// The speedup at a side. The objective speedup compares with no speculation at the other quartile
+// by itself; for throughput that is `none` at the other side.
+static double speedup_at(const dsc_tune *t, size_t price, const dsc_trial *x, const dsc_trial *none,
+                         size_t side)
+{
+    const dsc_ratio mine = sums_of(t, x, price, side);
+    const dsc_ratio without = sums_of(t, none, price, 3 - side);
+    const double value = dsc_ratio_value(&mine, t->test_request, t->test, NULL);
+    return t->options.objective == DSC_OBJECTIVE_SPEEDUP
+               ? value
+               : value / dsc_ratio_value(&without, t->test_request, t->test, NULL);
+}
+
+static void judge_cost(const dsc_tune *t, size_t price, const dsc_trial *x, const dsc_trial *none,
+                       dsc_advice *out)
+{
+    if (t->sides < 3)
+        return;
+    out->cost_low = speedup_at(t, price, x, none, 1);
+    out->cost_high = speedup_at(t, price, x, none, 2);
+    if (out->kind == DSC_ADVICE_ON && !(out->cost_low > 1))
+        out->caveat = "within the quartiles of the measured times the speedup falls to 1 or below";
+    if (out->kind == DSC_ADVICE_OFF && out->cost_high > 1)
+        out->caveat = "within the quartiles of the measured times the speedup rises above 1";
 }
 
 static int judge(const dsc_tune *t, size_t price, const dsc_trial *x, const dsc_trial *none,
@@ -50,7 +79,7 @@ static int judge(const dsc_tune *t, size_t price, const dsc_trial *x, const dsc_
 {
     const dsc_resampling how = {t->test_request, t->test, t->options.resamples, t->options.seed,
                                 threads};
-    const dsc_ratio mine = sums_of(t, x, price), without = sums_of(t, none, price);
+    const dsc_ratio mine = sums_of(t, x, price, 0), without = sums_of(t, none, price, 0);
     dsc_ratio_interval ci;
     int rc = dsc_bootstrap_ratios(&how, &mine, 1, &without, &ci, err);
     if (rc)
@@ -63,6 +92,7 @@ static int judge(const dsc_tune *t, size_t price, const dsc_trial *x, const dsc_
     out->why = out->kind == DSC_ADVICE_ON
                    ? "the 95 % interval of the speedup on held-out requests lies above 1"
                    : "the 95 % interval of the speedup on held-out requests does not lie above 1";
+    judge_cost(t, price, x, none, out);
     return DSC_OK;
 }
 
@@ -71,7 +101,12 @@ int dsc_tune_advise(const dsc_tune *t, size_t price, const dsc_standing *standin
                     dsc_error *err)
 {
     const dsc_trial *none = find_none(t);
-    *out = (dsc_advice){DSC_ADVICE_ABSTAIN, 0, NAN, NAN, NAN, why_abstain(t, price)};
+    *out = (dsc_advice){.speedup = NAN,
+                        .low = NAN,
+                        .high = NAN,
+                        .cost_low = NAN,
+                        .cost_high = NAN,
+                        .why = why_abstain(t, price)};
     if (!none)
         return dsc_fail(err, DSC_EUSAGE, "a verdict compares with method none, which was not run");
     const dsc_trial *best = NULL; // of those that may be run

@@ -21,14 +21,19 @@ typedef struct dsc_advice {
     size_t standing;           // the configuration that was judged, an index of the ranking
     double speedup, low, high; // of it to `none` on the test set, with 95 % interval; NaN: ABSTAIN,
                                // or `none` itself was the best on the selection set
-    const char *why;           // a static sentence without its first capital
+    // The speedup on the test set with the configuration's passes at the third quartile of the
+    // measured times and those of `none` at the first, and the reverse; NaN without quartiles.
+    double cost_low, cost_high;
+    // That the verdict is another one at one of these, a static sentence; NULL: it is not.
+    const char *caveat;
+    const char *why; // a static sentence without its first capital
 } dsc_advice;
 
 // Returns whether a trial may be recommended, for example because an engine has its method.
 typedef bool dsc_advice_fits(const void *user, const dsc_trial *x);
 
 // Judges the ranking of one price (dsc_tune_rank). `fits` NULL: every trial may be recommended, but
-// for the oracle, which is a bound and no method. The trials must include one of `none`
+// for upper bounds (dsc_drafter_type.is_bound). The trials must include one of `none`
 // (DSC_EUSAGE). ABSTAIN: the objective has no costs, the cost model is `unit`, there is no test set
 // or it has fewer than 2 requests, or no trial fits.
 int dsc_tune_advise(const dsc_tune *t, size_t price, const dsc_standing *standing,

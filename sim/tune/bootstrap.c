@@ -11,7 +11,8 @@
 #include <math.h>
 #include <stdlib.h>
 
-enum { TILE = 64, BLOCK = 16 }; // rows of a tile; requests whose weights are in memory at a time
+// Rows of a tile; requests whose weights are in memory at a time; resamples summed side by side.
+enum { TILE = 64, BLOCK = 16, LANES = 16 };
 
 // Scratch of one thread.
 typedef struct tile {
@@ -42,13 +43,42 @@ static void draw_weights(const dsc_resampling *how, int64_t request, double *wei
     }
 }
 
-static void add(double *restrict top, double *restrict bottom, const double *restrict weight,
-                int resamples, double x, double y)
+// Adds a block of requests to the sums of `lanes` resamples, which stay in registers meanwhile.
+__attribute__((always_inline)) static inline void add_lanes(double *restrict top,
+                                                            double *restrict bottom,
+                                                            const double *restrict weight, size_t n,
+                                                            const double *x, const double *y,
+                                                            size_t block, size_t lanes)
 {
-    for (int r = 0; r < resamples; r++) {
-        top[r] += weight[r] * x;
-        bottom[r] += weight[r] * y;
+    double a[LANES], b[LANES];
+    for (size_t j = 0; j < lanes; j++) {
+        a[j] = top[j];
+        b[j] = bottom[j];
     }
+    for (size_t i = 0; i < block; i++)
+        for (size_t j = 0; j < lanes; j++) {
+            a[j] += weight[i * n + j] * x[i];
+            b[j] += weight[i * n + j] * y[i];
+        }
+    for (size_t j = 0; j < lanes; j++) {
+        top[j] = a[j];
+        bottom[j] = b[j];
+    }
+}
+
+// Adds a block of requests to the sums of a row in all n resamples, a multiple of 4.
+#ifdef HAVE_TARGET_CLONES
+__attribute__((target_clones("avx2", "default")))
+#endif
+static void
+add_block(double *restrict top, double *restrict bottom, const double *restrict weight, size_t n,
+          const double *x, const double *y, size_t block)
+{
+    size_t r = 0;
+    for (; r + LANES <= n; r += LANES)
+        add_lanes(top + r, bottom + r, weight + r, n, x, y, block, LANES);
+    for (; r < n; r += 4)
+        add_lanes(top + r, bottom + r, weight + r, n, x, y, block, 4);
 }
 
 // Sums of up to TILE rows in every resample.
@@ -61,12 +91,14 @@ static void sum_rows(const dsc_resampling *how, const dsc_ratio *row, size_t row
         size_t left = how->requests - first, block = left < BLOCK ? left : BLOCK;
         for (size_t b = 0; b < block; b++)
             draw_weights(how, how->request[first + b], &t->weight[b * n]);
-        for (size_t i = 0; i < rows; i++)
+        for (size_t i = 0; i < rows; i++) {
+            double x[BLOCK], y[BLOCK];
             for (size_t b = 0; b < block; b++) {
-                int64_t q = how->request[first + b];
-                add(&t->top[i * n], &t->bottom[i * n], &t->weight[b * n], how->resamples,
-                    row[i].top[q], row[i].bottom[q]);
+                x[b] = row[i].top[how->request[first + b]];
+                y[b] = row[i].bottom[how->request[first + b]];
             }
+            add_block(&t->top[i * n], &t->bottom[i * n], t->weight, n, x, y, block);
+        }
     }
 }
 

@@ -88,10 +88,12 @@ static int read_text(dsc_space *s, size_t o, const char *text, dsc_error *err)
 static int read_values(dsc_space *s, size_t o, const char *text, dsc_error *err)
 {
     const dsc_option *option = &s->drafter->option[o];
-    if (option->kind == DSC_OPTION_TEXT)
+    if (option->kind == DSC_OPTION_TEXT && !option->list)
         return read_text(s, o, text, err);
     if (s->count[o])
         return dsc_fail(err, DSC_EUSAGE, "--%s is given twice", option->name);
+    if (option->kind == DSC_OPTION_TEXT)
+        return dsc_option_texts(option, text, &s->text[o], &s->count[o], err);
     return option->kind == DSC_OPTION_REAL
                ? dsc_option_reals(option, text, &s->real[o], &s->count[o], err)
                : dsc_option_list(option, text, &s->value[o], &s->count[o], err);

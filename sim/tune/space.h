@@ -12,7 +12,8 @@ typedef struct dsc_space {
     const dsc_drafter_type *drafter;
     int64_t *value[DSC_MAX_PARAMETERS];    // of INT and CHOICE options, owned; others: NULL
     double *real[DSC_MAX_PARAMETERS];      // of REAL options, owned
-    const char **text[DSC_MAX_PARAMETERS]; // of TEXT options, owned; the texts are the caller's
+    const char **text[DSC_MAX_PARAMETERS]; // of TEXT options, owned; the texts are the caller's or,
+                                           // of one that takes a list, in the same block
     size_t count[DSC_MAX_PARAMETERS];
     const char *list[DSC_MAX_PARAMETERS]; // as given (for TEXT the last one), the default, or NULL
     size_t stated[DSC_MAX_PARAMETERS];    // the options that were given, in that order
@@ -25,7 +26,8 @@ typedef struct dsc_space {
 } dsc_space;
 
 // `given`: options of the drafter with their lists; one that names the method takes precedence over
-// one that does not. A TEXT parameter takes one value at a time and may be given several times.
+// one that does not. A TEXT parameter that takes no list takes one value at a time and may be given
+// several times.
 // `start`: items [METHOD.]PARAMETER=VALUE with a value of the list; a parameter without one starts
 // at its default or, when the list lacks that, in the middle. DSC_EUSAGE.
 int dsc_space_init(dsc_space *s, const dsc_drafter_type *drafter, const dsc_option_uses *given,

@@ -12,6 +12,9 @@
 #include <stdlib.h>
 #include <string.h>
 
+enum { SIDES = 3 };
+static const int quartile_of[SIDES] = {0, 1, -1};
+
 // --- which requests ----------------------------------------------------------------------------
 
 static double hash_of(const dsc_tune *t, size_t request)
@@ -59,11 +62,20 @@ static int split_requests(dsc_tune *t, dsc_error *err)
 
 int dsc_tune_init(dsc_tune *t, const dsc_tune_options *options, dsc_error *err)
 {
-    *t = (dsc_tune){.options = *options};
+    *t = (dsc_tune){.options = *options, .sides = 1};
+    for (size_t p = 0; p < options->prices; p++)
+        if (options->price[p].cost && options->price[p].cost->spread)
+            t->sides = SIDES;
     if (options->split > 0 && options->requests < 2)
         return dsc_fail(err, DSC_EUSAGE,
                         "a split takes at least 2 requests: select and report on all of them "
                         "(--split 0)");
+    for (size_t p = 0; p < options->prices && options->objective == DSC_OBJECTIVE_SPEEDUP; p++) {
+        const dsc_cost *cost = options->price[p].cost;
+        if (cost && cost->no_plain)
+            return dsc_fail(err, DSC_EINPUT, "--cost %s: no speedup: %s", cost->type->name,
+                            cost->no_plain);
+    }
     int rc = dsc_new(&t->request, (size_t)options->requests, err);
     if (!rc)
         rc = split_requests(t, err);
@@ -87,7 +99,8 @@ void dsc_tune_fini(dsc_tune *t)
 
 static int check_memory(const dsc_tune *t, size_t trials, dsc_error *err)
 {
-    size_t each = 2 * sizeof(double) * t->options.prices, limit = DSC_TUNE_MOST_BYTES, all;
+    size_t each = 2 * sizeof(double) * t->options.prices * t->sides, limit = DSC_TUNE_MOST_BYTES,
+           all;
     if (__builtin_mul_overflow(each, (size_t)t->options.requests, &all) ||
         __builtin_mul_overflow(all, trials, &all) || all > limit)
         return dsc_fail(err, DSC_EUSAGE,
@@ -101,7 +114,7 @@ static int check_memory(const dsc_tune *t, size_t trials, dsc_error *err)
 int dsc_tune_add(dsc_tune *t, const dsc_space *space, size_t point, dsc_trial **out, dsc_error *err)
 {
     double *sums;
-    size_t n = t->options.prices * (size_t)t->options.requests;
+    size_t n = t->sides * t->options.prices * (size_t)t->options.requests;
     int rc = check_memory(t, t->trials + 1, err);
     if (!rc)
         rc = dsc_resize(&t->trial, &t->trial_capacity, t->trials + 1, err);
@@ -116,12 +129,13 @@ int dsc_tune_add(dsc_tune *t, const dsc_space *space, size_t point, dsc_trial **
 
 double dsc_trial_drafted(const dsc_trial *x)
 {
-    return x->output_tokens ? x->num_draft_tokens / (double)x->output_tokens : 0;
+    const dsc_trial_totals *t = &x->totals;
+    return t->output_tokens ? t->num_draft_tokens / (double)t->output_tokens : 0;
 }
 
-// Prices one request. The batch consists of requests like this one.
-static int objective_cell(dsc_objective objective, const dsc_tune_price *price, const dsc_counts *c,
-                          double *top, double *bottom, dsc_error *err)
+// Prices one request at a quartile of the cost. The batch consists of requests like this one.
+static int objective_cell(dsc_objective objective, const dsc_tune_price *price, int quartile,
+                          const dsc_counts *c, double *top, double *bottom, dsc_error *err)
 {
     if (objective == DSC_OBJECTIVE_BLOCK_EFFICIENCY) {
         *top = (double)c->output_tokens;
@@ -133,7 +147,9 @@ static int objective_cell(dsc_objective objective, const dsc_tune_price *price, 
         return DSC_OK;
     }
     dsc_price p;
-    int rc = dsc_price_run(&p, price->cost, c, price->batch, err);
+    dsc_cost cost = *price->cost;
+    cost.quartile = quartile;
+    int rc = dsc_price_run(&p, &cost, c, price->batch, err);
     *top =
         objective == DSC_OBJECTIVE_SPEEDUP ? p.plain_s : (double)(price->batch * c->output_tokens);
     *bottom = p.time_s;
@@ -149,7 +165,8 @@ static double objective(const dsc_tune *t, const dsc_trial *x, size_t price, con
 
 // --- running them ------------------------------------------------------------------------------
 
-enum { NOT_YET = 0, REFUSED = -1, BLOCK = 1024 };
+// Configurations of a block run together. An interruption loses those of one block.
+enum { NOT_YET = 0, REFUSED = -1, BLOCK = 16 };
 
 // The search of one space.
 typedef struct search {
@@ -171,14 +188,10 @@ static int on_request(void *user, const dsc_request *q, const dsc_counts *counts
     int rc = DSC_OK;
     for (size_t c = 0; c < s->count && !rc; c++) {
         dsc_trial *x = &s->t->trial[s->first + c];
-        const dsc_expected real = dsc_counts_real(&counts[c]);
-        x->output_tokens += counts[c].output_tokens;
-        x->num_draft_tokens += real.num_draft_tokens;
-        x->draft_calls += real.draft_calls;
-        for (size_t p = 0; p < o->prices && !rc; p++) {
-            size_t at = p * (size_t)o->requests + (size_t)q->index;
-            rc = objective_cell(o->objective, &o->price[p], &counts[c], &x->top[at], &x->bottom[at],
-                                err);
+        for (size_t i = 0; i < s->t->sides * o->prices && !rc; i++) {
+            const size_t at = i * (size_t)o->requests + (size_t)q->index;
+            rc = objective_cell(o->objective, &o->price[i % o->prices], quartile_of[i / o->prices],
+                                &counts[c], &x->top[at], &x->bottom[at], err);
         }
     }
     return rc;
@@ -194,6 +207,35 @@ static int on_progress(void *user, int64_t done, int64_t total)
                             : 0;
 }
 
+static int take_totals(dsc_trial_totals *to, const dsc_counts *c, dsc_arena *arena, dsc_error *err)
+{
+    const dsc_metric_counts counts = dsc_counts_metrics(c);
+    const dsc_expected real = dsc_counts_real(c);
+    to->output_tokens = c->output_tokens;
+    to->num_draft_tokens = real.num_draft_tokens;
+    to->draft_calls = real.draft_calls;
+    return dsc_metrics_init(&to->metrics, &counts, arena, err);
+}
+
+// Takes the counts of a trial [1 + groups].
+static int take_counts(search *s, dsc_trial *x, const dsc_counts *c, dsc_error *err)
+{
+    const size_t groups = (size_t)s->run->groups;
+    int rc = take_totals(&x->totals, c, &s->t->lists, err);
+    if (!rc && groups)
+        rc = dsc_arena_new(&s->t->lists, &x->groups, groups, err);
+    for (size_t g = 0; g < groups && !rc; g++)
+        rc = take_totals(&x->groups[g], &c[1 + g], &s->t->lists, err);
+    return rc;
+}
+
+// Removes the trials from `first` on, which did not run to their end.
+static void drop_trials(dsc_tune *t, size_t first)
+{
+    while (t->trials > first)
+        free(t->trial[--t->trials].top);
+}
+
 // Runs prepared configurations, whose trials are the last ones.
 static int run_configs(search *s, const dsc_config *config, size_t count, dsc_error *err)
 {
@@ -205,12 +247,13 @@ static int run_configs(search *s, const dsc_config *config, size_t count, dsc_er
     s->count = count;
     s->first = s->t->trials - count;
     int rc = dsc_run(s->trace, config, count, &run, &results, err);
-    if (rc)
+    if (rc) {
+        drop_trials(s->t, s->first);
         return rc;
-    for (size_t c = 0; c < count && !rc; c++) {
-        const dsc_metric_counts counts = dsc_counts_metrics(&results.counts[c]);
-        rc = dsc_metrics_init(&s->t->trial[s->first + c].metrics, &counts, &s->t->lists, err);
     }
+    const size_t each = 1 + (size_t)run.groups;
+    for (size_t c = 0; c < count && !rc; c++)
+        rc = take_counts(s, &s->t->trial[s->first + c], &results.counts[c * each], err);
     dsc_results_fini(&results);
     s->tried += count;
     return rc;
@@ -340,6 +383,40 @@ int dsc_tune_run(dsc_tune *t, const dsc_trace *trace, const dsc_space *space,
     }
     free(s.trial);
     return rc;
+}
+
+// --- groups of requests --------------------------------------------------------------------------
+
+int dsc_tune_group(const dsc_tune *t, const int32_t *of, int32_t group, dsc_tune *out,
+                   dsc_error *err)
+{
+    const bool split = t->options.split > 0;
+    *out = *t;
+    out->trial = NULL;
+    out->selection = out->test = 0;
+    int rc = dsc_new(&out->request, (size_t)t->options.requests, err);
+    if (!rc)
+        rc = dsc_new(&out->trial, t->trials, err);
+    for (size_t i = 0; i < t->trials && !rc; i++) {
+        out->trial[i] = t->trial[i];
+        out->trial[i].totals = t->trial[i].groups[group];
+    }
+    for (size_t i = 0; i < t->selection && !rc; i++)
+        if (of[t->request[i]] == group)
+            out->request[out->selection++] = t->request[i];
+    out->test_request = split ? out->request + out->selection : out->request;
+    for (size_t i = 0; split && i < t->test && !rc; i++)
+        if (of[t->test_request[i]] == group)
+            out->request[out->selection + out->test++] = t->test_request[i];
+    out->test = split ? out->test : out->selection;
+    return rc;
+}
+
+void dsc_tune_group_fini(dsc_tune *out)
+{
+    free(out->trial);
+    free(out->request);
+    *out = (dsc_tune){0};
 }
 
 // --- ranking -----------------------------------------------------------------------------------

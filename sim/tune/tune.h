@@ -38,15 +38,22 @@ typedef struct dsc_tune_options {
     int64_t requests; // of the trace or the workload
 } dsc_tune_options;
 
+// Totals of a configuration over some requests.
+typedef struct dsc_trial_totals {
+    int64_t output_tokens;
+    double num_draft_tokens, draft_calls;
+    dsc_metrics metrics; // their lists are in dsc_tune.lists
+} dsc_trial_totals;
+
 // A configuration that was run.
 typedef struct dsc_trial {
     const dsc_space *space;
     size_t point;
     const dsc_verifier_type *rule;
-    int64_t output_tokens;                // of all requests
-    double num_draft_tokens, draft_calls; // of all requests
-    double *top, *bottom;                 // [prices][requests], owned: the objective is top/bottom
-    dsc_metrics metrics;                  // of all requests; their lists are in dsc_tune.lists
+    dsc_trial_totals totals;  // of all requests
+    dsc_trial_totals *groups; // [groups] of the run's groups, in dsc_tune.lists; NULL: no groups
+    // [sides][prices][requests], owned: the objective is top/bottom
+    double *top, *bottom;
 } dsc_trial;
 
 // The outcome of the search of one method, for one price.
@@ -60,6 +67,9 @@ typedef struct dsc_tune_report {
 
 typedef struct dsc_tune {
     dsc_tune_options options;
+    // 3 when a cost has quartiles, else 1: sums at typical times, at the third quartile of the
+    // run's passes and at the first (dsc_cost.quartile)
+    size_t sides;
     int64_t *request;            // [requests] the selection set in ascending order, then the others
     size_t selection, test;      // their numbers; without a split both sets contain all requests
     const int64_t *test_request; // [test]
@@ -83,10 +93,18 @@ int dsc_tune_check(dsc_search_kind search, const dsc_space *space, dsc_error *er
 // Searches a space for each price. The configurations that the search evaluates are run on all
 // requests. `run`: engine, rule, workload, seed, threads; its progress gets output tokens x
 // configurations. The space and the costs must outlive t. DSC_EUSAGE: as dsc_run; a search that
-// cannot take the space; more memory than DSC_TUNE_MOST_BYTES.
+// cannot take the space; more memory than DSC_TUNE_MOST_BYTES. DSC_EINTERRUPT: the progress
+// function stopped it; t contains the trials that were finished.
 int dsc_tune_run(dsc_tune *t, const dsc_trace *trace, const dsc_space *space,
                  const dsc_run_options *run, dsc_error *err);
 #define DSC_TUNE_MOST_BYTES ((size_t)1 << 30)
+
+// Makes *out the same search on the requests of one group only, the selection set and the test set
+// among them: it can be ranked and advised on. `of` [requests] are the groups that `run` had. It
+// borrows from t, which must outlive it. dsc_tune_group_fini frees.
+int dsc_tune_group(const dsc_tune *t, const int32_t *of, int32_t group, dsc_tune *out,
+                   dsc_error *err);
+void dsc_tune_group_fini(dsc_tune *out);
 
 // Adds a zeroed trial; *out is valid until the next call. dsc_tune_run does the same; it is public
 // for tests and for measurements from elsewhere.

@@ -115,7 +115,7 @@ static int64_t all_contexts(const dsc_language *l, const dsc_corpus *c, work *w,
     for (int64_t s = 9; s < c->count; s += 10) {
         dsc_token_view q = dsc_corpus_sequence(c, s);
         for (int64_t i = 1; i < q.count; i++, n++)
-            *sink += w(l, &(dsc_place){q.id, (size_t)i, i, 0}, q.id[i], dist);
+            *sink += w(l, &(dsc_place){q.id, (size_t)i, i, 0, 0}, q.id[i], dist);
     }
     return n;
 }
@@ -128,7 +128,7 @@ static double mean_support(const dsc_language *l, const dsc_corpus *c)
         dsc_token_view q = dsc_corpus_sequence(c, s);
         for (int64_t i = 1; i < q.count; i++, n++) {
             dsc_dist d;
-            l->type->dist(l, &(dsc_place){q.id, (size_t)i, i, 0}, &d);
+            l->type->dist(l, &(dsc_place){q.id, (size_t)i, i, 0, 0}, &d);
             total += (double)d.level[0].count;
         }
     }

@@ -16,8 +16,8 @@ tokenizer=$sample/tokenizer.json
 advise "$rag" --tokenizer "$tokenizer" --cost linear:.02,.0005 --batch-size 1,64 --engine vllm
 says 'advice.dst: 29 requests, 5385 output tokens; cost linear:.02,.0005'
 says 'The verdict is chosen on 15 requests and judged on 14 others.'
-says 'method draft-model with rule greedy needs column draft_argmax of the trace'
-says 'draftscope live record --draft DIR records what'
+says 'draft-model   needs column draft_argmax of the trace: record the draft model: draftscope live record'
+says 'lookahead     needs target logits for tokens that were never generated: run it live'
 says 'vllm serve MODEL --speculative-config'
 says '# no speculation: leave the speculative options out'
 check "trace, table and report" test -d advice.dst -a -s advice.tsv -a -s advice.html
@@ -28,7 +28,7 @@ says '# batch size 1: run '
 good tune advice.dst --method ngram,suffix,llma --ngram.semantics vllm \
     --ngram.num-speculative-tokens 2,3,4,5,6,8,10,12,16 --prompt-lookup-max 2:4 \
     --suffix.num-speculative-tokens 4,8,16,32 --n 1:3 --llma.num-speculative-tokens 4,8,16,32 \
-    --cost linear:.02,.0005 --batch-size 1,64 -o tune.tsv
+    --cost linear:.02,.0005 --batch-size 1,64 --engine vllm -o tune.tsv
 for batch in 1 64; do
     sed -n "s/^# verdict_batch_$batch: //p" tune.tsv >of_tune
     sed -n "s/^# verdict_batch_$batch: //p" advice.tsv >of_advise
@@ -50,15 +50,16 @@ says 'advice.dst: 8 requests'
 
 # --- traces, draft models, no costs ------------------------------------------------------------
 good trace synth --target markov:50 --draft markov:50 --requests 60 --max-tokens 40 -o pair.dst
-advise pair.dst --cost linear:.02,.0001,.0005 --batch-size 1 -o pair --engine trtllm
+good trace import "$rag" --tokenizer "$tokenizer" -o rag.dst
+advise pair.dst --cost linear:.02,.0001,.0005 --batch-size 1 -o pair --engine tensorrt-llm
 says 'run draft-model num-speculative-tokens='
 says 'trtllm-serve MODEL --config draft.yaml'
 check "the trace itself is used" test ! -e pair.dst/pair.dst
 advise pair.dst --cost linear:.02,.0001 --batch-size 1 -o free
-says 'method draft-model needs a cost model with the time of a pass of the draft model'
+says 'draft-model   needs a cost model with the time of a pass of the draft model'
 advise pair.dst -o unit
 says 'no verdict: cost model unit prices draft tokens at nothing'
-says 'Without costs there is no verdict: give --cost'
+says 'Without costs there is no verdict: give --target-shape and --gpu, or --cost'
 printf 'tokens\ttarget_s\n1\t1\n64\t2\n' >cost.tsv
 cp cost.tsv kept.tsv
 bad 2 'cost.tsv is an input' advise pair.dst --cost table:cost.tsv -o cost --force
@@ -72,6 +73,46 @@ says 'run draft-model num-speculative-tokens='
 check "without room for the table there is a verdict and one line" grep -q 'cannot write dry.tsv' err
 check "and no file" test ! -e dry.tsv -a ! -e dry.html
 bad 4 'nothing.jsonl' advise nothing.jsonl --tokenizer bytes --cost linear:.02,.0005 -o nothing
+# --- a roofline in short, what engines have ----------------------------------------------------
+advise rag.dst --target-shape llama-3-8b --gpu h100 -o roof
+says 'cost roofline:llama-3-8b,none,h100'
+bad 2 'are given together' advise rag.dst --target-shape llama-3-8b -o half
+bad 2 'are two ways' advise rag.dst --target-shape llama-3-8b --gpu h100 --cost unit -o both
+advise rag.dst --cost linear:.02,.0005 --batch-size 1 --engine vllm -o own
+says '(best of all, no setting of vllm: llma'
+check "the report is on what the engine has" grep -q '^# verdict: run ngram semantics=vllm' own.tsv
+
+# --- logs that weaken a verdict ------------------------------------------------------------------
+for i in 1 2 3 4 5 6; do
+    printf '{"prompt": "%s", "output": "a b a b a b %s", "metadata": {"model": "m%s"}}\n' "$([ $i = 1 ] || echo p)" $((i % 4)) $((i % 2))
+done >odd.jsonl
+printf '{"prompt": "p", "output": ""}\n' >>odd.jsonl
+advise odd.jsonl --tokenizer bytes --cost linear:.02,.0005 -o odd
+says '1 of 7 prompts are empty'
+says '1 of 7 outputs are empty'
+says '1 of 7 requests repeat an earlier one'
+says 'The outputs are of 2 models'
+
+# --- interrupted ---------------------------------------------------------------------------------
+yes "$(head -n 1 "$rag")" | head -n 4000 >many.jsonl
+good trace import many.jsonl --tokenizer "$tokenizer" -o many.dst
+"$DRAFTSCOPE" advise many.dst --cost linear:.02,.0005 -o cut --threads 1 >out 2>err &
+process=$!
+tries=0
+while [ $tries -lt 100 ] && kill -0 $process 2>/dev/null && [ "$(ps -o cputimes= -p $process | tr -d ' ')" -lt 2 ]; do
+    tries=$((tries + 1))
+    sleep 0.1
+done
+kill -INT $process 2>/dev/null
+wait $process
+got=$?
+if [ $got = 0 ]; then
+    ok "the search was over before the signal"
+else
+    check "an interruption is exit code 130, not $got" test $got = 130
+    check "and keeps what was finished, or says that nothing was" \
+        sh -c 'grep -q "^# interrupted: " cut.tsv && grep -q "configurations were finished and are in cut.tsv" err || test ! -e cut.tsv'
+fi
 bad 2 'log files or a trace expected' advise --cost linear:.02,.0005
 check "a refused command leaves nothing" sh -c '! ls -d nothing* 2>/dev/null'
 summary

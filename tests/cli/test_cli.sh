@@ -20,7 +20,7 @@ good trace info both.dst
 check "24 and 32 references" grep -qE '^turns +[1-9]' out
 good sim rag.dst --method llma --n 1 --num-speculative-tokens 18 --json
 check "counts of the golden file" [ "$(value target_calls <out)" = 2084 ]
-good sim rag.dst --method llma --n 1 --num-speculative-tokens 18 --json --engine loop --threads 2
+good sim rag.dst --method llma --n 1 --num-speculative-tokens 18 --json --evaluate loop --threads 2
 check "the loop gives the same counts" [ "$(value num_draft_tokens <out)" = 23919 ]
 good sim rag.dst --method none
 check "no speculation: one token per call" grep -qE '^block_efficiency +1\.0000' out
@@ -41,7 +41,7 @@ check "24 configurations" [ "$(grep -c '^llma' grid.tsv)" = 24 ]
 check "no part file is left" [ ! -e grid.tsv.part ]
 good sweep rag.dst --method llma --n 1:3 --num-speculative-tokens 1:9:4,20 --semantics paper,code -o grid.jsonl --threads 1
 check "24 JSON lines and a head" [ "$(wc -l <grid.jsonl)" = 25 ]
-good sweep rag.dst --method llma --n 1:3 --num-speculative-tokens 1:9:4,20 --semantics paper,code -o loop.tsv --engine loop --threads 2 --block 5
+good sweep rag.dst --method llma --n 1:3 --num-speculative-tokens 1:9:4,20 --semantics paper,code -o loop.tsv --evaluate loop --threads 2 --block 5
 grep -v '^# command' grid.tsv >a
 grep -v '^# command' loop.tsv >b
 check "threads, blocks and engine change nothing" cmp -s a b
@@ -54,7 +54,6 @@ check "speed-up of the linear cost" grep -q "	1.6708" cost.tsv
 printf 'tokens\ttarget_s\n1\t0.021\n2\t0.022\n19\t0.039\n' >line.tsv
 good sim rag.dst --method llma --cost table:line.tsv --n 1 --num-speculative-tokens 18 --json
 check "the same line as a table" grep -q '"speedup": 1.6708' out
-check "the reason for the loop is printed" grep -q 'engine: loop, the cost is not linear' err
 good sweep rag.dst --method llma --cost table:line.tsv --n 1 --num-speculative-tokens 18 -o table.tsv
 check "in a sweep too" grep -q "	1.6708" table.tsv
 good sim rag.dst --method llma --cost linear:0.02,0.001 --n 1 --num-speculative-tokens 18 --batch-size 1,4,64 --json
@@ -66,11 +65,18 @@ check "the text names it too" grep -q 'smallest batch size that is slower than n
 good list costs -v
 check "all costs, shapes and machines" \
     [ "$(grep -cE '^(unit|linear|table|roofline|fit)  |^  (llama-2-7b|h200)  ' out)" = 7 ]
+check "published steps, fitted and held out" \
+    [ "$(grep -cE '^  roofline:.* [+-][0-9.]+ % (fitted|held out)$' out)" = 26 ]
+good sim rag.dst --method llma --cost roofline:llama-3.1-8b,eagle3,a100 --batch-size 1,64
+bad 2 'gpu-memory-utilization=0.9: tp=2 would hold them' sim rag.dst --method llma --cost roofline:llama-3.1-70b,h100
+program sim rag.dst --method llma --batch-size 1,4096 --cost roofline:llama-3.1-8b,rtx-4090 >out 2>err
+check "a batch that does not fit: exit 2" [ $? = 2 ]
+check "the memory's line" grep -q 'GB of KV cache (batch size 4096' err
 good sim --target iid:0.8 --method pearl --requests 2 --max-tokens 50 --cost linear:1,0,0.25 --timeline steps.tsv
 check "a timeline of two lanes" [ "$(grep -v '^#' steps.tsv | cut -f 1 | sort -u | tr '\n' ' ')" = "draft lane target " ]
 bad 2 'exists' sim --target iid:0.8 --method pearl --requests 2 --max-tokens 50 --timeline steps.tsv
 good sim --target iid:0.8 --method pearl --requests 2 --max-tokens 50 --timeline steps.tsv --force
-bad 2 'expect' sim rag.dst --method llma --engine expect --timeline no.tsv
+bad 2 'expect' sim rag.dst --method llma --evaluate expect --timeline no.tsv
 check "a refusal leaves no timeline" [ ! -e no.tsv ]
 
 # The six metrics have the same names and values in sim, sweep and trace info on the same steps.
@@ -195,8 +201,12 @@ bad 2 'unknown option --n' sim rag.dst --method none --n 1
 bad 2 'needs a value' sim rag.dst --method llma --num-speculative-tokens
 bad 2 'cost' sim rag.dst --method llma --cost free
 bad 2 'linear:' sim rag.dst --method llma --cost linear:1
-bad 2 'not linear' sim rag.dst --method llma --cost table:line.tsv --engine expect
-bad 4 'not extrapolated' sim rag.dst --method llma --cost table:line.tsv --num-speculative-tokens 30 --engine loop
+good sim rag.dst --method llma --cost table:line.tsv --n 1 --num-speculative-tokens 18 --evaluate expect --json
+grep '"speedup"' out >walked
+good sim rag.dst --method llma --cost table:line.tsv --n 1 --num-speculative-tokens 18 --evaluate loop --json
+grep '"speedup"' out >stepped
+check "priced from the walk as from the loop" sh -c 'test -s walked && cmp -s walked stepped'
+bad 4 'not extrapolated' sim rag.dst --method llma --cost table:line.tsv --num-speculative-tokens 30 --evaluate loop
 bad 4 'nowhere.tsv' sim rag.dst --method llma --cost table:nowhere.tsv
 bad 4 'verify_s' sim rag.dst --method llma --cost fit:rag.dst
 bad 2 'llama-2-7b' sim rag.dst --method llma --cost roofline:lama-2-7b,none,h100
@@ -226,7 +236,7 @@ bad 2 '-o NAME.dst' trace merge rag.dst
 bad 2 'the traces to append' trace append rag.dst
 bad 2 'request 29 does not exist: rag.dst has 29 requests' trace cut rag.dst --requests 29 -o x.dst
 bad 2 '30 requests out of 29' trace cut rag.dst --sample 30 -o x.dst
-bad 2 '--requests, --sample or --tokens' trace cut rag.dst -o x.dst
+bad 2 '--requests, --where, --sample or --tokens' trace cut rag.dst -o x.dst
 bad 4 'absent.dst' trace append absent.dst rag.dst
 bad 2 '-o NAME.dst' trace import --tokenizer bytes "$sample/rag.jsonl"
 bad 2 'input' trace import --tokenizer bytes -o x.dst
@@ -315,7 +325,7 @@ while [ $i -lt 40 ]; do
     i=$((i + 1))
 done >many.jsonl
 good trace import --tokenizer "$tokenizer" many.jsonl -o many.dst
-slow="sweep many.dst --method llma --n 1:4 --num-speculative-tokens 1:16 --engine loop --block 1 --threads 1"
+slow="sweep many.dst --method llma --n 1:4 --num-speculative-tokens 1:16 --evaluate loop --block 1 --threads 1"
 interrupt() { # signal, exit code
     rm -f cut.tsv cut.tsv.part
     "$draftscope" $slow -o cut.tsv 2>err &
@@ -366,4 +376,23 @@ check "counts have one" [ "$(grep -cE '^(num_drafts|target_calls|num_draft_token
 good sim rag.dst --method llma --progress json
 check "progress as JSON lines" grep -q '"total": 5385' err
 
+# --- on a terminal -------------------------------------------------------------------------------
+if command -v script >/dev/null; then
+    terminal() {
+        script -qec "$*" /dev/null </dev/null | tr -d '\r' >out
+    }
+    terminal "'$draftscope' sweep rag.dst --method ngram,suffix --num-speculative-tokens 2:16:2 \
+        --cost linear:.02,.0005 --batch-size 1,16 -o best.tsv --progress never"
+    check "a sweep ends with the best five of each batch size" \
+        sh -c 'test "$(grep -c "^batch size" out)" = 2 && test "$(grep -c "^ngram\|^suffix" out)" = 10'
+    check "numbers are rounded, and what a method lacks is empty" sh -c '! grep -q "nan\|[0-9]\.[0-9]\{5\}" out'
+    best=$(grep -v '^#' best.tsv | awk -F '\t' 'NR == 1 { for (i = 1; i <= NF; i++) c[$i] = i; next }
+        $c["batch"] == 16 && $c["speedup"] > m { m = $c["speedup"] } END { printf "%.4g\n", m }')
+    check "the best of batch size 16 comes first" sh -c 'sed "1,/batch size 16/d" out | sed -n 2p | grep -q " $1 "' sh "$best"
+    terminal "'$draftscope' tune rag.dst --method ngram --num-speculative-tokens 2:8 --cost linear:.02,.0005 \
+        --batch-size 1,16 --progress never"
+    check "tune: a row for each batch size" test "$(grep -c '^ *[0-9]* .* run ngram\|leave speculation off' out)" = 2
+else
+    echo "no script: terminals are not tested"
+fi
 summary

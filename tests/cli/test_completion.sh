@@ -90,10 +90,10 @@ offers "docs turns prompt all" sim a.dst --method llma --references ""
 offers "turns" sim a.dst --method llma --references = t
 offers "llma,pearl" tune a.dst --method llma,p
 offers "speedup throughput block_efficiency" tune --objective ""
-offers "vllm sglang hf llamacpp trtllm" tune --engine-lines ""
+offers "vllm sglang tensorrt-llm llama.cpp transformers" tune --engine ""
 offers "paper,code" sweep a.dst --method llma --semantics paper,c
-offers "auto loop expect" sim a.dst --engine ""
-offers "fit: linear: roofline: table: unit" sim a.dst --cost ""
+offers "auto loop expect" sim a.dst --evaluate ""
+offers "bench: fit: linear: prometheus: roofline: sps: table: unit" sim a.dst --cost ""
 offers "jsonl csv csv-steps csv-positions npy" trace export a.dst --format ""
 offers "ngram: markov: iid:" trace synth --target ""
 offers "markov:" trace synth --draft = m
@@ -129,7 +129,7 @@ offers "$(first_words figures)" plot ""
 offers "$(first_words figures)" plot -o x ""
 offers "t.tsv t.jsonl" plot heatmap t
 offers "t.tsv t.jsonl" report t.tsv t
-offers "methods rules models figures costs formats" list ""
+offers "methods rules models figures costs formats engines" list ""
 offers "t.tsv t.jsonl t.txt tokenizer.json" merge t
 offers "" sweep a.dst --shard ""
 offers "in.jsonl.gz" trace import in

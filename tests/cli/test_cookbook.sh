@@ -105,7 +105,7 @@ good trace import --tokenizer bytes text.jsonl -o text.dst
 faq "is not a trace. Import it first" sim text.jsonl --method ngram
 faq "a tokenizer or a vocabulary size is required" trace import text.jsonl -o new.dst
 faq "exists already (--force replaces it)" trace import --tokenizer bytes text.jsonl -o text.dst
-faq "the line matches none of" trace import --tokenizer bytes other.jsonl -o new.dst
+faq "unrecognized format; the nearest is" trace import --tokenizer bytes other.jsonl -o new.dst
 faq "unknown field 'x'" trace import --tokenizer bytes field.jsonl -o new.dst
 faq "token ids of this vocabulary are 0 to 49" trace import --vocab-size 50 ids.jsonl -o new.dst
 faq "is 'bytes', but that of" trace merge text.dst demo/rag.dst -o new.dst

@@ -37,7 +37,7 @@ both() { # trace, folder of its draft model, method and its options
     shift 2
     live run "$draft" --max-tokens "$most" --json "$@"
     cp out run.json
-    "$draftscope" sim "$trace" --json --engine loop "$@" >sim.json 2>err ||
+    "$draftscope" sim "$trace" --json --evaluate loop "$@" >sim.json 2>err ||
         not_ok "sim $trace $*: $(cat err)"
 }
 exact() { # as both: every count
@@ -123,7 +123,7 @@ both draft.dst draft --method spectr --num-speculative-tokens 4
 # shellcheck disable=SC2086
 same "spectr, as it ran" $kept $drafted
 if grep -q 'note: spectr' err; then not_ok "spectr: $(cat err)"; else ok; fi
-"$draftscope" sim draft.dst --json --method spectr --num-speculative-tokens 4 --engine expect >sim.json 2>err
+"$draftscope" sim draft.dst --json --method spectr --num-speculative-tokens 4 --evaluate expect >sim.json 2>err
 if grep -q 'note: spectr: .* temperature 0, .* temperature 1' err; then ok; else
     not_ok "spectr expected: $(cat err)"
 fi
@@ -159,7 +159,7 @@ rule_is() {
 }
 live record draft --max-tokens $most --temperature 1 --seed 5 --method draft-model --num-drafts 4 \
     -o drawn.dst
-refused 'samples from the draft' drawn.dst --method spectr-tree --rule greedy --engine loop
+refused 'samples from the draft' drawn.dst --method spectr-tree --rule greedy --evaluate loop
 says 'rule: rejection, because the trace was recorded at temperature 1' --method draft-model
 rule_is rejection
 says 'rule: kseq, because' --method spectr

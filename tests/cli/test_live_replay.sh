@@ -53,7 +53,7 @@ replay() {
     good run $shapes --draft-shape "./$with" --replay "$trace" --replay-draft --json "$@"
     cp out run.json
     case $trace in
-    greedy.dst | eagle.dst) set -- --engine loop "$@" ;;
+    greedy.dst | eagle.dst) set -- --evaluate loop "$@" ;;
     esac
     "$draftscope" sim "$trace" --json "$@" >sim.json 2>err || not_ok "sim $*: $(cat err)"
 }

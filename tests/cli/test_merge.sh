@@ -15,10 +15,10 @@ done >many.jsonl
 good trace import --tokenizer "$sample/tokenizer.json" many.jsonl -o many.dst
 grid="sweep many.dst --method llma --n 1:3 --num-speculative-tokens 2:16:2 --semantics paper,code --cost linear:0.02,0.001"
 good $grid -o whole.tsv --threads 2
-good $grid -o whole.jsonl --engine loop
+good $grid -o whole.jsonl --evaluate loop
 
 # --- four processes, one of them killed --------------------------------------------------------
-slow="--engine loop --block 2 --request-block 8 --threads 1"
+slow="--evaluate loop --block 2 --request-block 8 --threads 1"
 rows() { # finished rows of shard 2
     grep -c '^[0-9]' s2.part 2>/dev/null
 }
@@ -204,13 +204,13 @@ bad 2 'request-block' $grid --shard 1/2 --request-block -1 -o x
 good trace synth --target markov:9,seed=2 --requests 40 --max-tokens 30 -o drawn.dst
 drawn="sweep drawn.dst --method draft-model --num-speculative-tokens 1:6 --rule rejection --cost linear:0.02,0.001"
 good $drawn -o expected.tsv
-check "an expectation need not be whole" grep -q "^# engine: expectations" expected.tsv
+check "an expectation need not be whole" grep -q "^# evaluate: expectations" expected.tsv
 for shard in 1 2 3; do
     good $drawn --shard $shard/3 --block 1 -o e$shard
 done
 good merge e1 e2 e3 -o merged.tsv --force
 check "expectations: merged = one process" cmp expected.tsv merged.tsv
-sed '/^# engine: /d' e1 >l1
+sed '/^# evaluate: /d' e1 >l1
 bad 2 'not one sweep' merge l1 e2 e3 -o x
 bad 2 'summed in the order' $drawn --shard 1/3 --request-block 8 -o x
 good sweep drawn.dst --method suffix --min-probability 0.1,0.3 --shard 1/1 -o t1
@@ -247,7 +247,7 @@ bad 2 'both' sweep many.dst --target markov:9 --method draft-model -o x
 
 # --- batches: several rows for a configuration ----------------------------------------------------
 busy="sweep --target markov:9,seed=2 --requests 12 --max-tokens 24 --method draft-model,spectr,tree --num-speculative-tokens 1:3
-    --batch-size 1,4,16 --cost roofline:llama-2-70b,llama-2-7b,h100"
+    --batch-size 1,4,16 --cost roofline:llama-2-70b,llama-2-7b,h100,tp=4"
 good $busy -o busy.tsv
 check "a row for each batch size" [ "$(grep -vc '^#' busy.tsv)" = 22 ]
 for shard in 1 2; do

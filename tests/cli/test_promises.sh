@@ -20,7 +20,7 @@ orderly() { # arguments
     case $code in
     0) ok ;;
     2 | 3 | 4)
-        grep -vE '^draftscope: (note|engine|rule): ' err >lines
+        grep -vE '^draftscope: (evaluate|note|rule): ' err >lines
         if [ "$(grep -c '^draftscope: ' lines)" = 1 ] && [ "$(grep -vc '^draftscope: ' lines)" = 0 ]; then
             ok
         else
@@ -42,7 +42,8 @@ good trace synth $pair --logprobs 8 -o distributions.dst
 good trace synth $pair --logprobs 4 -o top.dst
 good trace synth $pair --logprobs 8 --temperature 0 -o greedy.dst
 good trace reduce distributions.dst --rank-depth 8 -o reduced.dst
-traces="text ids steps logprobs distributions top greedy reduced"
+good trace import "$top/tests/data/import/acclen.jsonl" --vocab-size 258 -o lengths.dst
+traces="text ids steps logprobs distributions top greedy reduced lengths"
 "$draftscope" list methods | sed 's/ .*//' >methods
 "$draftscope" list rules | sed 's/ .*//' >rules
 

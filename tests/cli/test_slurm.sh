@@ -118,7 +118,7 @@ while [ $i -lt 8 ]; do
 done >many.jsonl
 check "a trace" "$draftscope" trace import --tokenizer "$top/traces/sample/tokenizer.json" \
     many.jsonl -o many.dst
-run="many.dst --method llma --n 1:4 --num-speculative-tokens 2:16:2 --semantics paper,code --engine loop"
+run="many.dst --method llma --n 1:4 --num-speculative-tokens 2:16:2 --semantics paper,code --evaluate loop"
 slow="--block 2 --request-block 8"
 # Lists of words:
 # shellcheck disable=SC2086

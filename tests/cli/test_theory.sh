@@ -323,6 +323,19 @@ closed 2 best_length=2 speedup=1.4583333333333333 near_from=2 near_to=2 used_len
     used_speedup=1.4423076923076923 loss_percent=1.0989010989010989
 good theory length --acceptance-by-position 1,0 --draft-cost .1
 closed 1 best_length=1 iid_best_length=2 used_length=none
+good trace import "$top/tests/golden/recorded.jsonl" --vocab-size 64 -o recorded.dst
+good theory length --trace recorded.dst # 128 tokens in 63 calls
+check "the longest recorded draft is that of the longest step" [ "$(grep -vc '^#' out)" = 8 ]
+good sim recorded.dst --method recorded --drafter eagle -k 4 --json
+field() { sed 's/.*"'"$1"'": *\([^,}]*\).*/\1/'; }
+measured=$(field block_efficiency <out)
+good theory length --trace recorded.dst --drafter eagle --fit-length 2 --max-speculative-tokens 5 --json
+check "theory length measures what sim replays" [ "${#measured}" -gt 4 -a \
+    "$(sed -n 4p out | field block_efficiency_measured)" = "$measured" ]
+bad 2 'no accept lengths of drafter x' theory length --trace recorded.dst --drafter x
+bad 2 'replaces --alpha' theory length --trace recorded.dst --alpha .5
+bad 2 'need --trace' theory length --alpha .5 --held-out
+bad 2 'one value is needed' theory length --trace recorded.dst --draft-cost .1,.2
 good theory ouroboros --alpha .5 -k 2 --phrase 1 --draft-cost .2 --tokens-per-forward 2
 closed 1 block_efficiency=1.875 speedup=1.5625 speculative_speedup=1.25 gain=1.25
 good theory pearl --alpha .5 --ratio 2 -k 1,2 --form speculative,pearl

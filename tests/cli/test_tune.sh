@@ -47,6 +47,7 @@ says 'none: selected and reported on the same 29 requests'
 grid="rag.dst --method llma,ngram --n 1:4 --num-speculative-tokens 4,8,16,32 --prompt-lookup-max 2:4 \
     --ngram.num-speculative-tokens 4,8,16 --cost $cost --top 0"
 tune $grid -o grid.tsv
+cp grid.tsv out
 check "all of both grids, and none" test "$(grep -vc '^#' grid.tsv)" = 27
 says '16 of 16 configurations'
 says 'selection set: 15 requests; test set: 14 others'
@@ -95,6 +96,10 @@ tune rag.dst --method llma --num-speculative-tokens 4 -o a.jsonl --force
 check "--force" test "$(rows a.jsonl | wc -l)" = 2
 tune rag.dst --method llma
 says 'llma defaults'
+check "a pipe gets the whole table" test "$(grep -vc '^#' out)" = 3
+tune rag.dst --method llma --n 1:2 --cost $cost --batch-size 1,8 -o full.tsv
+check "with a file, one row per batch size" test "$(grep -c ' to .*  run llma n=[12]$' out)" = 2
+check "rounded" sh -c '! grep -q "[0-9]\\.[0-9][0-9][0-9]" out'
 
 # --- other names, and texts that are given once per value --------------------------------------
 tune rag.dst --method pld --pld.k 4,8 --semantics vllm --json
@@ -108,50 +113,67 @@ check "trees are given one by one" sh -c 'grep -q "tree=eagle" out && grep -q "t
 tune $trees --method medusa
 check "medusa is its tree" test "$(value parameters out)" = tree=medusa
 
-# --- engine lines --------------------------------------------------------------------------------
-ngram="--method ngram --prompt-lookup-max 3 --num-speculative-tokens 16 --semantics transformers --cost $cost"
-tune rag.dst $ngram --engine-lines vllm
+# --- engines --------------------------------------------------------------------------------------
+ngram="--method ngram --prompt-lookup-max 3 --num-speculative-tokens 16 --cost $cost"
+tune rag.dst $ngram --engine vllm
 says '{"method": "ngram", "num_speculative_tokens": 16, "prompt_lookup_max": 3, "prompt_lookup_min": 1}'
-tune rag.dst $ngram --engine-lines hf
+says '# best: ngram prompt-lookup-max=3 num-speculative-tokens=16 semantics=vllm: '
+tune rag.dst $ngram --engine transformers
 says 'model.generate(**inputs, prompt_lookup_num_tokens=16, max_matching_ngram_size=3)'
-tune rag.dst $ngram --prompt-lookup-min 2 --engine-lines hf
-says '# hf has no setting for the best, ngram prompt-lookup-max=3 num-speculative-tokens=16 semantics=transformers prompt-lookup-min=2'
+says 'semantics=transformers: '
+tune rag.dst $ngram --engine transformers --prompt-lookup-min 2
 says 'no recommendation: the engine has no setting for any configuration that was tried'
-tune rag.dst --method llma,ngram --llma.k 16 --ngram.k 1 --cost $cost --engine-lines vllm -o lines.tsv
-says '# vllm has no setting for the best, llma num-speculative-tokens=16: it has no such method; this is number 2'
-check "engine lines are in the table" grep -q '^# engine_line_4: vllm serve MODEL' lines.tsv
+says '# best_of_all_methods: ngram prompt-lookup-max=3 num-speculative-tokens=16 prompt-lookup-min=2 semantics=transformers: '
+says 'transformers has no setting for it: transformers tries every match down to one token'
+tune rag.dst $ngram --engine vllm --semantics original
+says 'it looks n-grams up in another way (--semantics)'
+tune rag.dst --method llma,ngram --llma.k 16 --ngram.k 1 --cost $cost --engine vllm -o lines.tsv
+says '# best of all methods: llma num-speculative-tokens=16: '
+says 'vllm has no setting for it: it has no such method; this is number 2'
+check "the verdict is on what the engine has" grep -q '^# verdict: run ngram num-speculative-tokens=1 ' lines.tsv
+check "and a comment has the best of all" grep -q '^# best_of_all_methods: llma num-speculative-tokens=16: ' lines.tsv
+check "engine lines are in the table" grep -q '^# engine_line_3: vllm serve MODEL' lines.tsv
 chain="--target markov:50,3 --method draft-model --num-speculative-tokens 3 --requests 40 --max-tokens 16 --cost linear:.02,.0001,.0005"
-tune $chain --engine-lines sglang
+tune $chain --engine sglang
 says '--speculative-algorithm STANDALONE --speculative-draft-model-path DRAFT --speculative-num-steps 3'
-tune $chain --engine-lines trtllm
-says "printf 'speculative_config: {decoding_type: DraftTarget, max_draft_len: 3, speculative_model: DRAFT}"
-tune $chain --engine-lines llamacpp
-says '--spec-draft-n-max 3 --spec-draft-n-min 0 --spec-draft-p-min 0'
+tune $chain --engine tensorrt-llm
+says '{"decoding_type": "Draft_Target", "max_draft_len": 3, "speculative_model": "DRAFT"}'
+tune $chain --engine llama.cpp
+says '--spec-type draft-simple --spec-draft-n-max 3 --spec-draft-n-min 0 --spec-draft-p-min 0'
+tune $chain --engine vllm --draft-kind mtp --rule block
+says '{"method": "mtp", "num_speculative_tokens": 3, "draft_sample_method": "probabilistic", "rejection_sample_method": "block"}'
+tune $chain --engine sglang --rule block
+says 'no recommendation: the engine has no setting for any configuration that was tried'
+exits 2 "supports none of the methods; it supports " $chain --engine sglang --draft-kind medusa
+tune $chain --export-acceptance vllm --json
+check "acceptance for load tests" grep -q 'synthetic_acceptance_rates.*num_speculative_tokens.*: 3' out
+tune $chain --export-acceptance tensorrt-llm
+says 'TLLM_SPEC_DECODE_FORCE_NUM_ACCEPTED_TOKENS='
 
 # --- the verdict ---------------------------------------------------------------------------------
 two="--target iid:.5 --method chain --num-speculative-tokens 1:8 --cost linear:.02,.002,.003 --batch-size 1,32"
-tune $two --engine-lines vllm
-says 'verdict_batch_1   run draft-model num-speculative-tokens=1: 1.2'
-says 'verdict_batch_32  leave speculation off: '
+tune $two --engine vllm
+says '# verdict_batch_1: run draft-model num-speculative-tokens=1: 1.2'
+says '# verdict_batch_32: leave speculation off: '
 says '"num_speculative_tokens_per_batch_size": [[1, 1, 1], [2, 32, 0]]'
-check "method none competes, once" sh -c 'test "$(grep -c "  none  " out)" = 2'
+check "method none competes, once" sh -c 'test "$(grep -c "	none	" out)" = 2'
 tune $two --method chain,none
-check "also when it is listed" sh -c 'test "$(grep -c "  none  " out)" = 2'
-for engine in vllm sglang hf llamacpp trtllm; do
-    tune --target iid:.3 --method chain --num-speculative-tokens 4:8 --cost linear:.02,.002,.003 --engine-lines $engine
+check "also when it is listed" sh -c 'test "$(grep -c "	none	" out)" = 2'
+for engine in vllm sglang tensorrt-llm llama.cpp transformers; do
+    tune --target iid:.3 --method chain --num-speculative-tokens 4:8 --cost linear:.02,.002,.003 --engine $engine
     says 'leave speculation off'
     check "$engine: no line that slows down" sh -c '! grep -q "vllm serve\|launch_server\|generate(\|llama-server\|trtllm-serve" out'
-    tune --target iid:.9 --method chain --num-speculative-tokens 4 --engine-lines $engine
+    tune --target iid:.9 --method chain --num-speculative-tokens 4 --engine $engine
     says 'no recommendation: cost model unit prices draft tokens at nothing; best observed: '
     check "$engine: no line without costs" sh -c '! grep -q "vllm serve\|launch_server\|generate(\|llama-server\|trtllm-serve" out'
-    tune $chain --split 0 --engine-lines $engine
+    tune $chain --split 0 --engine $engine
     says 'no recommendation: the result is exploratory'
     check "$engine: no line that was not held out" sh -c '! grep -q "vllm serve\|launch_server\|generate(\|llama-server\|trtllm-serve" out'
 done
 tune --target iid:.9 --method chain --num-speculative-tokens 4 --objective block_efficiency
 says 'no recommendation: block efficiency does not contain the cost of drafting'
 tune --target iid:.9 --method oracle --num-speculative-tokens 4 --cost $cost
-says 'verdict           no recommendation: no method that drafts was tried'
+says '# verdict: no recommendation: no method that drafts was tried'
 
 # --- what is wrong -------------------------------------------------------------------------------
 exits 2 "--method NAME expected" rag.dst
@@ -172,7 +194,7 @@ exits 2 "more than 1000000 configurations" rag.dst --method llma --num-speculati
 exits 2 "try a coordinate search" rag.dst --method llma --num-speculative-tokens 1:4 --n 1:2 --search golden
 exits 2 "numbers in ascending order" rag.dst --method llma --num-speculative-tokens 4,1 --search golden
 exits 2 "numbers in ascending order" rag.dst --method llma --tie first,random --search golden
-exits 2 "supports none of the methods; it supports draft-model" rag.dst --method llma --engine-lines sglang
+exits 2 "supports none of the methods; it supports draft-model" rag.dst --method llma --engine sglang
 exits 2 "no configuration to try: --prompt-lookup-min 4" rag.dst --method ngram --prompt-lookup-min 4
 exits 2 "--split: '1'" rag.dst --method llma --split 1
 exits 2 "--resamples: '3'" rag.dst --method llma --resamples 3

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // A run over ranges of the requests adds up to the run over all of them, whatever the ranges have
 // to do with the files of the trace: of a trace in many files, with both engines, and of a model
-// pair.
+// pair. Counts of groups of requests add up to those of all requests, which groups do not change.
 #include "tests/close.h"
 #include "tests/unit/trace_fixture.h"
 
@@ -13,18 +13,25 @@
 
 enum { REQUESTS = 23, PROMPT = 40, OUTPUT = 30 };
 
-// Requests of few different tokens, so that copies are found; some outputs are empty.
-static void write_trace(const char *path)
+// Requests of few different tokens, so that copies are found; some outputs are empty. `probs`: with
+// probabilities of a draft model and a target.
+static void write_trace(const char *path, bool probs)
 {
     dsc_error e;
     dsc_trace_writer *w;
-    const dsc_trace_info info = {
-        .tokenizer_name = (char *)"none", .vocab_size = 4, .eos_token = -1};
+    const dsc_trace_info info = {.tokenizer_name = (char *)"none",
+                                 .vocab_size = 4,
+                                 .eos_token = -1,
+                                 .has_target_logp = probs,
+                                 .has_draft_logp = probs};
     // A file for every two or three requests.
     expect_ok(dsc_trace_writer_open(&w, path, &info, false, 200, &e), &e);
     for (int r = 0; r < REQUESTS; r++) {
         int32_t text[2 * PROMPT + OUTPUT];
         char id[16];
+        float logp[2][OUTPUT];
+        for (int i = 0; i < 2 * OUTPUT; i++)
+            logp[i % 2][i / 2] = -(float)(1 + (3 * i + r) % 7) / 8;
         for (int i = 0; i < 2 * PROMPT + OUTPUT; i++)
             text[i] = (int32_t)dsc_rng_below(1, (uint64_t)r, (uint32_t)i, DSC_RNG_OUTPUT, 4);
         const dsc_token_view reference = {text + PROMPT, PROMPT};
@@ -37,6 +44,8 @@ static void write_trace(const char *path)
             .references = 1,
             .reference = &reference,
             .kind = &kind,
+            .target_logp = logp[0],
+            .draft_logp = logp[1],
         };
         expect_ok(dsc_trace_writer_add(w, &q, &e), &e);
     }
@@ -63,7 +72,7 @@ static void check_ranges(const dsc_trace *trace, const dsc_config *config, size_
     assert_true(whole.counts[count - 1].num_accepted_tokens > 0);
     for (int64_t block = 1; block <= REQUESTS + 1; block += 3) {
         dsc_sums sums;
-        expect_ok(dsc_sums_init(&sums, count, &e), &e);
+        expect_ok(dsc_sums_init(&sums, count, 0, &e), &e);
         for (int64_t first = 0; first < REQUESTS; first += block) {
             run.first_request = first;
             run.end_request = first + block < REQUESTS ? first + block : REQUESTS;
@@ -79,6 +88,64 @@ static void check_ranges(const dsc_trace *trace, const dsc_config *config, size_
         dsc_sums_fini(&sums);
     }
     dsc_results_fini(&whole);
+}
+
+// Three groups of requests, one of which is empty.
+static void check_groups(const dsc_trace *trace, const dsc_config *config, size_t count,
+                         dsc_run_options run)
+{
+    enum { GROUPS = 3 };
+    dsc_error e;
+    dsc_results whole, parts;
+    int32_t group[REQUESTS];
+    for (int r = 0; r < REQUESTS; r++)
+        group[r] = r * r % 4 ? 2 : 0;
+    expect_ok(dsc_run(trace, config, count, &run, &whole, &e), &e);
+    run.group = group;
+    run.groups = GROUPS;
+    expect_ok(dsc_run(trace, config, count, &run, &parts, &e), &e);
+    assert_int_equal(parts.count, count * (1 + GROUPS));
+    for (size_t c = 0; c < count; c++) {
+        const dsc_counts *of = &parts.counts[c * (1 + GROUPS)];
+        equal_counts(&whole.counts[c], of);
+        assert_int_equal(of[1].requests, (REQUESTS + 1) / 2);
+        assert_int_equal(of[2].requests, 0);
+        if (of->expected) {
+            const double sum = of[1].expected->target_calls + of[3].expected->target_calls;
+            assert_memory_equal(whole.counts[c].expected, of->expected,
+                                DSC_EXPECTED_TOTALS * sizeof(double));
+            assert_true(of[1].expected->num_accepted_tokens > 0);
+            assert_close(sum, of->expected->target_calls, 1e-9);
+            continue;
+        }
+        dsc_counts sum = of[1]; // its lists are those of the first group
+        dsc_counts_add(&sum, &of[3]);
+        equal_counts(&whole.counts[c], &sum);
+    }
+    dsc_results_fini(&whole);
+    dsc_results_fini(&parts);
+    group[REQUESTS - 1] = GROUPS;
+    assert_int_equal(dsc_run(trace, config, count, &run, &parts, &e), DSC_EUSAGE);
+    run.groups = 0;
+    assert_int_equal(dsc_run(trace, config, count, &run, &parts, &e), DSC_EUSAGE);
+}
+
+static void of_expectations(void **state)
+{
+    (void)state;
+    dsc_error e;
+    dsc_trace *trace;
+    dsc_config config = {0};
+    write_trace(in_scratch("probs.dst"), true);
+    expect_ok(dsc_trace_open(&trace, in_scratch("probs.dst"), &e), &e);
+    dsc_config_init(&config, &dsc_drafter_draft_model);
+    expect_ok(dsc_config_prepare(&config, &e), &e);
+    check_groups(trace, &config, 1,
+                 (dsc_run_options){.engine = DSC_ENGINE_EXPECT,
+                                   .rule = dsc_verifier_find("rejection", &e),
+                                   .threads = 2});
+    dsc_config_fini(&config);
+    dsc_trace_close(trace);
 }
 
 static void defaults(dsc_option_value *text, const dsc_drafter_type *d, const char *name,
@@ -97,7 +164,7 @@ static void of_a_trace(void **state)
     dsc_grid grid;
     dsc_config config[4];
     dsc_option_value text[DSC_MAX_PARAMETERS];
-    write_trace(in_scratch("a.dst"));
+    write_trace(in_scratch("a.dst"), false);
     expect_ok(dsc_trace_open(&trace, in_scratch("a.dst"), &e), &e);
     assert_true(dsc_trace_shards(trace) > 5);
     assert_int_equal(dsc_trace_first_request(trace, 0), 0);
@@ -108,6 +175,8 @@ static void of_a_trace(void **state)
         config[c] = dsc_grid_at(&grid, c);
     check_ranges(trace, config, 4, (dsc_run_options){.engine = DSC_ENGINE_EXPECT, .threads = 2});
     check_ranges(trace, config, 4, (dsc_run_options){.engine = DSC_ENGINE_LOOP, .threads = 1});
+    check_groups(trace, config, 4, (dsc_run_options){.engine = DSC_ENGINE_EXPECT, .threads = 2});
+    check_groups(trace, config, 4, (dsc_run_options){.engine = DSC_ENGINE_LOOP, .threads = 2});
     dsc_grid_fini(&grid);
     dsc_trace_close(trace);
 }
@@ -150,6 +219,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test_setup_teardown(of_a_trace, make_scratch, remove_scratch),
+        cmocka_unit_test_setup_teardown(of_expectations, make_scratch, remove_scratch),
         cmocka_unit_test(of_models),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -85,6 +85,8 @@ static void assert_same(const dsc_counts *a, const dsc_counts *b)
     assert_int_equal(a->lengths_length, b->lengths_length);
     for (int64_t m = 0; m < a->lengths_length; m++)
         assert_int_equal(a->lengths[m], b->lengths[m]);
+    for (int64_t m = 0; m < a->width_length; m++)
+        assert_int_equal(a->width[m], b->width[m]);
 }
 
 // Checks the counts of one request for properties that hold under every lossless rule.
@@ -105,11 +107,11 @@ static void assert_sound(const dsc_counts *c, int64_t length)
     assert_true(c->num_drafts_started <= c->target_calls);
 }
 
-enum { ROOM = 256, LONGEST = 64, LISTS = 2 * ROOM + LONGEST + 1 };
+enum { ROOM = 256, LONGEST = 64, LISTS = 2 * ROOM + 2 * (LONGEST + 1) };
 
 static dsc_counts zero_counts(int64_t lists[LISTS])
 {
-    const dsc_counts_room room = {.most = ROOM - 1, .limit = LONGEST};
+    const dsc_counts_room room = {.most = ROOM - 1, .limit = LONGEST, .width = LONGEST + 1};
     assert_int_equal(dsc_counts_elements(&room), LISTS);
     memset(lists, 0, LISTS * sizeof *lists);
     return dsc_counts_in(lists, &room);
@@ -283,6 +285,15 @@ static void loop_equals_expect(void **state)
             config[c].parameter[1] = 1 + lcg(&s) % 4;
             config[c].parameter[2] = 1 + lcg(&s) % 30;
             config[c].parameter[3] = lcg(&s) % 2;
+        }
+        compare_all(b, config, 40, &m->request);
+        for (int c = 0; c < 40; c++) { // length, depth, branches; spec-factor, min-probability
+            config[c] = (dsc_config){.drafter = &dsc_drafter_suffix};
+            config[c].parameter[0] = lcg(&s) % 30;
+            config[c].parameter[1] = 2 + lcg(&s) % 20;
+            config[c].parameter[2] = 1;
+            config[c].real[3] = (lcg(&s) % 8) / 2.0;
+            config[c].real[4] = (lcg(&s) % 4) / 5.0;
         }
         compare_all(b, config, 40, &m->request);
         for (int64_t k = 0; k < 20; k++)

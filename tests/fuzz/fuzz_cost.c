@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Cost models: tables of measured times, rooflines of a config.json. Input: a byte (0 a table, 1 a
-// roofline), the file.
+// Cost models: tables of measured times, rooflines of a config.json, tables of engines, benchmarks,
+// a page of metrics after an empty one. Input: a byte (the kind, in this order), the file.
 #include "sim/cost/price.h"
 #include "tests/fuzz/fuzz.h"
 #include "tests/fuzz/mutate.h"
@@ -30,12 +30,25 @@ static void check_pass(const dsc_cost *cost, dsc_pass pass)
 FUZZ_TARGET(cost)
 {
     fuzz_bytes in = {data, size};
-    bool shape = fuzz_byte(&in) & 1;
-    const char *path = fuzz_file(shape ? "config.json" : "cost.tsv", in.data, in.size);
-    char spec[512];
+    static const char idle[] = "v:inter_token_latency_seconds_sum 0\n"
+                               "v:inter_token_latency_seconds_count 0\n"
+                               "v:generation_tokens 0\nv:num_requests_running 0\n";
+    static const struct {
+        const char *name, *type, *rest; // "TYPE:[IDLE,]FILE[REST]"
+    } kinds[] = {{"cost.tsv", "table", ""},
+                 {"config.json", "roofline", ",none,h100,memory=1e9"},
+                 {"steps.json", "sps", ""},
+                 {"bench.json", "bench", ""},
+                 {"after.txt", "prometheus", ""}};
+    enum { KINDS = sizeof kinds / sizeof *kinds, SERVER = KINDS - 1 };
+    const size_t kind = fuzz_byte(&in) % KINDS;
+    char before[256] = "", spec[600];
     dsc_error err = {0};
     dsc_cost cost;
-    snprintf(spec, sizeof spec, shape ? "roofline:%s,none,h100" : "table:%s", path);
+    if (kind == SERVER)
+        snprintf(before, sizeof before, "%s,", fuzz_file("idle.txt", idle, sizeof idle - 1));
+    const char *path = fuzz_file(kinds[kind].name, in.data, in.size);
+    snprintf(spec, sizeof spec, "%s:%s%s%s", kinds[kind].type, before, path, kinds[kind].rest);
     int rc = dsc_cost_parse(&cost, spec, &err);
     if (rc) {
         fuzz_refused(rc, &err);

@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 // Import of every format that makes a trace. Input: a byte for the format (0: probed), a byte that
 // chooses (bit 0: the bytes tokenizer, 1: as the source's code, 2: bad lines left out, 3: the file
-// of questions comes first and ends with 0xff), the file.
+// of questions comes first and ends with 0xff, 4: fields are named by a map, 5: of chats the last
+// turn with a template, 6: one model), the file.
 #include "tests/fuzz/fuzz.h"
 #include "tests/fuzz/mutate.h"
 #include "traces/import/import.h"
@@ -48,8 +49,9 @@ static void check_again(const dsc_tokenizer *tokenizer, const char *hash)
 
 FUZZ_TARGET(import)
 {
-    static const char *const formats[] = {NULL,     "llma",   "specbench", "mtbench", "eagle",
-                                          "alpaca", "acclen", "vllm",      "jsonl"};
+    static const char *const formats[] = {
+        NULL,    "llma", "specbench",  "mtbench", "eagle", "alpaca", "acclen",   "vllm",
+        "jsonl", "chat", "completion", "stream",  "bench", "vcr",    "llamacpp", "mapped"};
     enum { FORMATS = sizeof formats / sizeof *formats };
     static dsc_tokenizer *bytes; // immutable, kept
     fuzz_bytes in = {data, size};
@@ -67,6 +69,12 @@ FUZZ_TARGET(import)
         .vocab_size = tokenizer ? 0 : VOCAB,
         .questions = choice & 8 ? fuzz_file("questions", questions.data, questions.size) : NULL,
         .skip_errors = choice & 4,
+        .map = choice & 16
+                   ? "prompt=q,output=a.0.b|c,references=r,steps.accepted=s,arrival_s=t,id=i"
+                   : NULL,
+        .last_turn = choice & 32,
+        .chat_template = choice & 32 ? "llama3.1" : NULL,
+        .model = choice & 64 ? "m" : NULL,
         .force = true,
     };
     const char *path = fuzz_file("in", in.data, in.size), *out = fuzz_path("a.dst");

@@ -33,7 +33,7 @@ static void check_dist(const dsc_language *l, const int32_t *recent, size_t coun
 {
     dsc_dist d = {0};
     void *p;
-    const dsc_place at = {recent, count, (int64_t)count, (int64_t)count / 2};
+    const dsc_place at = {recent, count, (int64_t)count, (int64_t)count / 2, 0};
     if (dsc_alloc(&p, (size_t)l->vocab_size, sizeof(double), NULL))
         return;
     double *dist = p, sum = 0, most = 0;

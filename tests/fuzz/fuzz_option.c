@@ -61,7 +61,8 @@ static void check_cost(const char *text)
 {
     dsc_cost cost;
     dsc_error err = {0};
-    static const char *const files[] = {"table:", "fit:", "/", ".json"}; // opens none
+    static const char *const files[] = {
+        "table:", "fit:", "prometheus:", "bench:", "sps:", "/", ".json"}; // opens none
     for (size_t i = 0; i < sizeof files / sizeof *files; i++)
         if (strstr(text, files[i]))
             return;

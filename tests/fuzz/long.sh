@@ -8,6 +8,9 @@
 #   long.sh RUNS JOBS NAME...   in the build folder; top_srcdir is the source
 #   long.sh RUNS - NAME         one target, as each of the above runs it
 set -u
+# A target has a processor for itself; threads that wait for each other made imports 4 times slower.
+OMP_NUM_THREADS=1
+export OMP_NUM_THREADS
 runs=$1 jobs=$2
 shift 2
 top=${top_srcdir:-.}

@@ -8,6 +8,7 @@ from dataclasses import astuple, fields
 
 import model_methods
 import phrase_methods
+import recorded_methods
 import text_methods
 from bpe import Tokenizer
 from counts import Counts
@@ -32,9 +33,11 @@ METHODS = {
     "lookahead": phrase_methods.lookahead,
     "ouroboros": phrase_methods.ouroboros,
     "pearl": model_methods.pearl,
+    "recorded": recorded_methods.recorded,
+    "recorded-steps": recorded_methods.recorded_steps,
 }
 TEXT_OPTIONS = {"semantics", "references", "spec_factor", "min_probability", "confidence", "name",
-                "widths", "acceptance", "draft_cost", "target_slope"}
+                "widths", "acceptance", "draft_cost", "target_slope", "drafter", "policy"}
 # Options whose Python argument has another name.
 LENGTH = "num-speculative-tokens"
 RENAMED = {
@@ -47,6 +50,7 @@ RENAMED = {
     "spectr": {"num-drafts": "drafts", LENGTH: "length"}, "cascade": {LENGTH: "length"},
     "tree": {"tree": "name"}, "spectr-tree": {"branches": "widths"},
     "ouroboros": {LENGTH: "length"}, "pearl": {LENGTH: "window"},
+    "recorded": {LENGTH: "k"}, "recorded-steps": {LENGTH: "length"},
 }
 
 
@@ -169,6 +173,17 @@ def table():
             options = f"{LENGTH}={window} pre-verify={before} post-verify={after}"
             on_models("pearl", options, drafts[1])
         on_traces("pearl", f"{LENGTH}=3 pre-verify={before} post-verify={after}", small, drafts[1])
+
+    for drafter in ("eagle", "ngram"):
+        for k in range(1, 9):
+            on_traces("recorded", f"drafter={drafter} {LENGTH}={k}", ["recorded"])
+            on_traces("recorded", f"drafter={drafter} {LENGTH}={k} policy=oracle draft-passes=1",
+                      ["recorded"])
+    on_traces("recorded", f"drafter=ngram {LENGTH}=12 draft-passes=0", ["recorded"])
+    for passes in (-1, 0, 5):
+        on_traces("recorded-steps", f"draft-passes={passes}", ["recorded"])
+        for length in (1, 5, 20):
+            on_traces("recorded-steps", f"{LENGTH}={length} draft-passes={passes}", ["logged"])
     return rows
 
 
@@ -180,6 +195,9 @@ class World:
         self.trace = {name: load(top, name, tokenizer) for name in ("rag", "cache", "edits")}
         for name in ("edge", "past_eos"):
             self.trace[name] = load_ids(f"{top}/tests/golden/{name}.jsonl", tokenizer.eos)
+        for name in ("recorded", "logged"):
+            with open(f"{top}/tests/golden/{name}.jsonl", encoding="utf-8") as lines:
+                self.trace[name] = [json.loads(line) for line in lines]
         self.models, self.outputs = {}, {}
 
     def sequences(self, trace, hold):

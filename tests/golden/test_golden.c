@@ -74,11 +74,11 @@ static dsc_trace *import(const char *file, const char *tokenizer_file, const cha
 
 static const struct {
     const char *name, *file;
-} input[] = {{"rag", "traces/sample/rag.jsonl"},
-             {"cache", "traces/sample/cache.jsonl"},
-             {"edits", "traces/sample/edits.jsonl"},
-             {"edge", "tests/golden/edge.jsonl"},
-             {"past_eos", "tests/golden/past_eos.jsonl"}};
+} input[] = {
+    {"rag", "traces/sample/rag.jsonl"},          {"cache", "traces/sample/cache.jsonl"},
+    {"edits", "traces/sample/edits.jsonl"},      {"edge", "tests/golden/edge.jsonl"},
+    {"past_eos", "tests/golden/past_eos.jsonl"}, {"recorded", "tests/golden/recorded.jsonl"},
+    {"logged", "tests/golden/logged.jsonl"}};
 enum { INPUTS = sizeof input / sizeof *input, MODELS = 32 };
 
 // The data that rows share: the traces, and each model that a row names.
@@ -153,7 +153,8 @@ static dsc_counts run(const dsc_trace *trace, const dsc_config *config, const ds
     dsc_run_options o = {.engine = DSC_ENGINE_LOOP, .workload = models, .threads = 2};
     assert_ok(dsc_run(trace, config, 1, &o, &a, &e), e);
     dsc_counts c = a.counts[0];
-    if (!models && config->drafter->match_lengths) {
+    const dsc_drafter_type *d = config->drafter;
+    if (!models && d->match_lengths && (!d->is_chain || d->is_chain(config))) {
         o.engine = DSC_ENGINE_EXPECT;
         assert_ok(dsc_run(trace, config, 1, &o, &b, &e), e);
         assert_int_equal(c.target_calls, b.counts[0].target_calls);
@@ -161,6 +162,7 @@ static dsc_counts run(const dsc_trace *trace, const dsc_config *config, const ds
         assert_int_equal(c.num_drafts, b.counts[0].num_drafts);
         assert_int_equal(c.num_draft_tokens, b.counts[0].num_draft_tokens);
         assert_int_equal(c.num_accepted_tokens, b.counts[0].num_accepted_tokens);
+        assert_int_equal(c.draft_calls, b.counts[0].draft_calls);
         dsc_results_fini(&b);
     }
     dsc_results_fini(&a);

@@ -7,6 +7,7 @@
 # shellcheck disable=SC2016
 . "${top_srcdir:-.}/tests/cli/common.sh"
 sample=$top/traces/sample
+pause=0.5 # seconds after which a command waits for what it will wait for
 LIMIT=50 # tenths of a second that a loaded machine may take; a waiting command would take ten minutes
 
 # Waits until a process has ended; fails after the limit.
@@ -25,7 +26,7 @@ interrupt() { # what it waits for, signal, code, command...
     shift 3
     "$@" >out 2>err &
     process=$!
-    sleep 0.5
+    sleep $pause
     if ! kill -0 $process 2>/dev/null; then
         wait $process
         not_ok "$what: it did not wait: $(cat err)"
@@ -99,6 +100,32 @@ EOF
     check "live: nothing is left" sh -c '! ls -d live.* 2>/dev/null'
 fi
 
+# --- a long pass -------------------------------------------------------------------------------
+# One thread needs half a minute for this prompt, and no request has been finished.
+if [ -x "${draftscope%/*}/draftscope-live" ]; then
+    cat >middle.json <<'EOF'
+{"model_type": "llama", "hidden_size": 1024, "intermediate_size": 8192, "num_hidden_layers": 4,
+ "num_attention_heads": 16, "vocab_size": 256, "torch_dtype": "bfloat16",
+ "max_position_embeddings": 16384}
+EOF
+    awk 'BEGIN { printf "{\"prompt\": [1"; for (i = 0; i < 8000; i++) printf ", %d", i % 256
+        print "]}" }' >long.jsonl
+    before=$LIMIT LIMIT=30 pause=4
+    for command in "run -o pass.jsonl" "run --baseline -o pass.jsonl" "record -o pass.dst" \
+        "profile --tokens 2048 --context 0 -o pass.tsv"; do
+        case $command in
+        profile*) method= ;;
+        *) method="--method none --prompts long.jsonl --max-tokens 1" ;;
+        esac
+        # shellcheck disable=SC2086
+        interrupt "live $command: a long pass" TERM 143 "$draftscope" live $command $method \
+            --shape ./middle.json --random-weights 1 --device cpu --threads 1
+        check "live $command: one line, not: $(cat err)" test "$(wc -l <err)" = 1
+    done
+    LIMIT=$before pause=0.5
+    check "live: nothing is left of a long pass" sh -c '! ls -d pass.* .pass* 2>/dev/null'
+fi
+
 # --- gnuplot -----------------------------------------------------------------------------------
 mkdir bin empty
 cat >bin/gnuplot <<'EOF'
@@ -141,7 +168,7 @@ check "a guide" grep -q 'draftscope tune answers.dst' out
 
 # --- a trace that shrinks ----------------------------------------------------------------------
 shard=$(ls many.dst/shard-*)
-"$draftscope" sweep many.dst --method llma --n 1:8 --num-speculative-tokens 1:64 --engine loop \
+"$draftscope" sweep many.dst --method llma --n 1:8 --num-speculative-tokens 1:64 --evaluate loop \
     -o slow.tsv --progress json >out 2>err &
 process=$!
 tries=0

@@ -22,7 +22,7 @@ typedef struct ref_text {
 
 static inline int32_t say(const dsc_language *l, const ref_text *t)
 {
-    dsc_place at = {t->token, (size_t)t->n, t->n, 0};
+    dsc_place at = {t->token, (size_t)t->n, t->n, 0, 0};
     return l->type->best(l, &at);
 }
 

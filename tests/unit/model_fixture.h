@@ -68,7 +68,7 @@ static inline dsc_language *make(const char *spec, dsc_model_side side)
 static inline dsc_dist dist_at(const dsc_language *l, const int32_t *recent, size_t count)
 {
     dsc_dist d;
-    l->type->dist(l, &(dsc_place){recent, count, (int64_t)count, 0}, &d);
+    l->type->dist(l, &(dsc_place){recent, count, (int64_t)count, 0, 0}, &d);
     return d;
 }
 

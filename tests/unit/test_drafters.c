@@ -159,7 +159,7 @@ static void hf_dynamic_follows_the_verdicts(void **state)
 static double probability(const dsc_language *l, int32_t before, int32_t token)
 {
     dsc_dist dist;
-    const dsc_place at = {&before, 1, 1, 0};
+    const dsc_place at = {&before, 1, 1, 0, 0};
     l->type->dist(l, &at, &dist);
     return dsc_dist_probability(&dist, token);
 }

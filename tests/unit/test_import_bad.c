@@ -26,10 +26,18 @@ static const struct {
     {"{'prompt': 1}", "string or '}' expected"},
     {"nothing", "invalid token near 'nothing'"},
     // the line, and the formats
-    {"null", " unrecognized format; the line matches none of llma, specbench, mtbench, "},
-    {"[1, 2]", " unrecognized format; the line matches none of llma, specbench, mtbench, "},
-    {"{\"text\": \"x\"}",
-     " unrecognized format; the line matches none of llma, specbench, mtbench, "},
+    {"null", " unrecognized format; every line must be a JSON object"},
+    {"[1, 2]", " unrecognized format; every line must be a JSON object"},
+    {"{\"text\": \"x\", \"y\": 1}",
+     " unrecognized format; name the fields of prompt and output: --map "
+     "prompt=FIELD,output=FIELD. The line has 'text', 'y'"},
+    {"{\"question\": \"x\", \"answer\": \"y\"}",
+     " unrecognized format; the nearest is mapped: add --map prompt=question,output=answer"},
+    {"{\"prompt\": \"x\", \"canonical_solution\": \"y\"}",
+     " unrecognized format; the nearest is mapped: add --map "
+     "prompt=prompt,output=canonical_solution"},
+    {"{\"timings\": {}, \"y\": 1}",
+     " unrecognized format; the nearest is llamacpp, but the line lacks 'content'"},
     // jsonl: fields
     {"{\"prompt\": \"p\"}", " field 'output' is missing"},
     {"{\"output\": \"o\"}", " field 'prompt' is missing"},

@@ -18,6 +18,7 @@ static const char *data(int i, const char *name)
 }
 
 static char notes[2048];
+static const char *semantics; // of the next imports
 
 static void keep_note(void *user, const char *message)
 {
@@ -33,6 +34,7 @@ static opened import_data(const char *name, const char *format, const char *ques
     dsc_import_options o = plain;
     dsc_error err;
     o.format = format;
+    o.semantics = semantics;
     o.note = keep_note;
     o.questions = questions ? data(1, questions) : NULL;
     notes[0] = '\0';
@@ -259,8 +261,36 @@ static void test_acclen(void **state)
     q = request(&o, 1);
     expect_counts(q.accept[0], 1, (int[]){5});
     expect_counts(q.accept[1], 1, (int[]){1});
+    expect_text(q.metadata, "{\"lists\":\"equal\"}");
     expect_note("the cap of a drafter is its largest");
     close_trace(&o);
+}
+
+// Lists that are shorter and longer than the output, and both places of an element: its own, and
+// the one that SpecDecode-Bench's reader gives it.
+static void test_acclen_lists(void **state)
+{
+    (void)state;
+    static const int lengths[2][2][4] = {{{0, 3, 0, 2}, {0, 0, 1, 0}},
+                                         {{0, 0, 3, 0}, {0, 0, 0, 1}}};
+    for (int code = 0; code < 2; code++) {
+        semantics = code ? "code" : "paper";
+        opened o = import_data("acclen_lists.jsonl", NULL, NULL);
+        semantics = NULL;
+        assert_string_equal(o.info->drafter[0].name, "a");
+        assert_string_equal(o.info->drafter[1].name, "acc");
+        dsc_request q = request(&o, 0); // "acc" is one token shorter, "a" one longer
+        assert_int_equal(q.output.count, 4);
+        expect_counts(q.accept[0], 4, lengths[code][0]);
+        expect_counts(q.accept[1], 4, lengths[code][1]);
+        expect_text(q.metadata, "{\"lists\":\"differ\"}");
+        q = request(&o, 1);
+        assert_int_equal(q.output.count, 2);
+        expect_text(q.metadata, "{\"lists\":\"equal\"}");
+        expect_note("in 1 of 2 requests a list is not as long as the output");
+        expect_note("(1 tokens less), 1 lengths after the outputs");
+        close_trace(&o);
+    }
 }
 
 static void test_vllm(void **state)
@@ -326,11 +356,12 @@ static const struct {
     {"alpaca", "{\"instruction\": \"i\", \"input\": 1, \"output\": \"o\"}", " field 'input' must"},
     {"alpaca", "[7]", " the line must be an object, not a number"},
     {"acclen", "{" IDS "}", " a field 'acc_NAME' with accept lengths 'acc_len' is missing"},
-    {"acclen", "{" IDS ", \"acc_a\": {\"acc_len\": [1]}}",
-     " field 'acc_a.acc_len' has 1 numbers, but the output has 2 tokens"},
+    {"acclen", "{" IDS ", \"acc_a\": {\"acc_len\": []}}",
+     " a list of accept lengths is empty, but the output has 2 tokens"},
+    {"acclen", "{" IDS ", \"acc_a\": {\"acc_len\": {}}}", "'acc_a.acc_len' must be an array"},
     {"acclen", "{" IDS ", \"acc_a\": {\"acc_len\": [1, 0]}}", "'acc_a.acc_len[1]' is 0; with the"},
     {"acclen", "{\"prompt_token_ids\": [258]}", " field 'prompt_token_ids[0]' is 258; token ids"},
-    {"vllm", "{\"choices\": [{\"text\": \"a\"}, {\"text\": \"b\"}]}", "'choices' has 2 elements"},
+    {"vllm", "{\"choices\": []}", "'choices' has 0 elements; it must have at least one"},
     {"vllm", "{\"choices\": [{}]}", " field 'choices[0].text' is missing"},
     {"vllm", "{\"choices\": [{\"token_ids\": [1, 2]}], \"usage\": {\"completion_tokens\": 3}}",
      " field 'choices[0].token_ids' has 2 ids, but usage.completion_tokens is 3"},
@@ -551,7 +582,7 @@ static const struct {
     {"prometheus", N("drafts") " 4.5\n", ":1: a count must be a whole number"},
     {"prometheus", N("drafts") " -1\n", ":1: a count must be a whole number"},
     {"prometheus", N("drafts") " NaN\n", ":1: a count must be a whole number"},
-    {"prometheus", N("drafts") "\n", ":1: a count must be a whole number"},
+    {"prometheus", N("drafts") "\n", ":1: a number must follow the metric"},
     {"prometheus", THREE N("drafts") " 4\n", ":4: the counter occurs twice with the same labels"},
     {"prometheus", N("drafts") "{a=b} 4\n", ":1: labels must be NAME=\"VALUE\""},
     {"prometheus", N("drafts") "{a=\"b\" 4\n", ":1: ',' or '}' expected after a label"},
@@ -645,6 +676,7 @@ int main(void)
         cmocka_unit_test(test_mtbench),
         cmocka_unit_test(test_alpaca),
         cmocka_unit_test(test_acclen),
+        cmocka_unit_test(test_acclen_lists),
         cmocka_unit_test(test_vllm),
         cmocka_unit_test_setup(test_bad_lines, no_trace),
         cmocka_unit_test(test_questions_bad),

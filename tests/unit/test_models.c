@@ -92,7 +92,7 @@ static void check_context(const dsc_language *l, const dsc_corpus *c, const dsc_
             best = x;
     }
     assert_close(sum, 1, 1e-14);
-    int32_t said = l->type->best(l, &(dsc_place){recent, (size_t)count, count, 0});
+    int32_t said = l->type->best(l, &(dsc_place){recent, (size_t)count, count, 0, 0});
     if (said != best) // ties: rounding decides
         assert_close(dist[said], dist[best], 1e-15);
 }
@@ -265,7 +265,7 @@ static void check_acceptance(const dsc_language *draft, const dsc_language *targ
 {
     double d[DSC_IID_VOCAB], t[DSC_IID_VOCAB];
     for (int64_t position = 0; position < 200; position++) {
-        dsc_place at = {NULL, 0, position, depth};
+        dsc_place at = {NULL, 0, position, depth, 0};
         dsc_dist dist;
         dsc_curve curve;
         dsc_error err;
@@ -320,6 +320,33 @@ static void iid_follows_conditional_rates(void **state)
                            "to 1, not 1.25"));
     put_text(path, "0x1p-1\n");
     assert_int_equal(dsc_language_make(&none, spec, DSC_SIDE_DRAFT, NULL, &err), DSC_EINPUT);
+}
+
+// The rates of requests spread around that of the median request, the same at every position.
+static void iid_requests_differ(void **state)
+{
+    (void)state;
+    enum { MANY = 20000 };
+    dsc_language *d = make("iid:0.7,request-sd=0.8", DSC_SIDE_DRAFT),
+                 *t = make("iid:0.7,request-sd=0.8", DSC_SIDE_TARGET);
+    double sum = 0, squares = 0;
+    for (int r = 0; r < MANY; r++) {
+        double h[2];
+        for (int i = 0; i < 2; i++) {
+            const dsc_place at = {NULL, 0, 3 + i, i, r};
+            dsc_dist dist;
+            d->type->dist(d, &at, &dist);
+            h[i] = dsc_dist_probability(&dist, t->type->best(t, &at));
+        }
+        assert_true(h[0] == h[1]);
+        const double effect = log(h[0] / (1 - h[0])) - log(0.7 / 0.3);
+        sum += effect;
+        squares += effect * effect;
+    }
+    assert_close(sum / MANY, 0, 5 * 0.8 / sqrt(MANY));
+    assert_close(sqrt(squares / MANY), 0.8, 0.02);
+    dsc_language_free(d);
+    dsc_language_free(t);
 }
 
 // --- texts that name them ----------------------------------------------------------------------
@@ -471,7 +498,7 @@ static void models_count_tokens(void **state)
     for (int32_t node = -1; node < 3; node++) {
         dsc_dist dist;
         dsc_next next;
-        dsc_place at = {NULL, 0, 5 + 4 + node + 1, node + 1};
+        dsc_place at = {NULL, 0, 5 + 4 + node + 1, node + 1, 0};
         assert_ok(m.base.type->dist(&m.base, node, &dist, &err), err);
         dsc_dist_fill(&dist, is);
         l->type->dist(l, &at, &dist);
@@ -540,7 +567,7 @@ static void the_loop_runs(void **state)
     assert_int_equal(counts.output_tokens, 20);
     for (int64_t i = 0, before = 4; i < 20; before = m.base.output[i++])
         assert_int_equal(m.base.output[i],
-                         l->type->best(l, &(dsc_place){(int32_t[]){(int32_t)before}, 1, 0, 0}));
+                         l->type->best(l, &(dsc_place){(int32_t[]){(int32_t)before}, 1, 0, 0, 0}));
     dsc_arena_fini(&arena);
     dsc_loop_fini(&loop);
     dsc_model_synthetic_fini(&m);
@@ -551,13 +578,14 @@ int main(void)
 {
 #define IN_SCRATCH(f) cmocka_unit_test_setup_teardown(f, make_scratch, remove_scratch)
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(ngram_is_the_recount),     cmocka_unit_test(ngram_refuses),
-        cmocka_unit_test(ngram_of_one_token),       cmocka_unit_test(sampling_inverts),
-        cmocka_unit_test(markov_is_a_chain),        cmocka_unit_test(markov_pairs),
-        cmocka_unit_test(iid_accepts_exactly),      IN_SCRATCH(iid_follows_conditional_rates),
-        cmocka_unit_test(specs_are_checked),        IN_SCRATCH(corpora_are_read),
-        cmocka_unit_test(models_follow_a_tree),     IN_SCRATCH(models_count_tokens),
-        cmocka_unit_test(temperature_shapes_dists), cmocka_unit_test(the_loop_runs),
+        cmocka_unit_test(ngram_is_the_recount), cmocka_unit_test(ngram_refuses),
+        cmocka_unit_test(ngram_of_one_token),   cmocka_unit_test(sampling_inverts),
+        cmocka_unit_test(markov_is_a_chain),    cmocka_unit_test(markov_pairs),
+        cmocka_unit_test(iid_accepts_exactly),  IN_SCRATCH(iid_follows_conditional_rates),
+        cmocka_unit_test(iid_requests_differ),  cmocka_unit_test(specs_are_checked),
+        IN_SCRATCH(corpora_are_read),           cmocka_unit_test(models_follow_a_tree),
+        IN_SCRATCH(models_count_tokens),        cmocka_unit_test(temperature_shapes_dists),
+        cmocka_unit_test(the_loop_runs),
     };
     return cmocka_run_group_tests_name("models", tests, NULL, NULL);
 }

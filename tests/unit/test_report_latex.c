@@ -27,7 +27,7 @@ static void write_grid(const char *path)
 {
     dsc_table t = {0};
     add_columns(&t);
-    add_comments(&t, "unit");
+    add_comments(&t, "affine");
     add_grid(&t, "paper", 4, paper_k, PAPER_KS);
     write_table(&t, path);
     dsc_table_fini(&t);

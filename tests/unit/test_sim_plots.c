@@ -227,12 +227,13 @@ static void test_lengths_of_methods(void **state)
     assert_contains(&d.script, "$panel1 << EOD\n1 2 ? ? ?\n2 3 3 4 ?\n3 4 ? ? ?\n4 ? 4 5 ?\n5 ");
     dsc_drawing_fini(&d);
     draw("length", &t, &(dsc_figure_options){.x = "n"}, "svg", &d); // the other way round
-    assert_contains(&d.script, "'window 4 (2+)'");
+    assert_contains(&d.script, "$panel1 << EOD\n1 5\n2 6\n"); // the best window of llma at each n
+    assert_string_equal(drawn_text(&d, 1, "best_with"), "window 6");
     dsc_drawing_fini(&d);
     dsc_table_fini(&t);
 }
 
-// If there are too many lines, the best ones and the best of each rule are drawn.
+// If there are too many lines, each method and rule is the envelope of its configurations.
 static void test_many_lines(void **state)
 {
     (void)state;
@@ -243,12 +244,12 @@ static void test_many_lines(void **state)
         add_spectr(&t, (const char *[]){"kseq", "otm", "specinfer"}[r],
                    (const double[]){0.4, 0.5, 0.3}[r], 8);
     draw("length", &t, NULL, "svg", &d);
-    assert_contains(&d.script, "8 of 24 configurations drawn");
+    assert_contains(&d.script, "best configuration of each method");
     for (int r = 0; r < 3; r++) {
-        static const char *const label[] = {"kseq, drafts 8", "otm, drafts 8",
-                                            "specinfer, drafts 8"};
+        static const char *const label[] = {"'kseq'", "'otm'", "'specinfer'"};
         assert_contains(&d.script, label[r]);
     }
+    assert_string_equal(drawn_text(&d, 0, "best_with"), "drafts 8");
     dsc_drawing_fini(&d);
     dsc_table_fini(&t);
 }
@@ -265,9 +266,10 @@ static void test_rules(void **state)
     assert_ok(dsc_join_tables(&t, (const dsc_table *[]){&spectr, &chain}, 2, &err), err);
     draw("rules", &t, NULL, "svg", &d);
     check_script(&d.script);
-    // L = 1: the bound first, then k-Seq, and the single draft, constant over all K.
-    assert_contains(&d.script, "$panel1 << EOD\n1 1.5 1.4 1.4\n2 1.75 1.64 1.4\n");
-    assert_contains(&d.script, "$panel1 using 1:2 with linespoints lt 1 lc rgb '#b4b4b4' lw 6");
+    // L = 1: percent of the bound, of k-Seq, and of the single draft, constant over all K.
+    assert_contains(&d.script, "$panel1 << EOD\n1 93.3333333333 93.3333333333\n"
+                               "2 93.7142857143 80\n");
+    assert_contains(&d.script, "plot 100 with lines");
     assert_contains(&d.script, "'L = 3'");
     assert_contains(&d.script, "'otm (bound)'");
     assert_contains(&d.finding,
@@ -279,6 +281,7 @@ static void test_rules(void **state)
     dsc_figure_filter f = {"rule", "kseq"};
     draw("rules", &t, &(dsc_figure_options){.filter = &f, .filters = 1}, "svg", &d);
     assert_null(strstr(d.script.data, "#b4b4b4"));
+    assert_contains(&d.script, "$panel1 << EOD\n1 1.4\n2 1.64\n"); // without a bound: values
     assert_null(strstr(d.finding.data, "bound"));
     dsc_drawing_fini(&d);
     dsc_table_fini(&t);
@@ -387,16 +390,20 @@ static void test_batch(void **state)
     draw("batch", &t, NULL, "svg", &d);
     check_script(&d.script);
     assert_contains(&d.script, "set logscale x 2");
-    assert_contains(&d.script, "'draft length 6 (32)'");
+    assert_contains(&d.finding,
+                    "draft-model, rejection: 2.5 at 1, 1.1 at 256, no break-even in this range.");
+    assert_int_equal(d.data.rows, 5); // the better of two draft lengths at each batch size
+    assert_string_equal(drawn_text(&d, 0, "best_with"), "draft length 6");
+    assert_string_equal(drawn_text(&d, 4, "best_with"), "draft length 2");
+    dsc_drawing_fini(&d);
+    dsc_figure_filter longer = {"num_speculative_tokens", "6"};
+    draw("batch", &t, &(dsc_figure_options){.filter = &longer, .filters = 1}, "svg", &d);
+    assert_contains(&d.script, "'draft-model, rejection (32)'");
     assert_contains(&d.script, "set arrow from first 32, graph 1");
-    assert_contains(
-        &d.finding,
-        "draft length 2: 1.8 at 1, 1.1 at 256, no break-even in this range; draft length "
-        "6: 2.5 at 1, 0.25 at 256, break-even at 32.");
-    assert_int_equal(d.data.rows, 10);
+    assert_contains(&d.finding, "2.5 at 1, 0.25 at 256, break-even at 32.");
     dsc_drawing_fini(&d);
     draw("batch", &t, &(dsc_figure_options){.column = "tokens_per_s"}, "svg", &d);
-    assert_contains(&d.script, "256 28160 6400");
+    assert_contains(&d.script, "256 28160\n");
     assert_null(strstr(d.script.data, "no speculation'"));
     dsc_drawing_fini(&d);
     dsc_table_fini(&t);
@@ -448,7 +455,8 @@ static void test_conditional_rate(void **state)
     assert_contains(&d.script, "filledcurves");
     assert_contains(
         &d.finding,
-        "draft-model, rejection: 0.600 at position 1 (0.502 to 0.691), 0.333 at position 3");
+        "draft-model, rejection, draft length 3, row 3: 0.600 at position 1 (0.502 to 0.691), "
+        "0.333 at position 3");
     assert_null(strstr(d.finding.data, "shorter than the draft length"));
     dsc_drawing_fini(&d);
     dsc_table_fini(&t);

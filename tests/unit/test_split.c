@@ -196,7 +196,7 @@ static void write_table(table_fixture *x)
                         .width_length = c ? 3 : 0,
                         .parallel_steps = c == 1 ? parallel_steps : NULL,
                         .parallel_length = c == 1 ? 2 : 0};
-        assert_ok(dsc_shard_row(&t, c, 0, &n, &e), e);
+        assert_ok(dsc_shard_row(&t, c, 0, 0, &n, &e), e);
     }
     FILE *f = fopen(x->path, "wb");
     assert_non_null(f);
@@ -226,7 +226,7 @@ static void expectations(void **state)
     dsc_split_text(&split, text);
     assert_ok(dsc_table_comment(&t, "split", text, &e), e);
     assert_ok(dsc_shard_columns(&t, &e), e);
-    assert_ok(dsc_shard_row(&t, 0, 0, &n, &e), e);
+    assert_ok(dsc_shard_row(&t, 0, 0, 0, &n, &e), e);
     snprintf(path, sizeof path, "/tmp/test_split.expected.%ld", (long)getpid());
     FILE *f = fopen(path, "wb");
     assert_non_null(f);
@@ -234,9 +234,9 @@ static void expectations(void **state)
     dsc_table_write_tsv_row(&t, 0, f);
     assert_int_equal(fclose(f), 0);
     dsc_table_fini(&t);
-    assert_ok(dsc_sums_init(&sums, 1, &e), e);
+    assert_ok(dsc_sums_init(&sums, 1, 0, &e), e);
     assert_ok(dsc_shard_reader_open(&r, path, &e), e);
-    assert_ok(dsc_shard_reader_cell(&r, &cell, &sums, &whole, &e), e);
+    assert_ok(dsc_shard_reader_cell(&r, &cell, 0, &sums, &whole, &e), e);
     assert_true(whole && dsc_shard_reader_ended(&r));
     dsc_shard_reader_close(&r);
     const dsc_expected *sum = sums.counts[0].expected;
@@ -245,7 +245,7 @@ static void expectations(void **state)
     assert_true(sums.counts[0].histogram_length >= 3);
     assert_memory_equal(sum->histogram, histogram, sizeof histogram);
     assert_ok(dsc_shard_reader_open(&r, path, &e), e);
-    assert_int_equal(dsc_shard_reader_cell(&r, &cell, &sums, &whole, &e), DSC_EINPUT);
+    assert_int_equal(dsc_shard_reader_cell(&r, &cell, 0, &sums, &whole, &e), DSC_EINPUT);
     assert_non_null(strstr(e.message, "two blocks"));
     dsc_shard_reader_close(&r);
     dsc_sums_fini(&sums);
@@ -261,13 +261,13 @@ static void tables(void **state)
     dsc_sums sums;
     bool whole;
     write_table(&x);
-    assert_ok(dsc_sums_init(&sums, 3, &e), e);
+    assert_ok(dsc_sums_init(&sums, 3, 0, &e), e);
     for (int twice = 0; twice < 2; twice++) {
         assert_ok(dsc_shard_reader_open(&r, x.path, &e), e);
         assert_string_equal(dsc_table_get_comment(&r.head, "rule"), "rejection");
         assert_memory_equal(&r.split, &x.split, sizeof x.split);
         assert_int_equal(r.head.comments, 2);
-        assert_ok(dsc_shard_reader_cell(&r, &x.cell, &sums, &whole, &e), e);
+        assert_ok(dsc_shard_reader_cell(&r, &x.cell, 0, &sums, &whole, &e), e);
         assert_true(whole && dsc_shard_reader_ended(&r));
         dsc_shard_reader_close(&r);
     }
@@ -303,7 +303,7 @@ static void tables_cut(void **state)
         write_text(x.path, text, n);
         int rc = dsc_shard_reader_open(&r, x.path, &e);
         if (!rc)
-            rc = dsc_shard_reader_cell(&r, &x.cell, NULL, &whole, &e);
+            rc = dsc_shard_reader_cell(&r, &x.cell, 0, NULL, &whole, &e);
         assert_true(rc == DSC_OK || (rc == DSC_EINPUT && !whole));
         assert_int_equal(whole, n == length);
         dsc_shard_reader_close(&r);
@@ -355,7 +355,7 @@ static void tables_refused(void **state)
                  *bad[i][1] ? zeros : "", bad[i][1]);
         write_text(x.path, changed, strlen(changed));
         assert_ok(dsc_shard_reader_open(&r, x.path, &e), e);
-        if (dsc_shard_reader_cell(&r, &x.cell, NULL, &whole, &e) != DSC_EINPUT)
+        if (dsc_shard_reader_cell(&r, &x.cell, 0, NULL, &whole, &e) != DSC_EINPUT)
             fail_msg("accepted: %s%s", bad[i][0], bad[i][1]);
         assert_non_null(strstr(e.message, x.path));
         dsc_shard_reader_close(&r);

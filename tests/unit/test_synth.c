@@ -65,7 +65,7 @@ static void check_position(const pair *p, const dsc_request *q, dsc_model_side s
     assert_close(logp[j], log(dist[q->output.id[j]]), 1e-6);
     assert_close(q->replayed.entropy[side][j], entropy, 1e-6);
     assert_int_equal(q->replayed.argmax[side][j],
-                     l->type->best(l, &(dsc_place){text, before, 0, 0}));
+                     l->type->best(l, &(dsc_place){text, before, 0, 0, 0}));
     assert_int_equal(dsc_request_row(q, side, j, &row), rows > 0);
     if (rows)
         check_row(&row, dist, l->vocab_size, rows);

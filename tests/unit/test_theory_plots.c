@@ -746,7 +746,6 @@ static void test_refusals(void **state)
     refuse("speedup-surface", &costs, NULL, "filter by draft_cost (0.01, 0.02,");
     for (int i = 0; i < 9; i++)
         add_windows(&pearl, "pearl", 0.1 * (1 + i % 3), 1 + i / 3, 3);
-    refuse("pearl-window", &pearl, NULL, "filter by alpha (0.1, ");
     for (int i = 0; i < 7; i++) {
         snprintf(pair, sizeof pair, "pair %d", i);
         add_published(&pairs, pair, "tokens_per_s", 3, 5, 6);
@@ -771,17 +770,28 @@ static void test_refusals(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_samples),       cmocka_unit_test(test_families),
-        cmocka_unit_test(test_timeline),      cmocka_unit_test(test_long_timeline),
-        cmocka_unit_test(test_bad_timelines), cmocka_unit_test(test_accept),
-        cmocka_unit_test(test_surface),       cmocka_unit_test(test_ticks),
-        cmocka_unit_test(test_thinned),       cmocka_unit_test(test_pearl),
-        cmocka_unit_test(test_published),     cmocka_unit_test(test_tree),
-        cmocka_unit_test(test_terminals),     cmocka_unit_test(test_hostile),
-        cmocka_unit_test(test_one_row),       cmocka_unit_test(test_sizes),
-        cmocka_unit_test(test_extremes),      cmocka_unit_test(test_extreme_axes),
-        cmocka_unit_test(test_bad_trees),     cmocka_unit_test(test_tree_comments),
-        cmocka_unit_test(test_large_trees),   cmocka_unit_test(test_refusals),
+        cmocka_unit_test(test_samples),
+        cmocka_unit_test(test_families),
+        cmocka_unit_test(test_timeline),
+        cmocka_unit_test(test_long_timeline),
+        cmocka_unit_test(test_bad_timelines),
+        cmocka_unit_test(test_accept),
+        cmocka_unit_test(test_surface),
+        cmocka_unit_test(test_ticks),
+        cmocka_unit_test(test_thinned),
+        cmocka_unit_test(test_pearl),
+        cmocka_unit_test(test_published),
+        cmocka_unit_test(test_tree),
+        cmocka_unit_test(test_terminals),
+        cmocka_unit_test(test_hostile),
+        cmocka_unit_test(test_one_row),
+        cmocka_unit_test(test_sizes),
+        cmocka_unit_test(test_extremes),
+        cmocka_unit_test(test_extreme_axes),
+        cmocka_unit_test(test_bad_trees),
+        cmocka_unit_test(test_tree_comments),
+        cmocka_unit_test(test_large_trees),
+        cmocka_unit_test(test_refusals),
     };
     return cmocka_run_group_tests(tests, enter_scratch, leave_scratch);
 }

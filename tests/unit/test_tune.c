@@ -359,8 +359,8 @@ static void test_significant(void **state)
     const double factor[] = {1, 1, 1 + 1e-14, 0.99};
     for (size_t c = 0; c < 4; c++) {
         assert_ok(dsc_tune_add(&t, &space, c, &x, &err), err);
-        x->output_tokens = 10;
-        x->num_draft_tokens = c == 1 ? 1 : 2;
+        x->totals.output_tokens = 10;
+        x->totals.num_draft_tokens = c == 1 ? 1 : 2;
         for (size_t i = 0; i < REQUESTS; i++) {
             x->top[i] = factor[c] * (1 + noise(1, i, 0) / 3);
             x->bottom[i] = 1;
@@ -387,7 +387,8 @@ static void figures_are_those_of_a_run(void **state)
     dsc_space space;
     dsc_tune t;
     dsc_standing *s;
-    const dsc_cost cost = {&dsc_cost_linear, 0.02, 0.001, 0.003, NULL, ""};
+    const dsc_cost cost = {
+        .type = &dsc_cost_linear, .fixed_s = 0.02, .per_token_s = 0.001, .draft_s = 0.003};
     const dsc_tune_price two[] = {{1, &cost}, {4, &unit}};
     const char *const over[] = {"length=0:6"};
     assert_ok(space_of(&space, &dsc_drafter_draft_model, over, 1, NULL, 0, &err), err);
@@ -479,7 +480,8 @@ static void searches_and_threads(void **state)
     enum { REQUESTS = 40 };
     dsc_error err;
     dsc_space space;
-    const dsc_cost cost = {&dsc_cost_linear, 0.02, 0.0005, 0.004, NULL, ""};
+    const dsc_cost cost = {
+        .type = &dsc_cost_linear, .fixed_s = 0.02, .per_token_s = 0.0005, .draft_s = 0.004};
     const dsc_tune_price one = {1, &cost};
     const char *const over[] = {"length=0:12"}, *const start[] = {"length=12"};
     double best = 0, low = 0;

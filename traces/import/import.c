@@ -10,7 +10,10 @@
 #include "base/threads.h"
 #include "traces/files/input.h"
 #include "traces/import/import_answers.h"
+#include "traces/import/import_chat.h"
 #include "traces/import/import_lines.h"
+#include "traces/import/import_map.h"
+#include "traces/import/import_notes.h"
 #include "traces/import/import_record.h"
 #include "traces/import/import_source.h"
 
@@ -56,14 +59,13 @@ typedef struct importer {
     dsc_trace_writer *writer; // opened by the first request
     dsc_trace_info recorded;  // fields of the first request, which all requests must have
     int64_t requests, left_out;
+    dsc_import_tally tally; // what the notes tell
     dsc_token_view *tokens; // [token_capacity] of the references being written
     dsc_text_view *texts;   // [text_capacity]
     size_t token_capacity, text_capacity;
 
-    // Token counts of the source, for the requests that have one, to compare with the trace.
-    int64_t counted, recorded_tokens, other_count, trace_tokens;
-    double recorded_s;
-
+    struct dsc_import_map map;
+    struct dsc_import_chat chat;
     json_t *questions;             // or NULL
     json_t *sources, *notes;       // provenance: one object per input; sentences
     json_t *last_sources;          // after those of the inputs
@@ -103,33 +105,13 @@ static int add_note(importer *im, const char *note, dsc_error *err)
     return DSC_OK;
 }
 
-static void count_recorded(importer *im, const dsc_import_record *r)
+static int add_notes(importer *im, dsc_error *err)
 {
-    int64_t tokens = (int64_t)r->output.tokens.count;
-    if (r->recorded_tokens < 0)
-        return;
-    im->counted++;
-    im->recorded_tokens += r->recorded_tokens;
-    im->trace_tokens += tokens;
-    im->other_count += tokens != r->recorded_tokens;
-    im->recorded_s += r->recorded_s;
-}
-
-static int note_recorded(importer *im, dsc_error *err)
-{
-    char note[DSC_IMPORT_NOTE] = "", speed[64] = "";
-    if (im->other_count == 0 && im->recorded_s == 0)
-        return DSC_OK;
-    if (im->recorded_s > 0)
-        snprintf(speed, sizeof speed, " in %.1f s (%.1f tokens/s)", im->recorded_s,
-                 (double)im->recorded_tokens / im->recorded_s);
-    int n = snprintf(note, sizeof note, "the source counted %lld output tokens%s",
-                     (long long)im->recorded_tokens, speed);
-    if (im->other_count)
-        snprintf(note + n, sizeof note - (size_t)n,
-                 "; the texts have %lld, and the counts differ in %lld of %lld requests",
-                 (long long)im->trace_tokens, (long long)im->other_count, (long long)im->counted);
-    return add_note(im, note, err);
+    char note[DSC_IMPORT_NOTE];
+    int rc = DSC_OK;
+    for (int kind = 0; !rc && dsc_import_tally_note(&im->tally, kind, note); kind++)
+        rc = add_note(im, note, err);
+    return rc;
 }
 
 // --- records -----------------------------------------------------------------------------------
@@ -154,6 +136,8 @@ static int settle_record(importer *im, dsc_import_record *r, dsc_error *err)
 // DSC_EINPUT: nothing was added, and the import may continue with the next line.
 static int add_record(importer *im, dsc_import_record *r, dsc_error *err)
 {
+    if (dsc_import_tally_skips(&im->tally, r))
+        return DSC_OK;
     int rc = settle_record(im, r, err);
     if (!rc)
         rc = dsc_resize(&im->tokens, &im->token_capacity, r->references, err);
@@ -181,7 +165,7 @@ static int add_record(importer *im, dsc_import_record *r, dsc_error *err)
     rc = dsc_trace_writer_add(im->writer, &q, err);
     im->requests += !rc;
     if (!rc)
-        count_recorded(im, r);
+        dsc_import_tally_add(&im->tally, r);
     return rc;
 }
 
@@ -225,6 +209,22 @@ static int load_questions(importer *im, dsc_error *err)
     return rc;
 }
 
+// Finds the chat template. An answer in it ends with a token of its own, if the tokenizer has it.
+static int settle_chat(importer *im, const json_t *first, dsc_error *err)
+{
+    dsc_import_job *job = &im->job;
+    char note[DSC_IMPORT_NOTE] = "";
+    int rc = dsc_import_chat_settle(&im->chat, &job->options, note, err);
+    job->options.chat = &im->chat;
+    if (rc || !dsc_import_chat_applies(first, &job->options))
+        return rc;
+    const char *end = im->chat.format ? dsc_chat_template_end(im->chat.format) : NULL;
+    const int32_t id = end && job->tokenizer ? dsc_tokenizer_find(job->tokenizer, end) : -1;
+    if (id >= 0 && !job->options.eos)
+        job->eos = id;
+    return add_note(im, note, err);
+}
+
 // Chooses the driver by the first line that can be parsed, and lets it prepare.
 static int prepare_driver(importer *im, const json_t *json, int64_t number, dsc_error *err)
 {
@@ -242,6 +242,8 @@ static int prepare_driver(importer *im, const json_t *json, int64_t number, dsc_
                         job->driver->name);
     if (job->options.questions)
         rc = load_questions(im, err);
+    if (!rc && job->driver->chats)
+        rc = settle_chat(im, json, err);
     if (!rc && job->driver->prepare)
         rc = job->driver->prepare(&im->prepared, im->paths, im->count, note, err);
     job->options.prepared = im->prepared;
@@ -280,8 +282,10 @@ static bool is_stopped(importer *im)
 // Adds the record of a line to the trace, or skips the line.
 static int take_entry(importer *im, dsc_import_entry *e, dsc_error *err)
 {
-    int rc = e->bad ? dsc_fail(err, e->bad->status, "%s", e->bad->message)
-                    : add_record(im, &e->record, err);
+    int rc = e->bad ? dsc_fail(err, e->bad->status, "%s", e->bad->message) : DSC_OK;
+    for (size_t i = 0; !rc && i < e->records; i++)
+        rc = add_record(im, dsc_import_entry_record(e, i), err);
+    im->tally.failed += rc ? 0 : e->failed;
     if (!e->bad && rc == DSC_EINPUT)
         dsc_error_prefix(err, rc, "%s:%lld", dsc_input_name(im->source.in), (long long)e->number);
     return e->fatal ? rc : leave_out(im, rc, err);
@@ -413,6 +417,21 @@ static int import_file(importer *im, const char *path, dsc_error *err)
     return rc;
 }
 
+json_t *dsc_import_reading(const dsc_import_options *options)
+{
+    const char *const set[][2] = {{"map", options->map},
+                                  {"chat_template", options->chat_template},
+                                  {"turns", options->last_turn ? "last" : NULL},
+                                  {"model", options->model}};
+    json_t *o = json_object();
+    for (size_t i = 0; o && i < sizeof set / sizeof *set; i++)
+        if (set[i][1] && json_object_set_new(o, set[i][0], dsc_json_text(set[i][1]))) {
+            json_decref(o);
+            o = NULL;
+        }
+    return o;
+}
+
 static int commit(importer *im, dsc_error *err)
 {
     if (im->requests == 0 && im->left_out)
@@ -420,9 +439,9 @@ static int commit(importer *im, dsc_error *err)
                         "no requests: all %lld lines were skipped, the first because of: %s",
                         (long long)im->left_out, im->first_bad);
     if (im->requests == 0)
-        return dsc_fail(err, DSC_EINPUT, "no requests: the input is empty");
+        return dsc_import_tally_empty(&im->tally, err);
     const dsc_import_options *o = &im->job.options;
-    int rc = note_recorded(im, err);
+    int rc = add_notes(im, err);
     if (!rc && json_array_extend(im->sources, im->last_sources))
         rc = dsc_fail(err, DSC_ENOMEM, "out of memory");
     if (rc)
@@ -431,6 +450,13 @@ static int commit(importer *im, dsc_error *err)
         json_pack("{s:o, s:o, s:O, s:I}", "version", dsc_json_text(o->version ? o->version : ""),
                   "command", dsc_json_text(o->command ? o->command : ""), "sources", im->sources,
                   "lines_left_out", (json_int_t)im->left_out);
+    json_t *reading = dsc_import_reading(o);
+    const bool plain = json_object_size(reading) == 0;
+    if (j && !plain && json_object_set(j, "reading", reading)) {
+        json_decref(j);
+        j = NULL;
+    }
+    json_decref(reading);
     if (j && json_array_size(im->notes) && json_object_set(j, "notes", im->notes)) {
         json_decref(j);
         j = NULL;
@@ -456,6 +482,20 @@ static int unknown_format(const char *format, dsc_error *err)
     return dsc_unknown_name("import format", format, names, n, "see: draftscope list formats", err);
 }
 
+static int choose_map(importer *im, dsc_error *err)
+{
+    const dsc_import_driver *driver = im->job.driver;
+    if (!im->job.options.map)
+        return DSC_OK;
+    if (driver && driver != &dsc_import_mapped)
+        return dsc_fail(err, DSC_EUSAGE,
+                        "the format %s has its own fields; a map needs the format mapped",
+                        driver->name);
+    im->job.driver = &dsc_import_mapped;
+    im->job.options.fields = &im->map;
+    return dsc_import_map_parse(&im->map, im->job.options.map, err);
+}
+
 static int choose_format(importer *im, dsc_error *err)
 {
     const char *format = im->job.options.format, *semantics = im->job.options.semantics;
@@ -468,7 +508,7 @@ static int choose_format(importer *im, dsc_error *err)
             im->job.driver = *d;
     if (format && !im->job.driver)
         return unknown_format(format, err);
-    return DSC_OK;
+    return choose_map(im, err);
 }
 
 static int choose_vocabulary(importer *im, dsc_error *err)
@@ -507,7 +547,7 @@ static int allocate(importer *im, dsc_error *err)
     enum { THREADS_MAX = 256 };
     int *threads = &im->job.options.threads;
     if (*threads < 1)
-        *threads = omp_get_max_threads();
+        *threads = dsc_threads_default();
     *threads = *threads < THREADS_MAX ? *threads : THREADS_MAX;
     im->chunks = *threads > 1 ? RING : 1;
     int rc = dsc_new(&im->encoder, (size_t)*threads, err);
@@ -532,7 +572,11 @@ static void importer_fini(importer *im)
         dsc_encoder_free(im->encoder[i]);
     free(im->chunk);
     free(im->encoder);
-    free(im->prepared);
+    if (im->job.driver && im->job.driver->release)
+        im->job.driver->release(im->prepared);
+    else
+        free(im->prepared);
+    dsc_import_map_fini(&im->map);
     json_decref(im->questions);
     json_decref(im->sources);
     json_decref(im->last_sources);
@@ -564,7 +608,8 @@ int dsc_import(const char *const *paths, size_t count, const dsc_tokenizer *toke
     importer im = {.job = {.tokenizer = tokenizer, .options = *options},
                    .paths = paths,
                    .count = count,
-                   .out_path = out_path};
+                   .out_path = out_path,
+                   .tally = {.wanted = options->model}};
     dsc_error local; // skipping needs the messages even if the caller does not
     err = err ? err : &local;
     int rc = choose_format(&im, err);

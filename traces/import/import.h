@@ -17,12 +17,21 @@ typedef struct dsc_import_options {
     const char *eos;       // content of the token that ends an output; NULL: dsc_tokenizer_eos
     int32_t vocab_size;    // required without a tokenizer; with one, 0 or the tokenizer's size
     const char *questions; // file of the questions that the answers belong to (specbench, mtbench)
-    const json_t *asked;   // those questions; callers leave it NULL
-    const void *prepared;  // state of the driver; callers leave it NULL
-    bool skip_errors;      // false: stop at the first bad line; true: skip bad lines and count them
-    bool force;            // replace an existing output
-    int threads;           // threads that parse lines; 0: the number OpenMP would use
-    int64_t shard_tokens;  // see dsc_trace_writer_open
+    const char *map;       // "prompt=question,output=answer": the fields of the lines; or NULL
+    const char *chat_template; // name of a chat template, "none"; NULL: found next to the tokenizer
+    const char *tokenizer_path; // where that is looked for; NULL: nowhere
+    const char *model;          // only requests of this model are imported; NULL: all
+    bool last_turn;             // of a chat, the last assistant turn is a request, not every one
+    // Callers leave the next four NULL: the questions, the map and the chat template as they were
+    // read, and the state of the driver.
+    const json_t *asked;
+    const struct dsc_import_map *fields;
+    const struct dsc_import_chat *chat;
+    const void *prepared;
+    bool skip_errors;     // false: stop at the first bad line; true: skip bad lines and count them
+    bool force;           // replace an existing output
+    int threads;          // threads that parse lines; 0: the number OpenMP would use
+    int64_t shard_tokens; // see dsc_trace_writer_open
     const char *version, *command; // for the provenance record
     // The functions below are called one at a time, from any of the threads. Each may be NULL.
     // Called regularly with the bytes read and the total (as stored; -1: unknown); nonzero stops
@@ -40,10 +49,17 @@ typedef struct dsc_import_record dsc_import_record; // traces/import/import_reco
 
 typedef struct dsc_import_driver {
     const char *name, *summary;
+    const char *needs;    // fields of its lines, separated by blanks, for messages
     bool documents;       // an input may be a JSON document instead of lines (import_source.h)
     bool wants_questions; // the driver uses options.asked
+    bool chats;           // the driver uses options.chat
     // Returns how well a first line matches the format: 0: not at all; larger is better.
     int (*probe)(const json_t *line);
+    // Appends the requests of a line to an array: none, one or several JSON objects that `read`
+    // takes, which may share values with the line; null stands for a request that failed and is
+    // left out. Pure as `read`. NULL: a line is one request.
+    int (*expand)(const json_t *line, const dsc_import_options *options, json_t *requests,
+                  dsc_error *err);
     // Fills the record from one line, a JSON object. Messages name the field. The function is pure,
     // because several threads read lines. options->vocab_size is always set here.
     int (*read)(const json_t *line, const dsc_import_options *options, dsc_import_record *out,
@@ -52,6 +68,7 @@ typedef struct dsc_import_driver {
     // options->prepared. `note` may stay empty. NULL: the driver prepares nothing.
     int (*prepare)(void **state, const char *const *paths, size_t count, char note[DSC_IMPORT_NOTE],
                    dsc_error *err);
+    void (*release)(void *state); // frees *state; NULL: free() does
 } dsc_import_driver;
 
 // The NULL-terminated list of all drivers.
@@ -66,6 +83,11 @@ const dsc_import_driver *const *dsc_import_drivers(void);
 int dsc_import(const char *const *paths, size_t count, const dsc_tokenizer *tokenizer,
                const char *out_path, const dsc_import_options *options, int64_t *left_out,
                dsc_error *err);
+
+// The options that decide how lines become requests, as the provenance of a trace records them
+// under "reading": map, chat_template, turns, model, as far as they are set; absent when none is. A
+// new object; NULL: memory is short.
+json_t *dsc_import_reading(const dsc_import_options *options);
 
 // Writes a trace to `out` in one of these formats:
 //   jsonl          draftscope's JSON lines; importing them again gives identical columns, except

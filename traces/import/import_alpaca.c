@@ -44,6 +44,7 @@ static int read_line(const json_t *line, const dsc_import_options *options, dsc_
 const dsc_import_driver dsc_import_alpaca = {
     .name = "alpaca",
     .summary = "AlpacaEval's outputs: a JSON list of instruction, output, generator",
+    .needs = "instruction output",
     .documents = true,
     .probe = probe,
     .read = read_line,

@@ -13,8 +13,8 @@
 
 static int probe(const json_t *line)
 {
-    return 2 * (json_object_get(line, "prompt") != NULL) +
-           2 * (json_object_get(line, "output") != NULL);
+    const bool prompt = json_object_get(line, "prompt"), output = json_object_get(line, "output");
+    return prompt && output ? 4 : prompt || output;
 }
 
 // The index of `name` in the NULL-terminated list, or -1.
@@ -33,8 +33,9 @@ static int check_fields(const json_t *object, const char *const *known, const ch
     for (void *at = json_object_iter(o); at; at = json_object_iter_next(o, at)) {
         const char *key = json_object_iter_key(at);
         if (find_name(known, key) < 0)
-            return dsc_fail(err, DSC_EINPUT, "unknown field '%s%s%.100s'", where, *where ? "." : "",
-                            key);
+            return dsc_fail(err, DSC_EINPUT, "unknown field '%s%s%.100s'%s", where,
+                            *where ? "." : "", key,
+                            *where ? "" : "; to import some of the fields, name them with --map");
     }
     return DSC_OK;
 }
@@ -174,6 +175,7 @@ static int read_line(const json_t *line, const dsc_import_options *options, dsc_
 const dsc_import_driver dsc_import_jsonl = {
     .name = "jsonl",
     .summary = "draftscope's JSON lines: prompt, output, references[] as text or token ids",
+    .needs = "prompt output",
     .probe = probe,
     .read = read_line,
 };

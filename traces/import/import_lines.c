@@ -11,6 +11,7 @@ enum {
     CHUNK_LINES = 256,       // lines after which a chunk is full
     KEEP_BYTES = 2 * CHUNK_BYTES,
     KEEP_RECORD_BYTES = 4 * CHUNK_BYTES, // memory kept by the records of a chunk
+    LINE_RECORD_BYTES = 512 << 20,       // of all requests of a line
 };
 
 // NULL when memory is short; then the chunk has failed.
@@ -26,6 +27,8 @@ static dsc_import_entry *add_entry(dsc_import_chunk *c)
     e->begin = c->bytes.length;
     e->length = 0;
     e->fatal = false;
+    e->records = 0;
+    e->failed = 0;
     return e;
 }
 
@@ -106,14 +109,73 @@ void dsc_import_chunk_end(dsc_import_chunk *c, dsc_import_entry *e, const dsc_er
     set_bad(c, e, why);
 }
 
-static int make_record(const dsc_import_job *job, dsc_import_entry *e, dsc_encoder *encoder,
-                       const char *name, dsc_error *err)
+// The name of the model, as the drivers keep it.
+static const char *find_model(const dsc_import_record *r)
 {
-    dsc_import_record_reset(&e->record);
-    int rc = json_is_object(e->json) ? job->driver->read(e->json, &job->options, &e->record, err)
-                                     : dsc_import_not_object(e->json, err);
-    if (!rc)
-        rc = dsc_import_record_finish(&e->record, job->tokenizer, encoder, job->eos, err);
+    static const char *const names[] = {"model", "model_id", "generator"};
+    const char *found = NULL;
+    for (size_t i = 0; i < sizeof names / sizeof *names && r->kept && !found; i++)
+        found = json_string_value(json_object_get(r->kept, names[i]));
+    return found;
+}
+
+// Makes one more record of the entry from a request.
+static int make_record(const dsc_import_job *job, dsc_import_entry *e, const json_t *request,
+                       dsc_encoder *encoder, dsc_error *err)
+{
+    const size_t before = e->capacity;
+    const char *model = job->options.model;
+    int rc = e->records ? dsc_resize(&e->more, &e->capacity, e->records, err) : DSC_OK;
+    if (rc)
+        return rc;
+    if (e->capacity > before)
+        memset(e->more + before, 0, (e->capacity - before) * sizeof *e->more);
+    dsc_import_record *r = dsc_import_entry_record(e, e->records++);
+    dsc_import_record_reset(r);
+    rc = job->driver->read(request, &job->options, r, err);
+    if (rc)
+        return rc;
+    r->model = find_model(r);
+    r->other_model = model && (!r->model || strcmp(r->model, model) != 0);
+    if (r->other_model)
+        return DSC_OK;
+    return dsc_import_record_finish(r, job->tokenizer, encoder, job->eos, err);
+}
+
+// Replaces the JSON value of an entry by the list of its requests.
+static int expand(const dsc_import_job *job, dsc_import_entry *e, dsc_error *err)
+{
+    json_t *requests = json_array();
+    int rc = requests ? job->driver->expand(e->json, &job->options, requests, err)
+                      : dsc_fail(err, DSC_ENOMEM, "out of memory");
+    json_decref(e->json);
+    e->json = requests;
+    return rc;
+}
+
+static int make_records(const dsc_import_job *job, dsc_import_entry *e, dsc_encoder *encoder,
+                        const char *name, dsc_error *err)
+{
+    int rc = json_is_object(e->json) ? DSC_OK : dsc_import_not_object(e->json, err);
+    if (!rc && !job->driver->expand) {
+        rc = make_record(job, e, e->json, encoder, err);
+    } else if (!rc) {
+        size_t bytes = 0;
+        rc = expand(job, e, err);
+        for (size_t i = 0; i < json_array_size(e->json) && !rc; i++) {
+            const json_t *request = json_array_get(e->json, i);
+            if (json_is_null(request))
+                e->failed++;
+            else
+                rc = make_record(job, e, request, encoder, err);
+            if (!rc && e->records)
+                bytes += dsc_import_record_bytes(dsc_import_entry_record(e, e->records - 1));
+            if (!rc && bytes > LINE_RECORD_BYTES)
+                rc = dsc_fail(err, DSC_EINPUT,
+                              "the requests of the line need more than 512 MiB; write them as "
+                              "several lines");
+        }
+    }
     if (rc)
         dsc_error_prefix(err, rc, "%s:%lld", name, (long long)e->number);
     return rc;
@@ -125,6 +187,27 @@ static void drop_json(dsc_import_entry *e)
     e->json = NULL;
 }
 
+// Adds to the message about a line that is not JSON what the file probably is.
+static void explain(const dsc_import_chunk *c, const dsc_import_entry *e, dsc_error *why)
+{
+    static const char *const kinds[][2] = {
+        {"data:", "these are server-sent events: remove the prefix 'data: ' of each line"},
+        {"PAR1", "this is Parquet: write it as JSON lines first"},
+        {"", "the input must be JSON lines or a JSON document; write tables as JSON lines first"},
+    };
+    const char *text = c->bytes.data + e->begin, *hint = NULL;
+    const bool json = e->length && strchr("{[ \t", *text);
+    for (size_t k = 0; k < sizeof kinds / sizeof *kinds && e->number == 1 && !json && !hint; k++)
+        if (e->length >= strlen(kinds[k][0]) && !memcmp(text, kinds[k][0], strlen(kinds[k][0])))
+            hint = kinds[k][1];
+    if (e->number > 1 && c->last && e == c->entry + c->count - 1)
+        hint = "it is the last line and may be truncated: --on-error skip leaves it out";
+    if (hint) {
+        const dsc_error was = *why;
+        dsc_fail(why, was.status, "%.300s; %s", was.message, hint);
+    }
+}
+
 void dsc_import_chunk_parse(dsc_import_chunk *c, const dsc_import_job *job, dsc_encoder *encoder,
                             const char *name)
 {
@@ -132,8 +215,10 @@ void dsc_import_chunk_parse(dsc_import_chunk *c, const dsc_import_job *job, dsc_
         dsc_import_entry *e = &c->entry[i];
         dsc_error why;
         int bad = e->bad ? DSC_OK : parse(&e->json, c, e, name, &why);
+        if (bad == DSC_EINPUT)
+            explain(c, e, &why);
         if (!bad && !e->bad)
-            bad = make_record(job, e, encoder, name, &why);
+            bad = make_records(job, e, encoder, name, &why);
         if (bad) {
             drop_json(e);
             set_bad(c, e, &why);
@@ -141,6 +226,16 @@ void dsc_import_chunk_parse(dsc_import_chunk *c, const dsc_import_job *job, dsc_
         if (e->bad && !job->options.skip_errors)
             break;
     }
+}
+
+// Frees all records of a line but the first.
+static void drop_more(dsc_import_entry *e)
+{
+    for (size_t r = 0; r < e->capacity; r++)
+        dsc_import_record_fini(&e->more[r]);
+    free(e->more);
+    e->more = NULL;
+    e->capacity = e->records = 0;
 }
 
 // Keeps the entries, and the memory of their records up to a limit.
@@ -154,6 +249,7 @@ void dsc_import_chunk_reset(dsc_import_chunk *c)
             dsc_import_record_fini(&e->record);
         else
             room -= bytes;
+        drop_more(e);
         drop_json(e);
         drop_bad(c, e);
     }

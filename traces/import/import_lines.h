@@ -23,9 +23,19 @@ typedef struct dsc_import_entry {
     size_t begin, length;   // in the chunk's bytes
     dsc_error *bad;         // the line's error, or NULL; owned, or the chunk's `failed`
     bool fatal;             // no line after it can be read
-    json_t *json;           // the record's views point into it
+    json_t *json;           // the records' views point into it
+    size_t records;         // requests of the line: the first one, and more
     dsc_import_record record;
+    dsc_import_record *more; // [capacity]
+    size_t capacity;
+    int64_t failed; // requests of the line that the source records as failed
 } dsc_import_entry;
+
+// Request i of a line.
+static inline dsc_import_record *dsc_import_entry_record(dsc_import_entry *e, size_t i)
+{
+    return i ? &e->more[i - 1] : &e->record;
+}
 
 // Zero-initialize.
 typedef struct dsc_import_chunk {

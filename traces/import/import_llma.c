@@ -79,6 +79,7 @@ static int read_line(const json_t *line, const dsc_import_options *options, dsc_
 const dsc_import_driver dsc_import_llma = {
     .name = "llma",
     .summary = "LLMA's JSON lines: query, docs[], result.text",
+    .needs = "query docs result",
     .probe = probe,
     .read = read_line,
 };

@@ -48,6 +48,7 @@ static int read_line(const json_t *line, const dsc_import_options *options, dsc_
 const dsc_import_driver dsc_import_mtbench = {
     .name = "mtbench",
     .summary = "MT-bench answers: turns, new_tokens, idxs (--questions FILE)",
+    .needs = "question_id choices",
     .probe = probe,
     .read = read_line,
     .wants_questions = true,
@@ -56,6 +57,7 @@ const dsc_import_driver dsc_import_mtbench = {
 const dsc_import_driver dsc_import_eagle = {
     .name = "eagle",
     .summary = "EAGLE's answers in MT-bench's format: turns, new_tokens, idxs (--questions FILE)",
+    .needs = "question_id choices",
     .probe = probe, // equal to that of mtbench, which comes first in the list
     .read = read_line,
     .wants_questions = true,

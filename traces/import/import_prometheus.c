@@ -8,9 +8,8 @@
 //   PREFIX:spec_decode_num_accepted_tokens_per_pos{position="0"}   drafts whose token 0 was
 //   accepted
 // Other metrics are ignored. Source: vllm/v1/spec_decode/metrics.py.
-#include "traces/files/input.h"
+#include "traces/files/metrics_page.h"
 #include "traces/import/totals.h"
-#include "base/number.h"
 
 #include <ctype.h>
 #include <math.h>
@@ -18,7 +17,6 @@
 #include <string.h>
 
 enum { POSITIONS_MAX = 256, SERIES_MAX = 1024, SNAPSHOTS = 2 };
-enum { LABELS_MAX = 2048, LABEL_COUNT_MAX = 32 }; // limits on bytes and number of a sample's labels
 
 typedef enum counter { DRAFTS, DRAFT_TOKENS, ACCEPTED_TOKENS, PER_POSITION, COUNTERS } counter;
 static const char *const counter_name[COUNTERS] = {"drafts", "draft_tokens", "accepted_tokens",
@@ -40,7 +38,7 @@ typedef struct page {
 typedef struct sample {
     counter counter;
     int64_t position; // for PER_POSITION, else -1
-    char labels[LABELS_MAX];
+    char labels[DSC_METRIC_BYTES];
     int64_t value;
 } sample;
 
@@ -83,20 +81,14 @@ static int keep_sample(page *p, const sample *x, dsc_error *err)
 // The counter of that name, or COUNTERS for another metric.
 static counter find_counter(const char *name, size_t length)
 {
-    static const char stem[] = "spec_decode_num_", total[] = "_total";
-    for (size_t i = length; i > 0; i--)
-        if (name[i - 1] == ':') {
-            name += i;
-            length -= i;
-            break;
-        }
-    size_t skip = sizeof stem - 1, tail = sizeof total - 1;
+    static const char stem[] = "spec_decode_num_";
+    const size_t skip = sizeof stem - 1;
+    dsc_metric_stem(&name, &length);
     if (length <= skip || memcmp(name, stem, skip) != 0)
         return COUNTERS;
     name += skip;
     length -= skip;
-    if (length > tail && memcmp(name + length - tail, total, tail) == 0)
-        length -= tail;
+    dsc_metric_without(name, &length, "_total");
     counter c = 0;
     while (c < COUNTERS &&
            (strlen(counter_name[c]) != length || memcmp(counter_name[c], name, length) != 0))
@@ -104,26 +96,9 @@ static counter find_counter(const char *name, size_t length)
     return c;
 }
 
-// Reads a label, NAME="VALUE" with escapes \\, \" and \n, and advances *at past it.
-static const char *take_label(char **at)
+static bool is_counter(const char *name, size_t length)
 {
-    char *start = *at, *p = start;
-    while (isalnum((unsigned char)*p) || *p == '_')
-        p++;
-    if (p == start || p[0] != '=' || p[1] != '"')
-        return NULL;
-    for (p += 2; *p && *p != '"'; p++)
-        if (*p == '\\' && p[1])
-            p++;
-    if (*p != '"')
-        return NULL;
-    *at = p + 1;
-    return start;
-}
-
-static int by_text(const void *a, const void *b)
-{
-    return strcmp(*(const char *const *)a, *(const char *const *)b);
+    return find_counter(name, length) != COUNTERS;
 }
 
 static int read_position(const char *value, sample *x, dsc_error *err)
@@ -137,102 +112,27 @@ static int read_position(const char *value, sample *x, dsc_error *err)
     return DSC_OK;
 }
 
-// Reads the labels between { and } in sorted order, except the position. *at is after '{' and
-// advances past '}'.
-static int read_labels(char **at, sample *x, dsc_error *err)
+static int read_count(const dsc_metric_sample *m, sample *x, dsc_error *err)
 {
-    const char *label[LABEL_COUNT_MAX];
-    size_t labels = 0, used = 0;
-    while (**at != '}') {
-        while (**at == ' ')
-            ++*at;
-        const char *start = take_label(at);
-        if (!start || labels == LABEL_COUNT_MAX)
-            return dsc_fail(err, DSC_EINPUT, "labels must be NAME=\"VALUE\", at most %d",
-                            LABEL_COUNT_MAX);
-        bool is_position = strncmp(start, "position=\"", 10) == 0;
-        if (is_position && read_position(start + 10, x, err))
-            return DSC_EINPUT;
-        if (**at != ',' && **at != '}')
-            return dsc_fail(err, DSC_EINPUT, "',' or '}' expected after a label");
-        if (!is_position)
-            label[labels++] = start;
-        bool more = **at == ',';
-        **at = '\0'; // ends this label
-        if (!more)
-            break;
-        ++*at;
-    }
-    ++*at;
-    qsort(label, labels, sizeof *label, by_text);
-    for (size_t i = 0; i < labels; i++)
-        used +=
-            (size_t)snprintf(x->labels + used, LABELS_MAX - used, "%s%s", i ? "," : "", label[i]);
-    return DSC_OK;
-}
-
-static int read_value(const char *text, sample *x, dsc_error *err)
-{
-    char *end;
-    double value = dsc_strtod(text, &end);
-    while (*end == ' ' || *end == '\t' || isdigit((unsigned char)*end) || *end == '-')
-        end++; // the optional timestamp
-    if (end == text || *end || !(value >= 0) || value > 0x1p53 || value != floor(value))
+    if (!(m->value >= 0) || m->value > 0x1p53 || m->value != floor(m->value))
         return dsc_fail(err, DSC_EINPUT,
-                        "a count must be a whole number from 0 to 2^53, not '%.60s'", text);
-    x->value = (int64_t)value;
+                        "a count must be a whole number from 0 to 2^53, not '%.60s'", m->text);
+    x->value = (int64_t)m->value;
     return DSC_OK;
 }
 
-// Reads one line of `length` bytes, which it changes. Ignores lines of other metrics.
-static int read_line(page *p, char *text, size_t length, dsc_error *err)
+static int read_sample(void *user, const dsc_metric_sample *m, dsc_error *err)
 {
-    size_t name = strcspn(text, "{ \t");
-    counter c = find_counter(text, name);
-    if (*text == '#' || c == COUNTERS)
-        return DSC_OK;
-    if (length >= LABELS_MAX)
-        return dsc_fail(err, DSC_EINPUT, "the line has %zu bytes; the limit is %d", length,
-                        LABELS_MAX - 1);
-    sample x = {.counter = c, .position = -1};
-    char *at = text + name;
-    int rc = DSC_OK;
-    if (*at == '{') {
-        at++;
-        rc = read_labels(&at, &x, err);
-    }
+    sample x = {.counter = find_counter(m->name, m->length), .position = -1};
+    const char *position = dsc_metric_label(m, "position");
+    int rc = position ? read_position(position, &x, err) : DSC_OK;
     if (!rc)
-        rc = read_value(at + strspn(at, " \t"), &x, err);
-    if (!rc && (c == PER_POSITION) != (x.position >= 0))
+        rc = read_count(m, &x, err);
+    if (!rc && (x.counter == PER_POSITION) != (x.position >= 0))
         rc = dsc_fail(err, DSC_EINPUT, "label 'position' %s",
                       x.position < 0 ? "is missing" : "is not expected here");
-    return rc ? rc : keep_sample(p, &x, err);
-}
-
-static int read_page(page *p, const char *path, dsc_error *err)
-{
-    dsc_input *in;
-    int rc = dsc_input_open(&in, path, err);
-    if (rc)
-        return rc;
-    dsc_buffer text = {0};
-    for (;;) {
-        dsc_line line;
-        rc = dsc_input_line(in, &line, err);
-        if (rc || !line.bytes)
-            break;
-        text.length = 0;
-        rc = dsc_buffer_append(&text, line.bytes, line.length, err);
-        if (!rc)
-            rc = read_line(p, text.data, text.length, err);
-        if (rc) {
-            dsc_error_prefix(err, rc, "%s:%lld", dsc_input_name(in), (long long)line.number);
-            break;
-        }
-    }
-    dsc_buffer_fini(&text);
-    dsc_input_close(in);
-    return rc;
+    dsc_metric_join(m, "position", x.labels);
+    return rc ? rc : keep_sample(user, &x, err);
 }
 
 // --- the difference ----------------------------------------------------------------------------
@@ -314,7 +214,7 @@ static int read_pages(dsc_totals_list *out, const char *const *paths, size_t cou
     page p = {.snapshot = count == 1 ? 1 : 0};
     int rc = DSC_OK;
     for (size_t i = 0; i < count && !rc; i++, p.snapshot++)
-        rc = read_page(&p, paths[i], err);
+        rc = dsc_metrics_page_read(paths[i], is_counter, read_sample, &p, err);
     if (!rc && p.count == 0)
         rc = dsc_fail(err, DSC_EINPUT,
                       "%s: no counter spec_decode_num_*; is speculative decoding enabled on the "

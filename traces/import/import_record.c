@@ -34,6 +34,9 @@ void dsc_import_record_reset(dsc_import_record *r)
     r->references = r->turns = 0;
     r->recorded_tokens = -1;
     r->recorded_s = 0;
+    r->steps_added = r->steps_unknown = 0;
+    r->model = NULL;
+    r->other_model = false;
     r->reference_limit = SIZE_MAX;
     dsc_import_columns_reset(r);
     r->eos = DSC_IMPORT_EOS_NEVER;

@@ -12,7 +12,9 @@
 #include "traces/trace/trace_columns.h"
 
 extern const dsc_import_driver dsc_import_llma, dsc_import_specbench, dsc_import_mtbench,
-    dsc_import_eagle, dsc_import_alpaca, dsc_import_acclen, dsc_import_vllm, dsc_import_jsonl;
+    dsc_import_eagle, dsc_import_alpaca, dsc_import_acclen, dsc_import_vllm, dsc_import_jsonl,
+    dsc_import_chats, dsc_import_pairs, dsc_import_stream, dsc_import_bench, dsc_import_vcr,
+    dsc_import_llamacpp, dsc_import_mapped;
 
 enum { DSC_IMPORT_ID_MAX = 1024 }; // bytes of a request's id
 
@@ -62,6 +64,11 @@ struct dsc_import_record {
     size_t turns, turn_capacity;
     int64_t recorded_tokens; // output tokens, or -1: unknown
     double recorded_s;       // seconds of generation, or 0: unknown
+    // Steps without a draft that the source leaves out: those that certainly ran, which were added
+    // to the steps, and more that may have run.
+    int64_t steps_added, steps_unknown;
+    const char *model; // of the source, a view into the JSON value; NULL: unknown
+    bool other_model;  // it is not the one of options.model: the record is incomplete and left out
 };
 
 // Empties the record for the next line and keeps its memory.

@@ -211,6 +211,7 @@ static int read_line(const json_t *line, const dsc_import_options *options, dsc_
 const dsc_import_driver dsc_import_specbench = {
     .name = "specbench",
     .summary = "Spec-Bench's answers: turns, decoding_steps, accept_lengths (--questions FILE)",
+    .needs = "question_id choices",
     .probe = probe,
     .read = read_line,
     .prepare = prepare,

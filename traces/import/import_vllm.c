@@ -1,18 +1,25 @@
 // SPDX-License-Identifier: Apache-2.0
 // Reads vLLM's responses of /v1/completions and /v1/chat/completions, one per line, or JSON
-// documents:
+// documents, and those of other servers with OpenAI's API:
 //   "choices": [{"text" or "message.content", "token_ids", "prompt_token_ids", "logprobs",
-//                "finish_reason"}]                  one choice; token ids with return_token_ids
+//                "finish_reason"}, ...]             a request each; ids with return_token_ids
 //   "prompt_token_ids"                              in a chat
+//   "timings": {"predicted_ms", "draft_n", ...}     llama.cpp (import_completion.c)
 //   "metrics": {"speculative_decoding": {...}}      --per-request-spec-decode-metrics, with
 //     "per_step_accepted", "per_step_drafted"       "detailed": the steps, bonus EXCLUDED
-//     "num_spec_steps", "num_accepted_draft_tokens", "num_draft_tokens", "acceptance_histogram"
+//     "num_spec_steps", "num_accepted_draft_tokens", "num_draft_tokens", "acceptance_histogram",
+//     "acceptance_histogram_by_draft_length": {"3": [39, 1, 0, 3]}, by the drafted tokens
+//   "metrics": {"time_to_first_token_ms", "generation_time_ms"}     --enable-per-request-metrics
 // These counts exclude steps without a draft and the prefill, which generates the first token, and
-// "accepted" includes tokens of the last step after the end of the output. So the steps need not
-// add up to the output (they are recorded as logged), but they may not write more than it. A
-// response does not contain its prompt: without prompt_token_ids the prompt is empty. Source:
-// vllm/docs/features/speculative_decoding/acceptance_metrics.md.
-#include "traces/import/import_record.h"
+// "accepted" includes tokens of the last step after the end of the output. With N output tokens and
+// S written by the steps, N - 1 - S steps certainly had no draft; each token of the last step that
+// was cut off hides one more. The certain ones are added to the steps, at the end, because their
+// places are unknown (the steps are recorded as logged). A response does not contain its prompt: it
+// is empty without prompt_token_ids or the request next to the response (import_response.c).
+// Sources: vLLM, docs/features/speculative_decoding/acceptance_metrics.md (02cf515) and
+// docs/features/per_request_metrics.md (0377ba9).
+#include "traces/import/import_path.h"
+#include "traces/import/import_response.h"
 #include "traces/trace/trace_columns.h"
 
 #include <math.h>
@@ -26,6 +33,7 @@ static const json_t *find_choice(const json_t *line)
 
 static const json_t *find_metrics(const json_t *line)
 {
+    line = dsc_import_response(line);
     const json_t *m = json_object_get(json_object_get(line, "metrics"), "speculative_decoding");
     return json_is_null(m) ? NULL : m;
 }
@@ -39,20 +47,40 @@ static const json_t *given(const json_t *object, const char *field)
 
 static int probe(const json_t *line)
 {
-    const json_t *c = find_choice(line);
+    const json_t *c = find_choice(dsc_import_response(line));
     bool answer = json_object_get(c, "text") || json_object_get(c, "message");
-    return 2 * (find_metrics(line) != NULL) + 2 * answer;
+    return 2 * (find_metrics(line) != NULL) + 4 * answer;
 }
 
 // --- steps -------------------------------------------------------------------------------------
 
 typedef struct steps {
-    size_t count;
+    size_t count, added;             // steps of the metrics; steps without a draft after them
     int64_t accepted, drafted, last; // tokens of all steps; tokens accepted in the last step
 } steps;
 
-static int read_steps(const json_t *accepted, const json_t *drafted, dsc_import_record *out,
-                      steps *sum, dsc_error *err)
+// Steps that the metrics leave out. `tokens`: of the output, -1: unknown.
+static void count_missing(const json_t *accepted, int64_t tokens, dsc_import_record *out,
+                          steps *sum)
+{
+    const size_t n = sum->count;
+    int64_t written = (int64_t)n, last = 0; // the bonus tokens
+    for (size_t i = 0; i < n; i++) {
+        last = json_integer_value(json_array_get(accepted, i));
+        if (last < 0 || last > UINT16_MAX)
+            return; // read_steps reports it
+        written += last;
+    }
+    const int64_t missing = tokens - 1 - written;
+    if (tokens < 1 || missing + last < 0)
+        return;
+    sum->added = missing > 0 ? (size_t)missing : 0;
+    out->steps_added = (int64_t)sum->added;
+    out->steps_unknown = missing > 0 ? last : missing + last;
+}
+
+static int read_steps(const json_t *accepted, const json_t *drafted, int64_t tokens,
+                      dsc_import_record *out, steps *sum, dsc_error *err)
 {
     void *a, *d;
     sum->count = json_array_size(accepted);
@@ -62,9 +90,13 @@ static int read_steps(const json_t *accepted, const json_t *drafted, dsc_import_
         return dsc_fail(err, DSC_EINPUT,
                         "fields 'per_step_accepted' and 'per_step_drafted' must be arrays of the "
                         "same length");
-    int rc = dsc_import_column_start(out, COL_STEP_ACCEPTED, sum->count, &a, err);
+    count_missing(accepted, tokens, out, sum);
+    const size_t all = sum->count + sum->added;
+    int rc = dsc_import_column_start(out, COL_STEP_ACCEPTED, all, &a, err);
     if (!rc)
-        rc = dsc_import_column_start(out, COL_STEP_DRAFTED, sum->count, &d, err);
+        rc = dsc_import_column_start(out, COL_STEP_DRAFTED, all, &d, err);
+    for (size_t i = sum->count; i < all && !rc; i++)
+        ((uint16_t *)a)[i] = ((uint16_t *)d)[i] = 0;
     for (size_t i = 0; i < sum->count && !rc; i++) {
         int64_t draft = 0;
         rc = dsc_import_integer(&sum->last, json_array_get(accepted, i), 0, UINT16_MAX, err,
@@ -75,6 +107,8 @@ static int read_steps(const json_t *accepted, const json_t *drafted, dsc_import_
         if (!rc && sum->last > draft)
             rc = dsc_fail(err, DSC_EINPUT, "step %zu accepted %lld tokens, but drafted only %lld",
                           i, (long long)sum->last, (long long)draft);
+        if (rc) // the numbers may be any
+            return rc;
         ((uint16_t *)a)[i] = (uint16_t)sum->last;
         ((uint16_t *)d)[i] = (uint16_t)draft;
         sum->accepted += sum->last;
@@ -131,6 +165,48 @@ static int check_histogram(const json_t *metrics, const json_t *accepted, dsc_er
     return rc;
 }
 
+// The same by the number of drafted tokens. Each step is taken away from its count in a copy.
+static int check_lengths(const json_t *metrics, const json_t *accepted, const json_t *drafted,
+                         dsc_error *err)
+{
+    static const char name[] = "acceptance_histogram_by_draft_length";
+    const json_t *given_counts = given(metrics, name);
+    if (!given_counts)
+        return DSC_OK;
+    if (!json_is_object(given_counts))
+        return dsc_import_wrong_type(given_counts, "an object", err, "%s", name);
+    json_t *counts = json_deep_copy(given_counts), *list;
+    const char *length;
+    int64_t rest = 0;
+    int rc = counts ? DSC_OK : dsc_fail(err, DSC_ENOMEM, "out of memory");
+    for (size_t i = 0; i < json_array_size(accepted) && !rc; i++) {
+        const long long d = (long long)json_integer_value(json_array_get(drafted, i));
+        const json_int_t a = json_integer_value(json_array_get(accepted, i));
+        char key[24];
+        snprintf(key, sizeof key, "%lld", d);
+        json_t *count = json_array_get(json_object_get(counts, key), (size_t)a);
+        if (json_integer_value(count) < 1 || json_integer_set(count, json_integer_value(count) - 1))
+            rc = dsc_fail(err, DSC_EINPUT,
+                          "field '%s' lacks step %zu, which accepted %lld of %s tokens", name, i,
+                          (long long)a, key);
+    }
+    json_object_foreach(counts, length, list) for (size_t j = 0; j < json_array_size(list); j++)
+        rest += json_integer_value(json_array_get(list, j)) != 0;
+    if (!rc && rest)
+        rc =
+            dsc_fail(err, DSC_EINPUT, "field '%s' counts other steps than per_step_accepted", name);
+    json_decref(counts);
+    return rc;
+}
+
+// The number of output tokens, where it is sure: a text has at least a byte for each but the last.
+static int64_t known_tokens(const dsc_import_record *out, int64_t tokens)
+{
+    if (out->output.has_tokens)
+        return (int64_t)out->output.tokens.count;
+    return tokens <= out->output.text.length + 1 ? tokens : -1;
+}
+
 static int read_metrics(const json_t *metrics, int64_t tokens, dsc_import_record *out,
                         dsc_error *err)
 {
@@ -139,7 +215,7 @@ static int read_metrics(const json_t *metrics, int64_t tokens, dsc_import_record
     steps sum = {0};
     if (!accepted && !drafted)
         return DSC_OK; // "summary": totals only, kept in the metadata
-    int rc = read_steps(accepted, drafted, out, &sum, err);
+    int rc = read_steps(accepted, drafted, known_tokens(out, tokens), out, &sum, err);
     if (!rc)
         rc = check_total(metrics, "num_spec_steps", (int64_t)sum.count, err);
     if (!rc)
@@ -148,6 +224,8 @@ static int read_metrics(const json_t *metrics, int64_t tokens, dsc_import_record
         rc = check_total(metrics, "num_draft_tokens", sum.drafted, err);
     if (!rc)
         rc = check_histogram(metrics, accepted, err);
+    if (!rc)
+        rc = check_lengths(metrics, accepted, drafted, err);
     int64_t before_last = sum.accepted - sum.last + (int64_t)sum.count - 1;
     if (!rc && sum.count && tokens >= 0 && tokens <= before_last)
         rc = dsc_fail(err, DSC_EINPUT,
@@ -196,8 +274,13 @@ static int read_prompt(const json_t *line, const json_t *choice, int32_t vocab_s
     const json_t *ids = given(choice, "prompt_token_ids");
     if (!ids)
         ids = given(line, "prompt_token_ids");
+    const json_t *prompt = given(line, "prompt"); // of the request
+    if (!ids && json_is_array(prompt))
+        ids = prompt;
     if (ids)
         return dsc_import_token_ids(ids, vocab_size, "prompt_token_ids", &out->prompt, err);
+    if (prompt)
+        return dsc_import_string(&out->prompt.text, prompt, err, "prompt");
     out->prompt.has_tokens = true; // an empty prompt
     return DSC_OK;
 }
@@ -230,8 +313,30 @@ static int read_output(const json_t *choice, int64_t tokens, int32_t vocab_size,
     return rc ? rc : read_logprobs(given(choice, "logprobs"), out, err);
 }
 
-static int fill_metadata(const json_t *line, const json_t *choice, dsc_import_record *out,
-                         dsc_error *err)
+static const dsc_import_field times[] = {
+    {"category", "category", 0, false},
+    {"arrival_s", "arrival_s", 1, false},
+    {"ttft_s", "metrics.time_to_first_token_ms|timings.prompt_ms", 1e-3, false},
+    {"wall_time", "metrics.generation_time_ms|timings.predicted_ms", 1e-3, false},
+    {"num_draft_tokens", "timings.draft_n", 1, false},
+    {"num_accepted_draft_tokens", "timings.draft_n_accepted", 1, false},
+    {0},
+};
+
+// The times of the source; `tokens`: of the output.
+static int keep_times(const json_t *line, int64_t tokens, dsc_import_record *out, dsc_error *err)
+{
+    int rc = dsc_import_gather(out->kept, times, line, 0, err);
+    const json_t *s = json_object_get(out->kept, "wall_time");
+    if (rc || !s || tokens < 0)
+        return rc;
+    out->recorded_s = json_number_value(s);
+    out->recorded_tokens = tokens;
+    return dsc_import_put_at(out->kept, "new_tokens", json_integer(tokens), err);
+}
+
+static int fill_metadata(const json_t *line, const json_t *choice, int64_t tokens,
+                         dsc_import_record *out, dsc_error *err)
 {
     static const char *const of_line[] = {"model", NULL}, *const of_choice[] = {"finish_reason",
                                                                                 NULL};
@@ -239,6 +344,8 @@ static int fill_metadata(const json_t *line, const json_t *choice, dsc_import_re
     int rc = dsc_import_keep(out, line, of_line, err);
     if (!rc)
         rc = dsc_import_keep(out, choice, of_choice, err);
+    if (!rc)
+        rc = keep_times(line, tokens, out, err);
     if (rc || !metrics)
         return rc;
     json_t *totals = json_copy((json_t *)(uintptr_t)metrics); // shallow; does not change its source
@@ -273,7 +380,7 @@ static int read_line(const json_t *line, const dsc_import_options *options, dsc_
         return dsc_import_wrong_type(choices, "an array", err, "choices");
     if (json_array_size(choices) != 1)
         return dsc_fail(err, DSC_EINPUT,
-                        "field 'choices' has %zu elements; it must have one. Record with n = 1",
+                        "field 'choices' has %zu elements; it must have at least one",
                         json_array_size(choices));
     int rc = read_tokens_used(line, &tokens, err);
     if (!rc && id)
@@ -284,13 +391,16 @@ static int read_line(const json_t *line, const dsc_import_options *options, dsc_
         rc = read_output(choice, tokens, options->vocab_size, out, err);
     if (!rc && metrics)
         rc = read_metrics(metrics, tokens, out, err);
-    return rc ? rc : fill_metadata(line, choice, out, err);
+    return rc ? rc : fill_metadata(line, choice, tokens, out, err);
 }
 
 const dsc_import_driver dsc_import_vllm = {
     .name = "vllm",
-    .summary = "vLLM's responses, with metrics.speculative_decoding",
+    .summary = "responses of vLLM and OpenAI's API: choices, with their requests or metrics",
+    .needs = "choices",
     .documents = true,
+    .chats = true,
     .probe = probe,
+    .expand = dsc_import_response_expand,
     .read = read_line,
 };

@@ -56,6 +56,8 @@ static int normalize_patterns(tok_reader *r)
         length += t->added[i].content.length;
     tok_growth growth = dsc_tok_growth(r->path, length);
     int rc = dsc_tok_matcher_new(&m, r->err);
+    if (!rc)
+        dsc_tok_matcher_begin(m, r->path, length);
     for (size_t i = 0; !rc && i < t->added_count; i++) {
         tok_added *a = &t->added[i];
         tok_text text = a->content;

@@ -148,15 +148,31 @@ typedef struct tok_pairs {  // of neighbors, by the position of the left one
 } tok_pairs;
 
 // Sets the key of the pair at `at`; returns the smaller of that key and `best`.
+static inline int32_t set_pair(tok_pairs *pairs, size_t at, uint32_t merge_rank, int32_t merged,
+                               int32_t best)
+{
+    const int32_t rank = (int32_t)merge_rank; // -1: none
+    const int32_t key = rank < 0 ? NO_PAIR : rank * WINDOW + (int32_t)at;
+    pairs->key[at] = key;
+    pairs->merged[at] = merged;
+    return key < best ? key : best;
+}
+
 static inline int32_t find_pair(tok_pairs *pairs, const tok_merges *m, size_t at, int32_t left,
                                 int32_t right, int32_t best)
 {
     const tok_merge *merge = dsc_tok_merges_get(m, left, right);
-    const int32_t rank = (int32_t)merge->rank; // -1: none
-    const int32_t key = rank < 0 ? NO_PAIR : rank * WINDOW + (int32_t)at;
-    pairs->key[at] = key;
-    pairs->merged[at] = merge->id;
-    return key < best ? key : best;
+    return set_pair(pairs, at, merge->rank, merge->id, best);
+}
+
+// The same for the symbols of a text: a direct table has most of their pairs.
+static inline int32_t find_first_pair(tok_pairs *pairs, const tok_merges *m, size_t at,
+                                      int32_t left, int32_t right, int32_t best)
+{
+    if ((left | right) >= TOK_NEAR)
+        return find_pair(pairs, m, at, left, right, best);
+    const tok_near *merge = &m->near[left * TOK_NEAR + right];
+    return set_pair(pairs, at, merge->rank, merge->id, best);
 }
 
 // Merges id[0, n) in place, without moving: bit i of the result is set when a token begins at i.
@@ -169,7 +185,7 @@ static uint64_t merge_few(const tok_merges *m, int32_t *id, size_t n)
     uint64_t begins = UINT64_MAX >> (WINDOW - n);
     int32_t best = NO_PAIR;
     for (size_t i = 0; i + 1 < n; i++)
-        best = find_pair(&pairs, m, i, id[i], id[i + 1], best);
+        best = find_first_pair(&pairs, m, i, id[i], id[i + 1], best);
     for (size_t i = n - 1; i < searched; i++)
         pairs.key[i] = NO_PAIR;
     while (best != NO_PAIR) {
@@ -304,25 +320,18 @@ static void encode_window(const tok_merges *m, tok_word *w, tok_window *o, size_
     o->start[o->count] = (uint32_t)(from + n);
 }
 
-// Encodes the window that begins with a token among the last `overlap` symbols of `a`. Returns
-// whether a token of `a` is also one of that window `b`, as *i and *j.
+// Encodes the window that begins with token *i of `a`, the first among its last `overlap` symbols.
+// Returns whether that token is also the first of the new window `b`.
 static bool continue_window(const tok_merges *m, tok_word *w, const tok_window *a, tok_window *b,
-                            size_t size, size_t overlap, size_t *i, size_t *j)
+                            size_t size, size_t overlap, size_t *i)
 {
     const size_t low = a->start[a->count] - overlap;
-    for (*i = a->count; *i > 1 && a->start[*i - 1] >= low; --*i)
+    for (*i = a->count; a->start[*i - 1] >= low; --*i) // the first token begins before `low`
         ;
     if (*i == a->count)
         return false;
     encode_window(m, w, b, a->start[*i], size);
-    for (*j = 0; *i < a->count && *j < b->count;) {
-        const uint32_t x = a->start[*i], y = b->start[*j];
-        if (x == y && a->start[*i + 1] == b->start[*j + 1])
-            return true;
-        *i += x <= y;
-        *j += y <= x;
-    }
-    return false;
+    return a->start[*i + 1] == b->start[1];
 }
 
 // Encodes a word in windows of `size` symbols. Two that overlap are joined at a token that both
@@ -330,28 +339,29 @@ static bool continue_window(const tok_merges *m, tok_word *w, const tok_window *
 // the two as one word merges nothing across the cut. If all cuts of a word are sound, none is
 // crossed when the word is encoded: up to a first crossing, two stretches are merged as they would
 // be by themselves, where nothing crosses. Within a window all tokens are such stretches, and a
-// token that two windows share makes one chain of their tokens. *joined is false, and what was
-// appended means nothing, when two windows share none; larger ones, then, do.
+// token that two windows share makes one chain of their tokens. It can only be the first one:
+// before a later one, both windows have the same text between two cuts, and so the same tokens.
+// *joined is false, and what was appended means nothing, when two windows share none; larger ones,
+// then, do.
 static int encode_windows(const tok_merges *m, tok_word *w, size_t size, dsc_tokens *out,
                           bool *joined, dsc_error *err)
 {
     tok_window *a = &w->window[0], *b = &w->window[1];
-    size_t from = 0, i, j;
+    size_t i;
     int rc = DSC_OK;
     *joined = true;
     encode_window(m, w, a, 0, size);
     while (!rc && a->start[a->count] < w->count) {
-        *joined = continue_window(m, w, a, b, size, size / 6, &i, &j) ||
-                  continue_window(m, w, a, b, size, size / 2, &i, &j);
+        *joined = continue_window(m, w, a, b, size, size / 6, &i) ||
+                  continue_window(m, w, a, b, size, size / 2, &i);
         if (!*joined)
             return DSC_OK;
-        rc = dsc_tokens_append(out, a->id + from, i - from, err);
+        rc = dsc_tokens_append(out, a->id, i, err);
         tok_window *other = a;
         a = b;
         b = other;
-        from = j;
     }
-    return rc ? rc : dsc_tokens_append(out, a->id + from, a->count - from, err);
+    return rc ? rc : dsc_tokens_append(out, a->id, a->count, err);
 }
 
 static int encode_symbols(const tok_merges *m, tok_word *w, dsc_tokens *out, dsc_error *err)

@@ -165,6 +165,8 @@ static int map_strings(const tok_step *step, const tok_list *in, tok_list *out, 
 {
     tok_matcher *m = NULL;
     int rc = step->regex ? dsc_tok_matcher_new(&m, err) : DSC_OK;
+    if (m)
+        dsc_tok_matcher_begin(m, growth->file, in->bytes.length);
     for (size_t i = 0; !rc && i < in->count; i++) {
         tok_text s = get_string(in, i);
         switch (step->kind) {

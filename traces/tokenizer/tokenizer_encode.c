@@ -164,6 +164,8 @@ int dsc_encode(dsc_encoder *e, const char *text, size_t length, bool add_special
         return rc;
     e->out = out;
     e->growth = dsc_tok_growth(e->t->name, input.length);
+    if (e->matcher)
+        dsc_tok_matcher_begin(e->matcher, e->t->name, input.length);
     rc = e->t->bytes ? encode_bytes(input, add_special, out, err)
                      : encode_text(e, input, add_special, err);
     e->out = NULL;

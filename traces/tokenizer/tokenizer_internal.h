@@ -31,6 +31,7 @@ enum {
     TOK_WAITING = 16,        // words gathered before they are encoded
     TOK_JOIN_BITS = 20,      // log2 of the bits of the join filter
     TOK_KNOWN_BITS = 20,     // log2 of the bits of the filter of merges
+    TOK_NEAR = 256,          // ids with a direct table of pairs
     TOK_MARK = 0x2581,       // the character for a space in SentencePiece vocabularies
 };
 
@@ -39,7 +40,8 @@ typedef struct tok_text {
     size_t length;
 } tok_text;
 
-// ---- tokenizer_map.c: open addressing, at most half full ----
+// ---- tokenizer_map.c: open addressing, at most half full. Hashes have a random key, so that no
+// file can be made whose entries all collide. ----
 
 typedef struct tok_map { // text -> id; the map does not own the texts
     struct tok_map_slot {
@@ -48,6 +50,7 @@ typedef struct tok_map { // text -> id; the map does not own the texts
         int32_t id;
     } * slot;
     size_t mask;
+    uint64_t key; // of the hash
 } tok_map;
 
 int dsc_tok_map_init(tok_map *m, size_t capacity, dsc_error *err); // room for `capacity` keys
@@ -61,20 +64,36 @@ typedef struct tok_merge {
     int32_t id;
 } tok_merge;
 
+typedef struct tok_near { // a merge without its pair
+    uint32_t rank;
+    int32_t id;
+} tok_near;
+
 typedef struct tok_merges {
     tok_merge *slot;
     size_t mask;
+    uint64_t key;    // of the hash
     uint64_t *known; // 1 << TOK_KNOWN_BITS bits: whether a pair with this hash merges
+    tok_near
+        *near; // [TOK_NEAR][TOK_NEAR] the pairs of small ids, which are the bytes of most files
 } tok_merges;
 
 int dsc_tok_merges_init(tok_merges *m, size_t capacity, dsc_error *err);
 void dsc_tok_merges_put(tok_merges *m, int32_t left, int32_t right, uint32_t rank, int32_t id);
 void dsc_tok_merges_fini(tok_merges *m);
 
+// Multiplicative hash with an odd key (Dietzfelbinger et al. 1997).
+static inline uint64_t dsc_tok_hash(uint64_t x, uint64_t key)
+{
+    x *= key;
+    return x ^ x >> 32;
+}
+
+// The same with 2^64 / golden ratio (Knuth), for filters and caches, where a collision costs
+// little.
 static inline uint64_t dsc_tok_mix(uint64_t x)
 {
-    x *= 0x9E3779B97F4A7C15u; // 2^64 / golden ratio: Knuth's multiplicative hash
-    return x ^ x >> 32;
+    return dsc_tok_hash(x, 0x9E3779B97F4A7C15u);
 }
 
 // Never NULL: a pair that does not merge has an entry of rank UINT32_MAX. Most pairs do not; the
@@ -82,7 +101,8 @@ static inline uint64_t dsc_tok_mix(uint64_t x)
 static inline const tok_merge *dsc_tok_merges_get(const tok_merges *m, int32_t left, int32_t right)
 {
     static const tok_merge none = {.pair = UINT64_MAX, .rank = UINT32_MAX, .id = TOK_NONE};
-    uint64_t pair = (uint64_t)(uint32_t)left << 32 | (uint32_t)right, hash = dsc_tok_mix(pair);
+    uint64_t pair = (uint64_t)(uint32_t)left << 32 | (uint32_t)right;
+    uint64_t hash = dsc_tok_hash(pair, m->key);
     if (!(m->known[hash >> (70 - TOK_KNOWN_BITS)] >> (hash >> (64 - TOK_KNOWN_BITS)) % 64 & 1))
         return &none;
     size_t i = hash & m->mask;
@@ -126,7 +146,7 @@ static inline uint32_t dsc_tok_next(const char **p)
 
 uint32_t dsc_tok_last(const char *text, size_t length); // the last character; length > 0
 
-// ---- tokenizer_regex.c ----
+// ---- tokenizer_regex.c (compiled), tokenizer_match.c (run) ----
 
 typedef struct tok_regex tok_regex;     // compiled; shared by threads
 typedef struct tok_matcher tok_matcher; // match data and stack of one thread
@@ -139,8 +159,11 @@ void dsc_tok_regex_free(tok_regex *r);
 bool dsc_tok_regex_tiles(const tok_regex *r);
 int dsc_tok_matcher_new(tok_matcher **out, dsc_error *err);
 void dsc_tok_matcher_free(tok_matcher *m);
+// Begins a text, whose length bounds the work of all searches until the next one begins. `file`,
+// the tokenizer, is for messages.
+void dsc_tok_matcher_begin(tok_matcher *m, const char *file, size_t text_length);
 // The first match in text[0, length) that starts at or after `from`: 1 and its bounds, 0, or a
-// negative status (resource limits).
+// negative status (DSC_EINPUT: the search takes too many steps).
 int dsc_tok_regex_find(const tok_regex *r, tok_matcher *m, const char *text, size_t length,
                        size_t from, size_t *start, size_t *end, dsc_error *err);
 // For a regex that tiles: writes the ends of the next matches, at most `most`. Returns their

@@ -1,13 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
-// Runs the regexes of tokenizer.json with PCRE2.
+// Compiles the regexes of tokenizer.json for PCRE2; tokenizer_match.c runs them.
 //
 // The files are written for Oniguruma in Ruby syntax. Constructs that both engines interpret alike
 // are passed on, those that PCRE2 can express are rewritten (\s, \S, \w, \b: their Unicode sets
 // differ), and all others are refused, because a silent difference would give wrong tokens.
-#include "traces/tokenizer/tokenizer_internal.h"
-
-#define PCRE2_CODE_UNIT_WIDTH 8
-#include <pcre2.h>
+#include "traces/tokenizer/tokenizer_regex.h"
 
 #include <stdio.h>
 #include <stdlib.h>
@@ -28,25 +25,7 @@
     "\\p{L}\\p{M}\\p{Nl}\\p{Nd}\\p{Pc}\\x{24b6}-\\x{24e9}\\x{1f130}-\\x{1f149}"                    \
     "\\x{1f150}-\\x{1f169}\\x{1f170}-\\x{1f189}"
 
-enum {
-    MATCH_LIMIT = 10 * 1000 * 1000, // backtracks from one starting point
-    DEPTH_LIMIT = 100 * 1000,
-    HEAP_LIMIT_KIB = 64 * 1024,
-    JIT_STACK_BYTES = 16 * 1024 * 1024,
-    PATTERN_MAX = 64 * 1024,
-};
-
-struct tok_regex {
-    pcre2_code *code;
-    bool jit;
-    bool is_gpt2; // dsc_tok_gpt2_match is tried first
-};
-
-struct tok_matcher {
-    pcre2_match_data *data;
-    pcre2_match_context *context;
-    pcre2_jit_stack *stack;
-};
+enum { PATTERN_MAX = 64 * 1024 };
 
 typedef struct translation {
     const char *p, *end, *start;
@@ -307,7 +286,8 @@ static int translate(translation *t)
     return t->rc;
 }
 
-static int compile(tok_regex *r, const dsc_buffer *pattern, dsc_error *err)
+// `options` are added to those of all patterns.
+static int compile(tok_code *c, const dsc_buffer *pattern, uint32_t options, dsc_error *err)
 {
     pcre2_compile_context *context = pcre2_compile_context_create(NULL);
     if (!context)
@@ -316,16 +296,17 @@ static int compile(tok_regex *r, const dsc_buffer *pattern, dsc_error *err)
     pcre2_set_parens_nest_limit(context, 100);
     int number;
     PCRE2_SIZE offset;
-    r->code = pcre2_compile((PCRE2_SPTR)pattern->data, pattern->length,
-                            PCRE2_UTF | PCRE2_UCP | PCRE2_MULTILINE | PCRE2_NEVER_BACKSLASH_C,
-                            &number, &offset, context);
+    c->code =
+        pcre2_compile((PCRE2_SPTR)pattern->data, pattern->length,
+                      options | PCRE2_UTF | PCRE2_UCP | PCRE2_MULTILINE | PCRE2_NEVER_BACKSLASH_C,
+                      &number, &offset, context);
     pcre2_compile_context_free(context);
-    if (!r->code) {
+    if (!c->code) {
         PCRE2_UCHAR text[160] = "";
         pcre2_get_error_message(number, text, sizeof text);
         return dsc_fail(err, DSC_EINPUT, "bad regex: %s", (const char *)text);
     }
-    r->jit = pcre2_jit_compile(r->code, PCRE2_JIT_COMPLETE) == 0;
+    c->jit = pcre2_jit_compile(c->code, PCRE2_JIT_COMPLETE | PCRE2_JIT_PARTIAL_HARD) == 0;
     return DSC_OK;
 }
 
@@ -341,10 +322,12 @@ int dsc_tok_regex_new(tok_regex **out, const char *pattern, size_t length, dsc_e
     if (!rc)
         rc = dsc_new(&r, 1, err);
     if (!rc)
-        rc = compile(r, &t.out, err);
+        rc = compile(&r->search, &t.out, 0, err);
+    if (!rc)
+        rc = compile(&r->here, &t.out, PCRE2_ANCHORED, err);
     dsc_buffer_fini(&t.out);
     if (rc) {
-        free(r);
+        dsc_tok_regex_free(r);
         return rc;
     }
     r->is_gpt2 = length == strlen(dsc_tok_gpt2_pattern) &&
@@ -362,75 +345,7 @@ void dsc_tok_regex_free(tok_regex *r)
 {
     if (!r)
         return;
-    pcre2_code_free(r->code);
+    pcre2_code_free(r->search.code);
+    pcre2_code_free(r->here.code);
     free(r);
-}
-
-int dsc_tok_matcher_new(tok_matcher **out, dsc_error *err)
-{
-    tok_matcher *m;
-    *out = NULL;
-    int rc = dsc_new(&m, 1, err);
-    if (rc)
-        return rc;
-    m->data = pcre2_match_data_create(1, NULL);
-    m->context = pcre2_match_context_create(NULL);
-    if (!m->data || !m->context) {
-        dsc_tok_matcher_free(m);
-        return dsc_fail(err, DSC_ENOMEM, "out of memory");
-    }
-    pcre2_set_match_limit(m->context, MATCH_LIMIT);
-    pcre2_set_depth_limit(m->context, DEPTH_LIMIT);
-    pcre2_set_heap_limit(m->context, HEAP_LIMIT_KIB);
-    m->stack = pcre2_jit_stack_create(32 * 1024, JIT_STACK_BYTES, NULL); // NULL without JIT
-    if (m->stack)
-        pcre2_jit_stack_assign(m->context, NULL, m->stack);
-    *out = m;
-    return DSC_OK;
-}
-
-void dsc_tok_matcher_free(tok_matcher *m)
-{
-    if (!m)
-        return;
-    pcre2_jit_stack_free(m->stack);
-    pcre2_match_context_free(m->context);
-    pcre2_match_data_free(m->data);
-    free(m);
-}
-
-int dsc_tok_regex_find(const tok_regex *r, tok_matcher *m, const char *text, size_t length,
-                       size_t from, size_t *start, size_t *end, dsc_error *err)
-{
-    if (r->is_gpt2 && dsc_tok_gpt2_match(text, length, from, end)) {
-        *start = from;
-        return 1;
-    }
-    // dsc_encode validated the text; the JIT entry does not check it.
-    int n = r->jit
-                ? pcre2_jit_match(r->code, (PCRE2_SPTR)text, length, from, 0, m->data, m->context)
-                : pcre2_match(r->code, (PCRE2_SPTR)text, length, from, PCRE2_NO_UTF_CHECK, m->data,
-                              m->context);
-    if (n == PCRE2_ERROR_NOMATCH)
-        return 0;
-    if (n < 0) {
-        PCRE2_UCHAR what[160] = "";
-        pcre2_get_error_message(n, what, sizeof what);
-        return dsc_fail(err, DSC_EINPUT, "the tokenizer's regex exceeds its limits at byte %zu: %s",
-                        from, (const char *)what);
-    }
-    const PCRE2_SIZE *bounds = pcre2_get_ovector_pointer(m->data);
-    *start = bounds[0];
-    *end = bounds[1];
-    return 1;
-}
-
-int dsc_tok_regex_tile(const tok_regex *r, tok_matcher *m, const char *text, size_t length,
-                       size_t from, size_t end[], int most, dsc_error *err)
-{
-    size_t start;
-    int n = r->is_gpt2 ? (int)dsc_tok_gpt2_matches(text, length, from, end, (size_t)most) : 0;
-    if (n || from == length)
-        return n;
-    return dsc_tok_regex_find(r, m, text, length, from, &start, end, err);
 }

@@ -1,10 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
-// Cuts a trace: selects requests by index and by Knuth's selection sampling (The Art of Computer
-// Programming 3.4.2, algorithm S), then cuts the columns of each to its first tokens.
+// Cuts a trace: selects requests by index, by their metadata and by Knuth's selection sampling (The
+// Art of Computer Programming 3.4.2, algorithm S), then cuts the columns of each to its first
+// tokens.
 #include "traces/trace/trace_cut.h"
 
 #include "base/rng.h"
 #include "traces/trace/trace_copy.h"
+#include "traces/trace/trace_groups.h"
 #include "traces/trace/trace_manifest.h"
 #include "base/json_text.h"
 
@@ -41,9 +43,14 @@ static int choose(cutter *c, dsc_error *err)
                             cut->request[i], c->trace->path, n);
         c->keeps[cut->request[i]] = 1;
     }
+    for (size_t i = 0; i < cut->wheres && !rc; i++)
+        rc = dsc_trace_where(c->trace, cut->where[i], c->keeps, err);
     for (int64_t i = 0; i < n; i++)
         c->kept += c->keeps[i];
-    return DSC_OK;
+    if (!rc && cut->wheres && n && !c->kept)
+        return dsc_fail(err, DSC_EUSAGE, "no request of %s is selected and fulfills all conditions",
+                        c->trace->path);
+    return rc;
 }
 
 // Each request in turn stays with probability (still wanted) / (still to come), which makes all
@@ -189,6 +196,12 @@ static int make_provenance(const cutter *c, char **out, dsc_error *err)
     json_t *all = json_loads(plain, 0, NULL), *o = json_object();
     if (cut->range)
         json_object_set_new(o, "requests", dsc_json_text(cut->range));
+    if (cut->wheres) {
+        json_t *list = json_array();
+        for (size_t i = 0; i < cut->wheres; i++)
+            json_array_append_new(list, dsc_json_text(cut->where[i]));
+        json_object_set_new(o, "where", list);
+    }
     if (cut->sample) {
         json_object_set_new(o, "sample", json_integer(cut->sample));
         json_object_set_new(o, "seed", json_integer((json_int_t)cut->seed));

@@ -1,0 +1,186 @@
+// SPDX-License-Identifier: Apache-2.0
+// The time of a pass (Williams, Waterman and Patterson 2009, with an engine's shares and
+// overheads). For n = batch x tokens in the pass, with the bytes and operations of weights and of
+// attention,
+//
+//   part = longer + (1 - overlap) shorter of  bytes / (bandwidth share)  and  operations / (peak
+//   share) time = part(weights) + part(attention) + pass_s + layers x layer_s
+//
+// Weights and KV cache are read once per pass. Of experts only those are read that the pass touches
+// (sim/cost/experts.h), and a token is multiplied by its own. Matrix products and attention
+// alternate layer by layer, so each part has its own maximum. With shares and overlap of 1 and no
+// overhead this is the bound. Tensor parallelism divides the work of the target and of its heads;
+// their communication is not modeled. A draft model of its own runs on one machine.
+#include "sim/cost/roofline.h"
+
+#include <math.h>
+#include <stdio.h>
+#include <string.h>
+
+void dsc_roofline_init(dsc_roofline *r)
+{
+    size_t count;
+    *r = (dsc_roofline){.machines = 1,
+                        .engine = dsc_engines(&count)[0],
+                        .overhead_s = NAN,
+                        .draft_overhead_s = NAN,
+                        .cache = &dsc_cache_formats(&count)[0],
+                        .plain = &dsc_weight_formats(&count)[0],
+                        .experts = {.rule = DSC_EXPERTS_POWER, .exponent = 0.75},
+                        .utilization = 0.9};
+}
+
+bool dsc_roofline_is_bound(const dsc_roofline *r)
+{
+    return r->engine.bandwidth >= 1 && r->engine.compute >= 1 && r->engine.overlap >= 1 &&
+           r->overhead_s <= 0 && r->draft_overhead_s <= 0;
+}
+
+// --- formats -----------------------------------------------------------------------------------
+
+// The format that is given, or that the shape is published in.
+static const dsc_number_format *format_of(const dsc_roofline *r, const dsc_model_shape *s)
+{
+    size_t count;
+    const dsc_number_format *f = dsc_weight_formats(&count);
+    if (r->weights)
+        return r->weights;
+    for (size_t i = 0; s->weights && i < count; i++)
+        if (strcmp(f[i].name, s->weights) == 0)
+            return &f[i];
+    return r->plain;
+}
+
+// Of the layers' matrices that are not experts. Quantized checkpoints keep the output matrix and
+// the embedding in 16 bits.
+static const dsc_number_format *format_of_layers(const dsc_roofline *r, const dsc_model_shape *s)
+{
+    return s->only_experts && !r->weights ? r->plain : format_of(r, s);
+}
+
+static double weight_bytes(const dsc_roofline *r, const dsc_model_shape *s)
+{
+    const dsc_model_work w = dsc_model_shape_work(s);
+    const double layers = w.attention + w.feed_forward + w.first;
+    const double experts = (double)s->experts * w.expert * w.expert_layers;
+    const double rest = dsc_model_shape_parameters(s) - layers - experts;
+    return layers * format_of_layers(r, s)->bytes + experts * format_of(r, s)->bytes +
+           fmax(rest, 0) * r->plain->bytes;
+}
+
+// --- time --------------------------------------------------------------------------------------
+
+// Bytes to read and seconds to multiply.
+typedef struct load {
+    double bytes, seconds;
+} load;
+
+static void add(load *sum, const dsc_hardware *h, const dsc_number_format *f, double parameters,
+                double operations)
+{
+    sum->bytes += parameters * f->bytes;
+    sum->seconds += operations / dsc_hardware_peak(h, f);
+}
+
+static double part(const dsc_roofline *r, load x)
+{
+    const double reads = x.bytes / (r->machine.bandwidth * r->engine.bandwidth);
+    const double multiplies = x.seconds / r->engine.compute;
+    return fmax(reads, multiplies) + (1 - r->engine.overlap) * fmin(reads, multiplies);
+}
+
+static int weights_time(const dsc_roofline *r, const dsc_model_shape *s, dsc_pass pass,
+                        double *seconds, dsc_error *err)
+{
+    const double n = pass.batch * pass.tokens, first = pass.again ? 0 : 1;
+    const dsc_model_work w = dsc_model_shape_work(s);
+    const double layers = w.attention + w.feed_forward + first * w.first;
+    const dsc_hardware *h = &r->machine;
+    load x = {0, 0};
+    double distinct = 0;
+    int rc = DSC_OK;
+    if (s->experts)
+        rc = dsc_experts_distinct(&r->experts, (double)s->experts, (double)s->experts_per_token,
+                                  pass.tokens, pass.batch, &distinct, err);
+    if (rc)
+        return rc;
+    add(&x, h, format_of_layers(r, s), layers, 2 * layers * n);
+    add(&x, h, format_of(r, s), distinct * w.expert * w.expert_layers,
+        2 * (double)s->experts_per_token * w.expert * w.expert_layers * n);
+    add(&x, h, r->plain, w.output, 2 * w.output * n);
+    *seconds = part(r, x);
+    return DSC_OK;
+}
+
+static double attention_time(const dsc_roofline *r, const dsc_model_shape *s, dsc_pass pass)
+{
+    const double reach = fmax(pass.context + pass.tokens - 1, 0);
+    load x = {dsc_model_shape_cache(s) * r->cache->bytes * pass.batch * reach, 0};
+    add(&x, &r->machine, r->plain, 0,
+        dsc_model_shape_attention(s) * pass.batch * pass.tokens * reach);
+    return part(r, x);
+}
+
+static double overhead(const dsc_roofline *r, const dsc_model_shape *s)
+{
+    return r->engine.pass_s + (double)s->layers * r->engine.layer_s;
+}
+
+int dsc_roofline_target(const dsc_roofline *r, dsc_pass pass, double *seconds, dsc_error *err)
+{
+    double weights = 0;
+    int rc = dsc_roofline_fits(r, pass.batch, pass.context + pass.tokens, err);
+    if (!rc)
+        rc = weights_time(r, &r->target, pass, &weights, err);
+    if (!rc)
+        *seconds = (weights + attention_time(r, &r->target, pass)) / r->machines +
+                   (isnan(r->overhead_s) ? overhead(r, &r->target) : r->overhead_s);
+    return rc;
+}
+
+int dsc_roofline_draft(const dsc_roofline *r, dsc_pass pass, double *seconds, dsc_error *err)
+{
+    const double machines = r->draft.draft_head ? r->machines : 1;
+    double weights = 0;
+    if (!r->has_draft)
+        return dsc_fail(err, DSC_EUSAGE,
+                        "--cost: the roofline has no draft model, but the method calls one: give "
+                        "roofline:TARGET,DRAFT,HARDWARE");
+    int rc = weights_time(r, &r->draft, pass, &weights, err);
+    if (!rc)
+        *seconds = (weights + attention_time(r, &r->draft, pass)) / machines +
+                   (isnan(r->draft_overhead_s) ? overhead(r, &r->draft) : r->draft_overhead_s);
+    return rc;
+}
+
+// --- memory ------------------------------------------------------------------------------------
+
+static const char *name_of(const dsc_model_shape *s)
+{
+    return s->name ? s->name : "the model";
+}
+
+int dsc_roofline_fits(const dsc_roofline *r, double batch, double tokens, dsc_error *err)
+{
+    const double usable = r->utilization * r->machine.memory;
+    double weights = weight_bytes(r, &r->target);
+    double cache = dsc_model_shape_cache(&r->target);
+    if (r->has_draft) {
+        weights += weight_bytes(r, &r->draft);
+        cache += dsc_model_shape_cache(&r->draft);
+    }
+    cache *= r->cache->bytes * batch * tokens;
+    if (weights + cache <= usable * r->machines)
+        return DSC_OK;
+    char cached[80] = "";
+    if (cache > 0)
+        snprintf(cached, sizeof cached,
+                 " and %.1f GB of KV cache (batch size %.6g, %.6g tokens each)", cache / 1e9, batch,
+                 tokens);
+    return dsc_fail(err, DSC_EUSAGE,
+                    "--cost: %.40s needs %.1f GB of weights%s, but %.0f x %s have %.1f GB at "
+                    "gpu-memory-utilization=%g: tp=%.0f would hold them, or smaller weights=, kv= "
+                    "or batch size",
+                    name_of(&r->target), weights / 1e9, cached, r->machines, r->machine.name,
+                    usable * r->machines / 1e9, r->utilization, ceil((weights + cache) / usable));
+}

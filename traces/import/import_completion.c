@@ -1,0 +1,90 @@
+// SPDX-License-Identifier: Apache-2.0
+// Reads pairs of a prompt and a completion under their usual names, and the responses of
+// llama.cpp's server to /completion: "content" or, with return_tokens, "tokens"; "stop_type"; and
+// "timings" with prompt_ms, predicted_n, predicted_ms and, if it speculated, draft_n and
+// draft_n_accepted. Source: llama.cpp, tools/server/server-task.cpp (00efb3e),
+// result_timings::to_json.
+#include "traces/import/import_path.h"
+
+static const char prompts[] = "prompt|input|prompt_token_ids";
+static const char completions[] = "completion|response|generated_text|output_text";
+
+static const dsc_import_field pair_fields[] = {
+    {"prompt", prompts, 0, true},
+    {"output", completions, 0, true},
+    {"metadata.new_tokens", "usage.completion_tokens", 0, false},
+    {0},
+};
+
+static bool is_text(const json_t *value)
+{
+    return json_is_string(value) || json_is_integer(json_array_get(value, 0));
+}
+
+static int probe_pair(const json_t *line)
+{
+    return 3 * (is_text(dsc_import_any(line, prompts, 0)) &&
+                is_text(dsc_import_any(line, completions, 0)));
+}
+
+static int expand_pair(const json_t *line, const dsc_import_options *options, json_t *requests,
+                       dsc_error *err)
+{
+    json_t *request;
+    (void)options;
+    int rc = dsc_import_request_new(&request, pair_fields, line, 0, err);
+    return rc ? rc : dsc_import_add_request(requests, request, 1, 1, err);
+}
+
+const dsc_import_driver dsc_import_pairs = {
+    .name = "completion",
+    .summary = "pairs: prompt (or input) and completion (or response, generated_text)",
+    .needs = "prompt completion",
+    .documents = true,
+    .probe = probe_pair,
+    .expand = expand_pair,
+    .read = dsc_import_request_read,
+};
+
+// --- llama.cpp -----------------------------------------------------------------------------------
+
+static const dsc_import_field llamacpp_fields[] = {
+    {"prompt", "prompt", 0, false},
+    {"output", "content", 0, true},
+    {"finish_reason", "stop_type", 0, false},
+    {"metadata.ttft_s", "timings.prompt_ms", 1e-3, false},
+    {"metadata.wall_time", "timings.predicted_ms", 1e-3, false},
+    {"metadata.new_tokens", "timings.predicted_n|tokens_predicted", 0, false},
+    {"metadata.num_draft_tokens", "timings.draft_n", 1, false},
+    {"metadata.num_accepted_draft_tokens", "timings.draft_n_accepted", 1, false},
+    {0},
+};
+
+static int probe_llamacpp(const json_t *line)
+{
+    return 4 * (dsc_import_at(line, "content", 0) && dsc_import_any(line, "timings|stop_type", 0));
+}
+
+static int expand_llamacpp(const json_t *line, const dsc_import_options *options, json_t *requests,
+                           dsc_error *err)
+{
+    json_t *request, *tokens = dsc_import_at(line, "tokens", 0);
+    (void)options;
+    int rc = dsc_import_request_new(&request, llamacpp_fields, line, 0, err);
+    if (!rc && json_array_size(tokens)) { // empty without return_tokens
+        rc = dsc_import_put_at(request, "output", json_incref(tokens), err);
+        if (rc)
+            json_decref(request);
+    }
+    return rc ? rc : dsc_import_add_request(requests, request, 1, 1, err);
+}
+
+const dsc_import_driver dsc_import_llamacpp = {
+    .name = "llamacpp",
+    .summary = "llama.cpp's /completion: content or tokens, and timings with draft_n",
+    .needs = "content timings",
+    .documents = true,
+    .probe = probe_llamacpp,
+    .expand = expand_llamacpp,
+    .read = dsc_import_request_read,
+};
