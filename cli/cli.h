@@ -91,10 +91,11 @@ typedef struct cli_command {
     void (*more_help)(void);
     cli_help_fields fields[CLI_MAX_FIELDS]; // the help ends with these
     const void *form;                       // for `execute`, or NULL
+    bool own_columns; // its result lacks the fields of sim's, which the help of methods lists
 } cli_command;
 
 extern const cli_command cli_advise, cli_trace, cli_sim, cli_sweep, cli_merge, cli_theory, cli_plot,
-    cli_report, cli_validate, cli_list, cli_tune, cli_live;
+    cli_report, cli_validate, cli_list, cli_tune, cli_live, cli_serve;
 
 // The body of main: runs `dispatch` on the arguments, prints an error on stderr, and returns the
 // exit code. `program`: how a user calls it, "draftscope live"; `commands`: NULL-terminated.

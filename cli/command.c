@@ -20,7 +20,7 @@ static void print_help(const cli_command *c, int argc, char **argv)
                                         c->more_first ? own : c->more};
     const size_t sections = c->more.count ? 2 : c->option ? 1 : 0;
     if (c->methods && (c->methods != CLI_METHOD_MAYBE || cli_names_method(argc, argv)))
-        cli_print_method_help(c->usage, c->about, section, sections, argc, argv);
+        cli_print_method_help(c->usage, c->about, section, sections, !c->own_columns, argc, argv);
     else
         cli_print_help(c->usage, c->about, section, sections);
     if (c->more_help)

@@ -10,9 +10,10 @@ static const cli_command shared = {
     .option = cli_workload_options,
     .options = CLI_WORKLOAD_OPTIONS,
 };
-static const cli_command *const known[] = {
-    &cli_advise, &cli_trace,  &cli_sim,      &cli_sweep, &cli_merge, &cli_tune, &cli_theory,
-    &cli_plot,   &cli_report, &cli_validate, &cli_live,  &cli_list,  &shared,   NULL};
+static const cli_command *const known[] = {&cli_advise, &cli_trace,  &cli_sim,      &cli_sweep,
+                                           &cli_merge,  &cli_tune,   &cli_theory,   &cli_serve,
+                                           &cli_plot,   &cli_report, &cli_validate, &cli_live,
+                                           &cli_list,   &shared,     NULL};
 enum { COMMANDS = sizeof known / sizeof *known - 2 };
 
 // A word that stands for a command, or for a command and the first of its arguments.

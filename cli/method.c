@@ -84,12 +84,12 @@ bool cli_apply_preset(const char *names, const dsc_drafter_type *drafter,
 }
 
 void cli_print_method_help(const char *usage, const char *about, const cli_help_section *own,
-                           size_t count, int argc, char **argv)
+                           size_t count, bool fields, int argc, char **argv)
 {
     enum { MOST = 64 };
     cli_help_section section[MOST];
     char title[MOST][128];
-    size_t n = 0, fields;
+    size_t n = 0, results;
     dsc_error ignored;
     const dsc_drafter_type *only[CLI_MAX_METHODS];
     size_t methods;
@@ -107,8 +107,9 @@ void cli_print_method_help(const char *usage, const char *about, const cli_help_
         }
     }
     cli_print_help(usage, about, section, n);
-    const dsc_column *field = dsc_result_fields(&fields);
-    cli_print_fields("Result fields, the same for every method", field, fields);
+    const dsc_column *field = dsc_result_fields(&results);
+    if (fields)
+        cli_print_fields("Result fields, the same for every method", field, results);
 }
 
 int cli_config_fill(dsc_config *config, const dsc_option_value *parameter, dsc_error *err)

@@ -23,9 +23,9 @@ bool cli_apply_preset(const char *names, const dsc_drafter_type *drafter,
                       dsc_option_value *parameter);
 
 // Prints the help of a command whose options include a method's: its `own` sections, then those of
-// the methods that --method names, or of all methods.
+// the methods that --method names, or of all methods; `fields`: and the result fields of sim.
 void cli_print_method_help(const char *usage, const char *about, const cli_help_section *own,
-                           size_t count, int argc, char **argv);
+                           size_t count, bool fields, int argc, char **argv);
 
 // Copies the parsed parameters of config->drafter into it, and prepares it.
 int cli_config_fill(dsc_config *config, const dsc_option_value *parameter, dsc_error *err);

@@ -53,18 +53,19 @@ sim/verify base theory theory/rows sim
 sim/model base traces/files traces/tokenizer traces/trace traces/import sim
 sim/cost base traces/files traces/trace sim
 sim/expect base traces/trace sim
-sim/serve base sim/cost
+sim/serve base sim sim/cost sim/expect
 sim/run base sim sim/model sim/cost sim/expect
 sim/sweep base traces/trace sim sim/model sim/cost sim/run
 sim/tune base sim sim/cost sim/run
 sim/reduce base theory theory/rows traces/trace
 cli base traces/trace sim sim/model sim/cost sim/expect sim/run
 cli/advise base traces/import sim/cost cli cli/trace
+cli/serve base sim/model sim/run sim/serve sim/sweep cli
 cli/theory base theory traces/files traces/trace sim/draft cli
 cli/trace base traces/trace traces/import sim/model sim/reduce cli
 cli/tune base sim sim/tune cli
 cli/validate base theory traces/trace traces/import sim sim/model sim/cost sim/run sim/tune cli
-roof base traces/import plots/draw plots/figure plots/report sim sim/model sim/cost sim/run sim/sweep cli cli/advise cli/theory cli/trace cli/tune cli/validate
+roof base traces/import plots/draw plots/figure plots/report sim sim/model sim/cost sim/run sim/sweep cli cli/advise cli/serve cli/theory cli/trace cli/tune cli/validate
 live/device base theory/rows traces/files
 live/device/cuda base theory/rows live/device
 live/model base theory/rows traces/files traces/tokenizer sim/cost live/device

@@ -73,10 +73,7 @@ static sequence *head(engine *e, sequence *fresh)
     if (e->preempted_count)
         return &e->preempted[e->preempted_count - 1];
     const dsc_serve_pool *pool = e->pool;
-    const size_t which = pool->shuffled ? dsc_rng_below(pool->seed, (uint64_t)e->admitted, 0,
-                                                        DSC_RNG_REQUEST, (uint32_t)pool->count)
-                                        : (size_t)e->admitted % pool->count;
-    const dsc_serve_item *item = &pool->item[which];
+    const dsc_serve_item *item = &pool->item[dsc_serve_pool_at(pool, e->admitted)];
     *fresh = (sequence){.number = e->admitted,
                         .draft = item->draft,
                         .prompt = item->prompt,

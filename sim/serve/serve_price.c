@@ -2,6 +2,8 @@
 // Prices the passes of an engine step by a cost model.
 #include "sim/serve/serve_price.h"
 
+#include "sim/cost/roofline.h"
+
 #include <math.h>
 
 static int pass_time(const dsc_serve_price *price, int64_t sequences, int64_t tokens,
@@ -48,4 +50,13 @@ int dsc_serve_draft_time(const dsc_serve_price *price, const dsc_serve_step *s, 
         *seconds += times * one;
     }
     return DSC_OK;
+}
+
+double dsc_serve_token_bytes(const dsc_cost *cost)
+{
+    if (cost->type != &dsc_cost_roofline)
+        return 0;
+    const dsc_roofline *r = cost->model;
+    const double draft = r->has_draft ? dsc_model_shape_cache(&r->draft) : 0;
+    return (dsc_model_shape_cache(&r->target) + draft) * r->cache->bytes;
 }

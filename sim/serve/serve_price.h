@@ -46,4 +46,8 @@ int dsc_serve_target_time(const dsc_serve_price *price, const dsc_serve_step *st
 int dsc_serve_draft_time(const dsc_serve_price *price, const dsc_serve_step *step, double *seconds,
                          dsc_error *err);
 
+// Bytes that a token takes in the KV cache of the target and of a draft model, by the shapes of a
+// roofline; 0: the cost model has none.
+double dsc_serve_token_bytes(const dsc_cost *cost);
+
 #endif

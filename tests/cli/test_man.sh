@@ -119,7 +119,7 @@ same "draftscope(1): options" program page
 check "draftscope --help, --version, -h" \
     sh -c '"$DRAFTSCOPE" --help && "$DRAFTSCOPE" --version && "$DRAFTSCOPE" -h'
 
-for command in sim sweep merge tune plot report validate list; do
+for command in sim sweep merge tune serve plot report validate list; do
     options "draftscope-$command(1): options" "draftscope-$command.1" "" 'Options|Models|Against' "$command"
 done
 
@@ -227,6 +227,13 @@ done
 "$DRAFTSCOPE" tune --help | help_fields Columns >program
 entries draftscope-tune.1 "OUTPUT FIELDS" | squeeze >page
 same "draftscope-tune(1): columns, word for word" program page
+
+"$DRAFTSCOPE" serve --help | help_fields Columns >program
+entries draftscope-serve.1 "OUTPUT FIELDS" | squeeze >page
+same "draftscope-serve(1): columns, word for word" program page
+"$DRAFTSCOPE" serve --help | help_fields "Columns with --per-request" >program
+entries draftscope-serve.1 "OUTPUT FIELDS" "With --per-request" | squeeze >page
+same "draftscope-serve(1): columns of requests, word for word" program page
 
 # A trace with everything a trace can hold.
 echo '{"prompt": "ab", "output": [98, 257], "references": ["abc"], "logprobs": [-1, -1],' \

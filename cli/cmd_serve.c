@@ -1,0 +1,647 @@
+// SPDX-License-Identifier: Apache-2.0
+// draftscope serve: simulates one engine with continuous batching under load, for every method,
+// configuration, policy and load side by side, with common random numbers.
+#include "base/number.h"
+#include "base/outfile.h"
+#include "base/threads.h"
+#include "cli/guard.h"
+#include "cli/result.h"
+#include "cli/serve/serve.h"
+
+#include <inttypes.h>
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+
+// clang-format off
+static const dsc_option options[] = {
+    [SERVE_METHOD] = {.name = "method", .kind = DSC_OPTION_TEXT, .metavar = "NAME[,NAME...]",
+     .help = "drafting methods; none is always served as well"},
+    [SERVE_TARGET] = {.name = "target", .kind = DSC_OPTION_TEXT, .metavar = "iid:ALPHA",
+     .help = "model with given acceptance rates instead of a trace (see: draftscope list models)"},
+    [SERVE_PROMPT_TOKENS] = {.name = "prompt-tokens", .kind = DSC_OPTION_INT, .metavar = "P",
+     .initial = "128", .min = 1, .max = 1 << 28,
+     .help = "tokens of each prompt, without a trace"},
+    [SERVE_MAX_TOKENS] = {.name = "max-tokens", .kind = DSC_OPTION_INT, .metavar = "M",
+     .initial = "256", .min = 1, .max = 1 << 28,
+     .help = "tokens of each output, without a trace"},
+    [SERVE_RULE] = {.name = "rule", .kind = DSC_OPTION_TEXT, .metavar = "NAME",
+     .help = "verification rule (default: as for draftscope sim)"},
+    [SERVE_COST] = CLI_OPTION_COST,
+    [SERVE_PREFILL_TIME] = {.name = "prefill-time", .kind = DSC_OPTION_REAL, .metavar = "S",
+     .least = 0, .most = 1e6,
+     .help = "seconds of each prefill token in addition to the pass over the other tokens "
+             "(default: the cost model prices prefill tokens as it does all others)"},
+    [SERVE_OVERHEAD] = {.name = "overhead", .kind = DSC_OPTION_REAL, .metavar = "S",
+     .initial = "0", .least = 0, .most = 1e6,
+     .help = "seconds of the host for each step of the engine"},
+    [SERVE_ARRIVALS] = {.name = "arrivals", .kind = DSC_OPTION_TEXT,
+     .metavar = "closed:C|constant:QPS|poisson:QPS|gamma:QPS,CV|recorded[:xSPEED]|file:CSV",
+     .help = "how requests arrive; C, QPS and xSPEED are lists or ranges, as in poisson:1:20:1; "
+             "may be repeated"},
+    [SERVE_REQUESTS] = {.name = "requests", .kind = DSC_OPTION_INT, .metavar = "N",
+     .initial = "1000", .min = 1, .max = 1000000000,
+     .help = "number of requests to serve at each load; recorded and file: at most their times"},
+    [SERVE_DURATION] = {.name = "duration", .kind = DSC_OPTION_REAL, .metavar = "S",
+     .least = 1e-6, .most = 1e9,
+     .help = "seconds of arrivals at each rate, in place of --requests"},
+    [SERVE_ORDER] = {.name = "order", .kind = DSC_OPTION_CHOICE, .choices = "file|shuffle",
+     .initial = "file",
+     .help = "requests of the trace in turn, or drawn with replacement by --seed"},
+    [SERVE_MAX_NUM_SEQS] = {.name = "max-num-seqs", .kind = DSC_OPTION_INT, .metavar = "N",
+     .initial = "256", .min = 1, .max = 1 << 20,
+     .help = "most requests that run together"},
+    [SERVE_MAX_NUM_BATCHED_TOKENS] = {.name = "max-num-batched-tokens", .kind = DSC_OPTION_INT,
+     .metavar = "N", .initial = "2048", .min = 1, .max = 1 << 30,
+     .help = "most tokens of a step, prefill and drafts together"},
+    [SERVE_LONG_PREFILL] = {.name = "long-prefill-token-threshold", .kind = DSC_OPTION_INT,
+     .metavar = "N", .initial = "0", .min = 0, .max = 1 << 30,
+     .help = "most prefill tokens of a request in a step; 0: any"},
+    [SERVE_KV_BLOCKS] = {.name = "kv-blocks", .kind = DSC_OPTION_INT, .metavar = "N",
+     .initial = "0", .min = 0, .max = INT64_MAX / (1 << 20),
+     .help = "blocks of the KV cache; 0: without limit"},
+    [SERVE_KV_MEMORY] = {.name = "kv-memory", .kind = DSC_OPTION_REAL, .metavar = "BYTES",
+     .least = 1, .most = 1e18,
+     .help = "bytes of the KV cache in place of --kv-blocks, with --cost roofline:..."},
+    [SERVE_BLOCK_SIZE] = {.name = "block-size", .kind = DSC_OPTION_INT, .metavar = "N",
+     .initial = "16", .min = 1, .max = 1 << 20, .help = "tokens of a block of the KV cache"},
+    [SERVE_SPECULATION] = {.name = "speculation", .kind = DSC_OPTION_TEXT, .metavar = "POLICY",
+     .initial = "fixed",
+     .help = "policy that chooses draft lengths step by step; may be repeated (POLICIES in "
+             "draftscope-serve(1))"},
+    [SERVE_SLO] = {.name = "slo", .kind = DSC_OPTION_TEXT, .metavar = "ttft=S,tpot=S",
+     .help = "limits in seconds that a request must keep to count in goodput"},
+    [SERVE_WARMUP] = {.name = "warmup", .kind = DSC_OPTION_INT, .metavar = "N", .initial = "0",
+     .min = 0, .max = 1000000000, .help = "first requests that are left out of the figures"},
+    [SERVE_PER_REQUEST] = {.name = "per-request", .kind = DSC_OPTION_FLAG,
+     .help = "print a row per request instead of a row per load"},
+    [SERVE_TIMELINE] = {.name = "timeline", .kind = DSC_OPTION_TEXT, .metavar = "FILE",
+     .help = "file for the steps and requests of the first method's first load, as trace events "
+             "that Perfetto opens"},
+    CLI_OPTIONS_RESULT,
+    CLI_OPTION_SEED,
+    CLI_OPTION_THREADS,
+    CLI_OPTION_PROGRESS,
+};
+// clang-format on
+
+typedef struct context {
+    cli_simulation s; // its trace, cost and progress
+    const cli_call *call;
+    cli_serve_loads loads;
+    cli_serve_methods methods;
+    const char **policy; // [policies] values of --speculation
+    size_t policies;
+    cli_serve_run *run; // [runs]
+    size_t runs, finished, timed;
+    dsc_serve_options options;
+    double prefill_s;
+    dsc_table table;
+    dsc_outfile timeline_file;
+    cli_serve_timeline timeline;
+} context;
+
+// A run under way.
+typedef struct observer {
+    const context *c;
+    cli_serve_run *run;
+    const dsc_serve_pool *pool;
+    cli_serve_batches batches;
+    cli_serve_timeline *timeline; // or NULL
+} observer;
+
+// --- a run ---------------------------------------------------------------------------------------
+
+static int on_step(void *user, const dsc_serve_engine *engine, dsc_error *err)
+{
+    observer *o = user;
+    if (cli_signal())
+        return dsc_fail(err, DSC_EINTERRUPT, "stopped");
+    if (o->timeline)
+        cli_serve_timeline_step(o->timeline, engine);
+    return DSC_OK;
+}
+
+static int on_complete(void *user, const dsc_serve_sequence *s, dsc_error *err)
+{
+    observer *o = user;
+    const cli_serve_method *m = o->run->method;
+    const size_t at = dsc_serve_pool_at(o->pool, s->number),
+                 item = o->run->load->recorded ? m->order[at] : at;
+    (void)err;
+    cli_serve_batches_add(&o->batches, s);
+    if (o->run->served)
+        o->run->served[s->number] = (cli_served){.arrival_s = s->arrival_s,
+                                                 .first_s = s->first_s,
+                                                 .last_s = s->last_s,
+                                                 .item = item,
+                                                 .preemptions = s->preemptions,
+                                                 .passes = s->chunks};
+    if (o->timeline)
+        cli_serve_timeline_request(o->timeline, s, m->source.id[item]);
+    return DSC_OK;
+}
+
+static int64_t requests_of(const context *c, const cli_serve_load *load)
+{
+    const dsc_option_value *v = c->call->value;
+    const int64_t times = load->recorded ? (int64_t)c->methods.times : load->times;
+    if (load->arrivals.kind == DSC_ARRIVALS_LISTED)
+        return v[SERVE_REQUESTS].given && v[SERVE_REQUESTS].integer < times
+                   ? v[SERVE_REQUESTS].integer
+                   : times;
+    if (v[SERVE_DURATION].given)
+        return (int64_t)fmax(1, ceil(v[SERVE_DURATION].real * load->arrivals.rate));
+    return v[SERVE_REQUESTS].integer;
+}
+
+// Serves one load; *saturated and the figures of o->run are those of this run.
+static int serve(const context *c, observer *o, const dsc_arrivals *arrivals, dsc_error *err)
+{
+    cli_serve_run *run = o->run;
+    const cli_serve_method *m = run->method;
+    const bool recorded = run->load->recorded;
+    const dsc_serve_pool pool = {.item = recorded ? m->arriving : m->source.item,
+                                 .count = m->source.count,
+                                 .shuffled = c->call->value[SERVE_ORDER].integer == 1,
+                                 .seed = c->call->seed};
+    const dsc_serve_price price = {.cost = &c->s.cost,
+                                   .drafting = m->source.drafting,
+                                   .overhead_s = c->call->value[SERVE_OVERHEAD].real,
+                                   .prefill_s = c->prefill_s};
+    dsc_serve_options served = c->options;
+    dsc_serve_policy policy;
+    dsc_serve_totals totals;
+    served.requests = requests_of(c, run->load);
+    served.lookahead = m->source.drafting == DSC_SERVE_DRAFT_FREE ? 0 : m->source.longest;
+    served.step = on_step;
+    served.complete = on_complete;
+    served.user = o;
+    o->pool = &pool;
+    const int64_t measured = served.requests - served.warmup;
+    o->batches = (cli_serve_batches){.first = served.warmup, .each = measured / CLI_SERVE_BATCHES};
+    int rc = dsc_serve_policy_parse(&policy, *run->policy ? run->policy : "fixed",
+                                    m->source.longest, err);
+    if (rc)
+        return rc;
+    rc = dsc_serve_run(&totals, &pool, arrivals, &price, &policy, &served, err);
+    if (!rc)
+        cli_serve_figures(run, &totals, &served, &o->batches);
+    dsc_serve_totals_fini(&totals);
+    dsc_serve_policy_fini(&policy);
+    return rc;
+}
+
+static int run_one(context *c, size_t i, dsc_error *err)
+{
+    cli_serve_run *run = &c->run[i];
+    dsc_arrivals arrivals = run->load->arrivals;
+    observer o = {.c = c, .run = run};
+    int rc = DSC_OK;
+    if (arrivals.kind == DSC_ARRIVALS_LISTED)
+        arrivals.time = run->load->recorded ? c->methods.time : run->load->time;
+    if (c->timeline.f && i == c->timed)
+        o.timeline = &c->timeline;
+    if (c->call->value[SERVE_PER_REQUEST].given) {
+        run->served_count = requests_of(c, run->load);
+        rc = dsc_new(&run->served, (size_t)run->served_count, err);
+    }
+    return rc ? rc : serve(c, &o, &arrivals, err);
+}
+
+// --- the largest stable rate ---------------------------------------------------------------------
+
+static bool has_rate(const cli_serve_run *r)
+{
+    const dsc_arrival_kind kind = r->load->arrivals.kind;
+    return kind == DSC_ARRIVALS_CONSTANT || kind == DSC_ARRIVALS_POISSON ||
+           kind == DSC_ARRIVALS_GAMMA;
+}
+
+// Whether two runs differ in nothing but the rate of arrivals.
+static bool same_but_rate(const cli_serve_run *a, const cli_serve_run *b)
+{
+    return a->method == b->method && a->policy == b->policy && has_rate(a) && has_rate(b) &&
+           a->load->arrivals.kind == b->load->arrivals.kind &&
+           a->load->arrivals.cv == b->load->arrivals.cv;
+}
+
+static int try_rate(const context *c, const cli_serve_run *like, double rate, bool *saturated,
+                    dsc_error *err)
+{
+    cli_serve_run run = {.method = like->method, .policy = like->policy, .load = like->load};
+    observer o = {.c = c, .run = &run};
+    dsc_arrivals arrivals = like->load->arrivals;
+    arrivals.rate = rate;
+    const int rc = serve(c, &o, &arrivals, err);
+    *saturated = run.saturated;
+    return rc;
+}
+
+// Bisects between the largest rate of the sweep that is served and the smallest above it that is
+// not; a sweep in which none is served is continued downwards.
+static int find_largest_stable(const context *c, size_t first, double *out, dsc_error *err)
+{
+    enum { HALVINGS = 30 };
+    const cli_serve_run *like = &c->run[first];
+    double low = 0, high = INFINITY;
+    bool saturated = true;
+    int rc = DSC_OK;
+    *out = NAN;
+    for (size_t i = first; i < c->runs; i++) {
+        const cli_serve_run *r = &c->run[i];
+        const double rate = r->load->arrivals.rate;
+        if (same_but_rate(like, r) && r->done && r->saturated && rate < high)
+            high = rate;
+    }
+    for (size_t i = first; i < c->runs; i++) {
+        const cli_serve_run *r = &c->run[i];
+        const double rate = r->load->arrivals.rate;
+        if (same_but_rate(like, r) && r->done && !r->saturated && rate < high && rate > low)
+            low = rate;
+    }
+    if (isinf(high))
+        return DSC_OK;
+    for (int i = 0; low == 0 && i < HALVINGS && !rc; i++) {
+        rc = try_rate(c, like, high / 2, &saturated, err);
+        *(saturated ? &high : &low) = high / 2;
+    }
+    while (!rc && low > 0 && high > 1.02 * low) {
+        const double middle = sqrt(low * high);
+        rc = try_rate(c, like, middle, &saturated, err);
+        *(saturated ? &high : &low) = middle;
+    }
+    *out = low > 0 ? low : NAN;
+    return rc;
+}
+
+static bool is_first(const context *c, size_t i)
+{
+    for (size_t q = 0; q < i; q++)
+        if (same_but_rate(&c->run[q], &c->run[i]))
+            return false;
+    return has_rate(&c->run[i]);
+}
+
+static void find_all_largest(context *c)
+{
+    if (c->call->value[SERVE_PER_REQUEST].given || c->call->value[SERVE_DURATION].given)
+        return;
+#pragma omp parallel for schedule(dynamic, 1) num_threads(c->call->threads)
+    for (size_t i = 0; i < c->runs; i++) {
+        double qps;
+        dsc_error ignored;
+        if (cli_signal() || !is_first(c, i) || find_largest_stable(c, i, &qps, &ignored))
+            continue;
+        for (size_t q = i; q < c->runs; q++)
+            if (same_but_rate(&c->run[i], &c->run[q]))
+                cli_serve_set_largest_stable(&c->run[q], qps);
+    }
+}
+
+// --- all runs ------------------------------------------------------------------------------------
+
+static void run_all(context *c)
+{
+#pragma omp parallel for schedule(dynamic, 1) num_threads(c->call->threads)
+    for (size_t i = 0; i < c->runs; i++) {
+        cli_serve_run *run = &c->run[i];
+        if (cli_signal())
+            continue;
+        run->rc = run_one(c, i, &run->error);
+        run->done = !run->rc;
+#pragma omp critical(draftscope_serve_progress)
+        {
+            c->finished++;
+            cli_progress_step(&c->s.progress, (int64_t)c->finished, (int64_t)c->runs);
+        }
+    }
+}
+
+// The first failure but for interruptions, in the order of the rows.
+static int first_failure(const context *c, dsc_error *err)
+{
+    for (size_t i = 0; i < c->runs; i++) {
+        const cli_serve_run *r = &c->run[i];
+        if (!r->rc || r->rc == DSC_EINTERRUPT)
+            continue;
+        return dsc_fail(err, r->rc, "%s, %s: %.800s%s", r->method->config.drafter->name,
+                        r->load->text, r->error.message,
+                        r->rc == DSC_EINPUT && isnan(c->prefill_s) && !c->s.cost.type->linear
+                            ? " (--prefill-time prices prefill tokens)"
+                            : "");
+    }
+    return DSC_OK;
+}
+
+static int make_runs(context *c, dsc_error *err)
+{
+    const cli_serve_methods *m = &c->methods;
+    int rc = dsc_new(&c->run, m->count * c->policies * c->loads.count, err);
+    for (size_t i = 0; i < m->count && !rc; i++) {
+        const bool none = i == 0;
+        for (size_t p = 0; p < (none ? 1 : c->policies); p++)
+            for (size_t l = 0; l < c->loads.count; l++)
+                c->run[c->runs++] = (cli_serve_run){.method = &m->method[i],
+                                                    .policy = none ? "" : c->policy[p],
+                                                    .load = &c->loads.load[l]};
+    }
+    c->timed = m->count > 1 ? c->loads.count : 0;
+    return rc;
+}
+
+// A policy that cannot be parsed is refused before anything runs.
+static int read_policies(context *c, dsc_error *err)
+{
+    const dsc_option *speculation = &options[SERVE_SPECULATION];
+    const cli_call *call = c->call;
+    int rc = dsc_new(&c->policy, call->uses.count + 1, err);
+    for (size_t u = 0; u < call->uses.count && !rc; u++)
+        if (call->uses.use[u].option == speculation)
+            c->policy[c->policies++] = call->uses.use[u].text;
+    if (!rc && !c->policies)
+        c->policy[c->policies++] = call->value[SERVE_SPECULATION].text;
+    for (size_t p = 0; p < c->policies && !rc; p++) {
+        dsc_serve_policy policy;
+        rc = dsc_serve_policy_parse(&policy, c->policy[p], 1, err);
+        if (!rc)
+            dsc_serve_policy_fini(&policy);
+    }
+    return rc;
+}
+
+// --- options -------------------------------------------------------------------------------------
+
+static int read_slo(const char *text, dsc_serve_options *o, dsc_error *err)
+{
+    o->slo_ttft_s = o->slo_tpot_s = INFINITY;
+    for (const char *p = text; p && *p;) {
+        char *end = NULL;
+        double *limit = !strncmp(p, "ttft=", 5)   ? &o->slo_ttft_s
+                        : !strncmp(p, "tpot=", 5) ? &o->slo_tpot_s
+                                                  : NULL;
+        const double x = limit ? dsc_strtod(p + 5, &end) : NAN;
+        if (!limit || end == p + 5 || (*end && *end != ',') || !(x > 0) || !isfinite(x) ||
+            (*end && !end[1]))
+            return dsc_fail(err, DSC_EUSAGE,
+                            "--slo: '%.60s' is not ttft=S, tpot=S or both joined by a comma, with "
+                            "seconds above 0",
+                            text);
+        *limit = x;
+        p = *end ? end + 1 : end;
+    }
+    return DSC_OK;
+}
+
+// Blocks from bytes: a token takes what the roofline's shapes and KV format say.
+static int read_kv_memory(context *c, dsc_error *err)
+{
+    const dsc_option_value *v = c->call->value;
+    if (!v[SERVE_KV_MEMORY].given)
+        return DSC_OK;
+    if (v[SERVE_KV_BLOCKS].given)
+        return dsc_fail(err, DSC_EUSAGE, "--kv-memory and --kv-blocks cannot be combined");
+    const double bytes = dsc_serve_token_bytes(&c->s.cost) * c->options.block_size;
+    if (!(bytes > 0))
+        return dsc_fail(err, DSC_EUSAGE,
+                        "--kv-memory needs --cost roofline:..., whose shapes give the bytes of a "
+                        "token; --kv-blocks N takes blocks with any cost model");
+    c->options.kv_blocks = (int64_t)(v[SERVE_KV_MEMORY].real / bytes);
+    return c->options.kv_blocks > 0
+               ? DSC_OK
+               : dsc_fail(err, DSC_EUSAGE,
+                          "--kv-memory %.4g: a block of %d tokens takes %.4g bytes",
+                          v[SERVE_KV_MEMORY].real, c->options.block_size, bytes);
+}
+
+static int check_cost(context *c, dsc_error *err)
+{
+    const dsc_cost *cost = &c->s.cost;
+    const dsc_option_value *prefill = &c->call->value[SERVE_PREFILL_TIME];
+    c->prefill_s = prefill->given ? prefill->real : NAN;
+    if (cost->type == &dsc_cost_unit)
+        return dsc_fail(err, DSC_EUSAGE,
+                        "--cost is missing: serve needs seconds, as from linear:FIXED_S,"
+                        "PER_TOKEN_S[,DRAFT_S] or roofline:TARGET,HARDWARE");
+    if (cost->no_plain)
+        return dsc_fail(err, DSC_EUSAGE,
+                        "--cost %.60s has no time of a pass without a draft, which every "
+                        "server has: %s",
+                        cost->type->name, cost->no_plain);
+    if (!prefill->given && !cost->type->linear && cost->type != &dsc_cost_roofline)
+        return dsc_fail(err, DSC_EUSAGE,
+                        "--cost %.60s has no time of prefill tokens: --prefill-time S gives the "
+                        "seconds of each",
+                        cost->type->name);
+    return DSC_OK;
+}
+
+static int read_options(context *c, dsc_error *err)
+{
+    const dsc_option_value *v = c->call->value;
+    c->options = (dsc_serve_options){
+        .warmup = v[SERVE_WARMUP].integer,
+        .max_num_seqs = (int32_t)v[SERVE_MAX_NUM_SEQS].integer,
+        .max_num_batched_tokens = (int32_t)v[SERVE_MAX_NUM_BATCHED_TOKENS].integer,
+        .long_prefill_token_threshold = (int32_t)v[SERVE_LONG_PREFILL].integer,
+        .kv_blocks = v[SERVE_KV_BLOCKS].integer,
+        .block_size = (int32_t)v[SERVE_BLOCK_SIZE].integer};
+    if (c->options.max_num_batched_tokens < c->options.max_num_seqs)
+        return dsc_fail(err, DSC_EUSAGE,
+                        "--max-num-batched-tokens %d is less than --max-num-seqs %d: every running "
+                        "request needs a token of a step",
+                        c->options.max_num_batched_tokens, c->options.max_num_seqs);
+    int rc = read_slo(v[SERVE_SLO].text, &c->options, err);
+    if (!rc)
+        rc = dsc_cost_parse(&c->s.cost, v[SERVE_COST].text, err);
+    if (!rc)
+        rc = check_cost(c, err);
+    if (!rc)
+        rc = read_kv_memory(c, err);
+    if (!rc)
+        rc = cli_serve_loads_read(&c->loads, c->call, err);
+    return rc ? rc : read_policies(c, err);
+}
+
+static int check_load(const context *c, const cli_serve_load *load, dsc_error *err)
+{
+    const dsc_option_value *v = c->call->value;
+    const int64_t requests = requests_of(c, load);
+    if (v[SERVE_DURATION].given && !(load->arrivals.rate > 0))
+        return dsc_fail(err, DSC_EUSAGE, "--duration needs a rate of arrivals, not %.60s",
+                        load->text);
+    if (load->recorded && v[SERVE_ORDER].integer == 1)
+        return dsc_fail(err, DSC_EUSAGE,
+                        "--order shuffle: recorded arrivals belong to their requests");
+    if (requests > INT32_MAX)
+        return dsc_fail(err, DSC_EUSAGE, "--duration: %.60s brings more than %d requests",
+                        load->text, INT32_MAX);
+    return c->options.warmup < requests ? DSC_OK
+                                        : dsc_fail(err, DSC_EUSAGE,
+                                                   "--warmup %" PRId64 ": %.60s has %" PRId64
+                                                   " requests, of which at least one must follow",
+                                                   c->options.warmup, load->text, requests);
+}
+
+// A request that can never fit into the KV cache is named before anything runs.
+static int check_room(const context *c, dsc_error *err)
+{
+    const dsc_serve_options *o = &c->options;
+    for (size_t i = 0; i < c->methods.count && o->kv_blocks; i++) {
+        const dsc_serve_source *s = &c->methods.method[i].source;
+        const int64_t ahead = s->drafting == DSC_SERVE_DRAFT_FREE ? 0 : s->longest;
+        for (size_t q = 0; q < s->count; q++) {
+            const int64_t tokens = (int64_t)s->item[q].prompt + s->item[q].output + ahead,
+                          blocks = (tokens + o->block_size - 1) / o->block_size;
+            if (blocks > o->kv_blocks)
+                return dsc_fail(err, DSC_EINPUT,
+                                "request '%.80s' has a prompt of %d and an output of %d tokens: it "
+                                "needs %" PRId64 " blocks of the KV cache, which has %" PRId64
+                                " (--kv-blocks, --kv-memory)",
+                                s->id[q], s->item[q].prompt, s->item[q].output, blocks,
+                                o->kv_blocks);
+        }
+    }
+    return DSC_OK;
+}
+
+// --- the command ---------------------------------------------------------------------------------
+
+// The trace, if the argument is a folder; a file has totals.
+static int open_source(context *c, dsc_error *err)
+{
+    const cli_call *call = c->call;
+    const char *target = call->value[SERVE_TARGET].text;
+    struct stat st;
+    c->s.load = (dsc_workload){.temperature = 1};
+    if (!call->words == !target)
+        return dsc_fail(err, DSC_EUSAGE, "one trace, one table or --target SPEC expected, not %s",
+                        target ? "both" : "neither");
+    if (target || (stat(call->word[0], &st) == 0 && S_ISREG(st.st_mode)))
+        return DSC_OK;
+    return dsc_trace_open(&c->s.trace, call->word[0], err);
+}
+
+static int read_requests(context *c, dsc_error *err)
+{
+    bool recorded = false;
+    int64_t requests = 1;
+    for (size_t l = 0; l < c->loads.count; l++) {
+        const cli_serve_load *load = &c->loads.load[l];
+        const int64_t n = load->recorded ? 1 : requests_of(c, load);
+        recorded |= load->recorded;
+        requests = n > requests ? n : requests;
+    }
+    int rc = cli_serve_methods_read(&c->methods, &c->s, c->call, requests, recorded, err);
+    for (size_t l = 0; l < c->loads.count && !rc; l++)
+        rc = check_load(c, &c->loads.load[l], err);
+    return rc ? rc : check_room(c, err);
+}
+
+static int open_timeline(context *c, dsc_error *err)
+{
+    const char *path = c->call->value[SERVE_TIMELINE].text;
+    const cli_serve_run *run = &c->run[c->timed];
+    char name[200];
+    if (!path)
+        return DSC_OK;
+    int rc = dsc_outfile_open(&c->timeline_file, path, c->call->force, err);
+    if (rc)
+        return rc;
+    snprintf(name, sizeof name, "%.60s %.60s %.60s", run->method->config.drafter->name, run->policy,
+             run->load->text);
+    c->timeline = (cli_serve_timeline){.f = c->timeline_file.stream};
+    cli_serve_timeline_begin(&c->timeline, name);
+    return DSC_OK;
+}
+
+// The rows of all runs that are complete.
+static int write_table(context *c, dsc_error *err)
+{
+    const bool per_request = c->call->value[SERVE_PER_REQUEST].given;
+    int rc =
+        cli_comments(&c->table, c->s.trace, c->call->seed, c->call->value[SERVE_COST].text, err);
+    if (!rc)
+        rc = cli_serve_table_columns(&c->table, &c->methods, per_request, err);
+    for (size_t i = 0; i < c->runs && !rc; i++)
+        if (c->run[i].done)
+            rc = cli_serve_table_add(&c->table, &c->run[i], per_request, err);
+    return rc ? rc : cli_result_write(&c->table, c->call, err);
+}
+
+static int finish(context *c, dsc_error *err)
+{
+    size_t done = 0;
+    int rc = first_failure(c, err);
+    for (size_t i = 0; i < c->runs; i++)
+        done += c->run[i].done;
+    const bool stopped = done < c->runs;
+    if (!rc && done)
+        rc = write_table(c, err);
+    if (!rc && stopped)
+        return dsc_fail(err, DSC_EINTERRUPT, "interrupted: %zu of %zu rows are finished%s", done,
+                        c->runs, done ? " and written" : "");
+    if (!rc && c->timeline.f) {
+        cli_serve_timeline_end(&c->timeline);
+        rc = dsc_outfile_commit(&c->timeline_file, err);
+    }
+    return rc;
+}
+
+static void context_fini(context *c)
+{
+    for (size_t i = 0; i < c->runs; i++)
+        free(c->run[i].served);
+    free(c->run);
+    free(c->policy);
+    dsc_outfile_abort(&c->timeline_file);
+    dsc_table_fini(&c->table);
+    cli_serve_loads_fini(&c->loads);
+    cli_serve_methods_fini(&c->methods);
+    cli_simulation_close(&c->s);
+}
+
+static int execute(const cli_call *call, dsc_error *err)
+{
+    context c = {.call = call};
+    int rc = strcmp(call->out, "-") ? dsc_outfile_check(call->out, call->force, err) : DSC_OK;
+    if (!rc)
+        rc = open_source(&c, err);
+    if (!rc)
+        rc = read_options(&c, err);
+    if (!rc)
+        rc = read_requests(&c, err);
+    if (!rc)
+        rc = make_runs(&c, err);
+    if (!rc)
+        rc = open_timeline(&c, err);
+    cli_progress_init(&c.s.progress, call->progress, "rows");
+    if (!rc) {
+        run_all(&c);
+        find_all_largest(&c);
+    }
+    cli_progress_end(&c.s.progress);
+    if (!rc)
+        rc = finish(&c, err);
+    context_fini(&c);
+    return rc;
+}
+
+const cli_command cli_serve = {
+    .name = "serve",
+    .summary = "simulate a server under load, with and without speculation",
+    CLI_OPTIONS(options),
+    .methods = CLI_METHOD_LISTS,
+    .usage = "serve TRACE --method NAME[,NAME...] --cost COST --arrivals A [OPTIONS]",
+    .about =
+        "Simulates one engine with continuous batching, as vLLM V1 schedules it, that serves the "
+        "requests of a trace: arrivals, prefill in chunks, KV blocks, preemption, drafts. Every "
+        "method, configuration, policy and load is a row of one table, with the same requests, "
+        "arrivals and random numbers; method none is always among them. Instead of a trace, a "
+        "result table with one row (draftscope sim --json) or --target iid:ALPHA gives acceptance "
+        "rates. docs/serving.md says what is modeled.",
+    .more_help = cli_serve_print_columns,
+    .own_columns = true,
+    .execute = execute,
+};

@@ -1,0 +1,148 @@
+// SPDX-License-Identifier: Apache-2.0
+// The parts of draftscope serve: the loads that --arrivals names, the requests with their drafts,
+// the figures of a run, and the timeline.
+#ifndef DSC_CLI_SERVE_H
+#define DSC_CLI_SERVE_H
+
+#include "cli/simulate.h"
+#include "sim/serve/serve_policy.h"
+#include "sim/serve/serve_source.h"
+#include "sim/sweep/grid.h"
+
+// The options of the command, in the order of its table.
+enum {
+    SERVE_METHOD,
+    SERVE_TARGET,
+    SERVE_PROMPT_TOKENS,
+    SERVE_MAX_TOKENS,
+    SERVE_RULE,
+    SERVE_COST,
+    SERVE_PREFILL_TIME,
+    SERVE_OVERHEAD,
+    SERVE_ARRIVALS,
+    SERVE_REQUESTS,
+    SERVE_DURATION,
+    SERVE_ORDER,
+    SERVE_MAX_NUM_SEQS,
+    SERVE_MAX_NUM_BATCHED_TOKENS,
+    SERVE_LONG_PREFILL,
+    SERVE_KV_BLOCKS,
+    SERVE_KV_MEMORY,
+    SERVE_BLOCK_SIZE,
+    SERVE_SPECULATION,
+    SERVE_SLO,
+    SERVE_WARMUP,
+    SERVE_PER_REQUEST,
+    SERVE_TIMELINE
+};
+
+// --- loads ---------------------------------------------------------------------------------------
+
+typedef struct cli_serve_load {
+    char *text; // "poisson:4"
+    dsc_arrivals arrivals;
+    double *time; // [times] of file:CSV, or NULL: those of the trace
+    int64_t times;
+    bool recorded;
+} cli_serve_load;
+
+typedef struct cli_serve_loads {
+    cli_serve_load *load; // [count]
+    size_t count, capacity;
+} cli_serve_loads; // zero-initialize
+
+// The loads of every --arrivals, whose numbers are lists and ranges: poisson:1:20:1. DSC_EUSAGE;
+// DSC_EINPUT: a file of times.
+int cli_serve_loads_read(cli_serve_loads *loads, const cli_call *call, dsc_error *err);
+void cli_serve_loads_fini(cli_serve_loads *loads);
+
+// --- requests and drafts -------------------------------------------------------------------------
+
+typedef struct cli_serve_method {
+    dsc_config config; // prepared
+    const dsc_verifier_type *rule;
+    dsc_serve_source source;
+    dsc_serve_item *arriving; // [source.count] in the order of the trace's arrivals, or NULL
+    const size_t *order;      // [source.count] the item that is arriving[i], or NULL
+} cli_serve_method;
+
+typedef struct cli_serve_methods {
+    cli_serve_method *method; // [count] the first is `none`
+    size_t count, capacity;
+    const dsc_drafter_type *drafter[CLI_MAX_METHODS + 1]; // [drafters] each once
+    dsc_grid grid[CLI_MAX_METHODS + 1];                   // [drafters] their configurations
+    size_t drafters;
+    double *time;  // [times] the trace's arrivals, ascending, from 0 on; NULL: not needed
+    size_t *order; // [times]
+    size_t times;
+} cli_serve_methods; // zero-initialize
+
+// Reads the requests of the trace, the totals or the model `--target` for `none` and every
+// configuration of the command's methods. `recorded`: their arrivals, too. `requests` are served at
+// most.
+int cli_serve_methods_read(cli_serve_methods *m, const cli_simulation *s, const cli_call *call,
+                           int64_t requests, bool recorded, dsc_error *err);
+void cli_serve_methods_fini(cli_serve_methods *m);
+
+// --- a run ---------------------------------------------------------------------------------------
+
+enum { CLI_SERVE_FIGURES = 64 }; // most columns with figures
+
+// A request that was served.
+typedef struct cli_served {
+    double arrival_s, first_s, last_s;
+    size_t item; // of the source
+    int32_t preemptions, passes;
+} cli_served;
+
+typedef struct cli_serve_run {
+    const cli_serve_method *method;
+    const char *policy; // "fixed", ...; "": no speculation
+    const cli_serve_load *load;
+    double figure[CLI_SERVE_FIGURES];
+    bool saturated, done;
+    cli_served *served; // [served_count] of --per-request, or NULL
+    int64_t served_count;
+    int rc;
+    dsc_error error;
+} cli_serve_run;
+
+// Times in the order of requests, for the intervals of means over batches of requests.
+enum { CLI_SERVE_BATCHES = 20 };
+typedef struct cli_serve_batches {
+    int64_t first, each; // request that is measured first; requests of a batch; 0: no batches
+    double sum[3][CLI_SERVE_BATCHES];
+    int64_t count[3][CLI_SERVE_BATCHES];
+} cli_serve_batches;
+void cli_serve_batches_add(cli_serve_batches *b, const dsc_serve_sequence *s);
+
+// Whether the queue grew while requests arrived; see docs/serving.md.
+bool cli_serve_saturated(const dsc_serve_totals *t, const dsc_arrivals *arrivals, int64_t requests);
+
+// Sets run->figure and run->saturated. `largest_stable` is set later.
+void cli_serve_figures(cli_serve_run *run, const dsc_serve_totals *t,
+                       const dsc_serve_options *options, const cli_serve_batches *batches);
+void cli_serve_set_largest_stable(cli_serve_run *run, double qps);
+const dsc_column *cli_serve_columns(size_t *count);
+
+void cli_serve_print_columns(void); // for the help
+// The columns and the rows of a run: one, or one per request.
+int cli_serve_table_columns(dsc_table *t, const cli_serve_methods *m, bool per_request,
+                            dsc_error *err);
+int cli_serve_table_add(dsc_table *t, const cli_serve_run *run, bool per_request, dsc_error *err);
+
+// --- timeline ------------------------------------------------------------------------------------
+
+// Trace events of Chrome (Perfetto opens them): complete events, times in microseconds. A track for
+// each phase of the engine's steps and for each request.
+typedef struct cli_serve_timeline {
+    FILE *f;
+    bool overlap; // drafts are computed while the target verifies
+    bool begun;
+} cli_serve_timeline;
+void cli_serve_timeline_begin(cli_serve_timeline *t, const char *run);
+void cli_serve_timeline_step(cli_serve_timeline *t, const dsc_serve_engine *e);
+void cli_serve_timeline_request(cli_serve_timeline *t, const dsc_serve_sequence *s, const char *id);
+void cli_serve_timeline_end(cli_serve_timeline *t);
+
+#endif

@@ -1,0 +1,193 @@
+// SPDX-License-Identifier: Apache-2.0
+// The figures of a served run: their columns, whether the load was too high, and the intervals of
+// means over batches of consecutive requests (batch means; Schmeiser 1982, "Batch size effects in
+// the analysis of simulation output", advises 10 to 30 batches).
+#include "base/columns.h"
+#include "cli/serve/serve.h"
+
+#include <assert.h>
+#include <math.h>
+
+#define REAL(name, help)                                                                           \
+    {                                                                                              \
+        name, DSC_CELL_REAL, help                                                                  \
+    }
+#define COUNT(name, help)                                                                          \
+    {                                                                                              \
+        name, DSC_CELL_INT, help                                                                   \
+    }
+#define QUANTILES(name, what)                                                                      \
+    REAL(name "_p50_s", "median " what), REAL(name "_p90_s", "90th percentile of the " what),      \
+        REAL(name "_p95_s", "95th percentile of the " what),                                       \
+        REAL(name "_p99_s", "99th percentile of the " what)
+#define TTFT "time to first token, in seconds, from the arrival on"
+#define TPOT "time per output token after the first, in seconds, of a request"
+#define ITL "time between two passes that emit tokens of a request, in seconds"
+#define ITL_TOKEN "time between two passes, divided among the tokens that the second one emits"
+#define E2E "time from the arrival to the last token, in seconds"
+#define HALF "half of the 95 % interval of the mean, by batches of requests"
+
+static const dsc_column columns[] = {
+    REAL(
+        "largest_stable_qps",
+        "the largest rate of arrivals, to 2 %, at which the queue does not grow; nan where no load "
+        "of the sweep is saturated"),
+    COUNT(DSC_COL_REQUESTS, "requests after the warm-up, which the columns below describe"),
+    COUNT(DSC_COL_OUTPUT_TOKENS, "their output tokens"),
+    REAL("requests_per_s", "requests served per second"),
+    REAL(DSC_COL_TOKENS_PER_S, "output tokens per second of all requests together"),
+    REAL("goodput", "requests per second that are within every limit of --slo"),
+    REAL("ttft_mean_s", "mean " TTFT),
+    REAL("ttft_mean_half_s", "time to first token: " HALF),
+    QUANTILES("ttft", TTFT),
+    REAL("tpot_mean_s", "mean " TPOT),
+    REAL("tpot_mean_half_s", "time per output token: " HALF),
+    QUANTILES("tpot", TPOT),
+    REAL("itl_mean_s", "mean " ITL),
+    QUANTILES("itl", ITL),
+    REAL("itl_token_mean_s", "mean " ITL_TOKEN),
+    QUANTILES("itl_token", ITL_TOKEN),
+    REAL("e2e_mean_s", "mean " E2E),
+    REAL("e2e_mean_half_s", "time from arrival to last token: " HALF),
+    QUANTILES("e2e", E2E),
+    REAL("mean_running", "mean number of running requests over the whole run"),
+    REAL("mean_waiting", "mean number of waiting requests over the whole run"),
+    COUNT("most_running", "largest number of running requests"),
+    COUNT("most_waiting", "largest number of waiting requests"),
+    REAL("kv_use", "mean share of the KV blocks in use; nan without a limit"),
+    REAL("kv_use_most", "largest share of the KV blocks in use; nan without a limit"),
+    COUNT("preemptions", "requests that lost their KV cache to others"),
+    COUNT("recomputed_tokens", "tokens that were computed again after preemptions"),
+    COUNT("steps", "steps of the engine"),
+    COUNT(DSC_COL_NUM_DRAFTS, "passes of a request that verified a draft"),
+    COUNT(DSC_COL_NUM_DRAFT_TOKENS, "draft tokens that were verified"),
+    COUNT(DSC_COL_NUM_ACCEPTED_TOKENS, "draft tokens that were accepted"),
+    COUNT("wasted_tokens", "draft tokens that were verified and rejected"),
+    REAL("draft_share", "share of the engine's time in passes of the draft model"),
+    REAL("target_share", "share of the engine's time in passes of the target"),
+    REAL("overhead_share", "share of the engine's time in the host's overhead"),
+    REAL("idle_share", "share of the run without any request"),
+};
+enum { COLUMNS = sizeof columns / sizeof *columns, LARGEST_STABLE = 0 };
+
+const dsc_column *cli_serve_columns(size_t *count)
+{
+    *count = COLUMNS;
+    return columns;
+}
+
+void cli_serve_set_largest_stable(cli_serve_run *run, double qps)
+{
+    run->figure[LARGEST_STABLE] = qps;
+}
+
+// --- saturation ----------------------------------------------------------------------------------
+
+// The queue when all requests had arrived against the queue when half of them had. Served at its
+// own pace, a stable queue has no trend, and the difference is the noise of n / 2 arrivals, whose
+// count has a standard deviation of cv sqrt(n / 2) or less. A server that is too slow by a share
+// adds that share of n / 2.
+bool cli_serve_saturated(const dsc_serve_totals *t, const dsc_arrivals *a, int64_t requests)
+{
+    const double half = (double)requests / 2, cv = a->kind == DSC_ARRIVALS_GAMMA ? a->cv : 1;
+    if (a->kind == DSC_ARRIVALS_CLOSED)
+        return false;
+    return (double)(t->waiting_end - t->waiting_half) > 3 * fmax(cv, 1) * sqrt(half);
+}
+
+// --- intervals -----------------------------------------------------------------------------------
+
+enum { TTFT_MEAN, TPOT_MEAN, E2E_MEAN };
+
+static void add(cli_serve_batches *b, int which, int64_t batch, double seconds)
+{
+    b->sum[which][batch] += seconds;
+    b->count[which][batch]++;
+}
+
+void cli_serve_batches_add(cli_serve_batches *b, const dsc_serve_sequence *s)
+{
+    const int64_t batch =
+        b->each && s->number >= b->first ? (s->number - b->first) / b->each : CLI_SERVE_BATCHES;
+    if (batch >= CLI_SERVE_BATCHES)
+        return;
+    add(b, TTFT_MEAN, batch, s->first_s - s->arrival_s);
+    add(b, E2E_MEAN, batch, s->last_s - s->arrival_s);
+    if (s->output > 1)
+        add(b, TPOT_MEAN, batch, (s->last_s - s->first_s) / (s->output - 1));
+}
+
+// Half of the interval; NaN where a batch is empty.
+static double half_interval(const cli_serve_batches *b, int which)
+{
+    const double student = 2.093024054408263; // 0.975 quantile, 19 degrees of freedom
+    double mean = 0, square = 0;
+    if (!b->each)
+        return NAN;
+    for (int i = 0; i < CLI_SERVE_BATCHES; i++) {
+        const double x = b->sum[which][i] / (double)b->count[which][i];
+        const double before = mean;
+        mean += (x - mean) / (i + 1);
+        square += (x - before) * (x - mean);
+    }
+    return student * sqrt(square / (CLI_SERVE_BATCHES - 1) / CLI_SERVE_BATCHES);
+}
+
+// --- figures -------------------------------------------------------------------------------------
+
+static double *put_times(double *v, const dsc_latency *x, const cli_serve_batches *b, int which)
+{
+    *v++ = dsc_latency_mean(x);
+    if (which >= 0)
+        *v++ = half_interval(b, which);
+    *v++ = dsc_latency_quantile(x, 0.50);
+    *v++ = dsc_latency_quantile(x, 0.90);
+    *v++ = dsc_latency_quantile(x, 0.95);
+    *v++ = dsc_latency_quantile(x, 0.99);
+    return v;
+}
+
+static double *put_engine(double *v, const dsc_serve_totals *t, const dsc_serve_options *o)
+{
+    const double run_s = t->end_s - t->begin_s, busy_s = run_s - t->idle_s;
+    const double blocks = o->kv_blocks ? (double)o->kv_blocks : NAN;
+    *v++ = t->running_area / run_s;
+    *v++ = t->waiting_area / run_s;
+    *v++ = (double)t->most_running;
+    *v++ = (double)t->most_waiting;
+    *v++ = t->block_area / run_s / blocks;
+    *v++ = (double)t->most_blocks / blocks;
+    *v++ = (double)t->preemptions;
+    *v++ = (double)t->recomputed_tokens;
+    *v++ = (double)t->steps;
+    *v++ = (double)t->num_drafts;
+    *v++ = (double)t->num_draft_tokens;
+    *v++ = (double)t->num_accepted_tokens;
+    *v++ = (double)(t->num_draft_tokens - t->num_accepted_tokens);
+    *v++ = t->draft_s / busy_s;
+    *v++ = t->target_s / busy_s;
+    *v++ = t->overhead_s / busy_s;
+    *v++ = t->idle_s / run_s;
+    return v;
+}
+
+void cli_serve_figures(cli_serve_run *run, const dsc_serve_totals *t, const dsc_serve_options *o,
+                       const cli_serve_batches *b)
+{
+    static_assert((int)COLUMNS <= (int)CLI_SERVE_FIGURES, "room for every column");
+    double *v = run->figure;
+    run->saturated = cli_serve_saturated(t, &run->load->arrivals, o->requests);
+    *v++ = NAN; // the largest stable rate
+    *v++ = (double)t->measured;
+    *v++ = (double)t->measured_tokens;
+    *v++ = (double)t->measured / t->measured_s;
+    *v++ = (double)t->measured_tokens / t->measured_s;
+    *v++ = (double)t->good / t->measured_s;
+    v = put_times(v, &t->ttft, b, TTFT_MEAN);
+    v = put_times(v, &t->tpot, b, TPOT_MEAN);
+    v = put_times(v, &t->itl, b, -1);
+    v = put_times(v, &t->itl_token, b, -1);
+    v = put_times(v, &t->e2e, b, E2E_MEAN);
+    v = put_engine(v, t, o);
+    assert(v == run->figure + COLUMNS);
+}

@@ -1,0 +1,179 @@
+// SPDX-License-Identifier: Apache-2.0
+// The tables of draftscope serve: a row per method, configuration, policy and load, or a row per
+// request.
+#include "base/columns.h"
+#include "cli/result.h"
+#include "cli/serve/serve.h"
+#include "sim/run/result.h"
+
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+static const dsc_column after[] = {
+    {"speculation", DSC_CELL_TEXT, "policy that chooses the draft length of each step"},
+    {"arrivals", DSC_CELL_TEXT, "process of arrivals, as in --arrivals"},
+    {"qps", DSC_CELL_REAL, "requests that arrive per second; nan for clients and listed times"},
+    {"clients", DSC_CELL_INT, "clients of a closed loop; 0: an open one"},
+};
+static const dsc_column load_only[] = {
+    {"saturated", DSC_CELL_TEXT, "yes: the queue grew to the end, and times depend on --requests"},
+};
+static const dsc_column request_only[] = {
+    {DSC_COL_REQUEST, DSC_CELL_INT, "number of the request in the order of arrival, from 0"},
+    {DSC_COL_ID, DSC_CELL_TEXT, "id of the request in the trace"},
+    {"prompt_tokens", DSC_CELL_INT, "tokens of the prompt"},
+    {DSC_COL_OUTPUT_TOKENS, DSC_CELL_INT, "tokens of the output"},
+    {"arrival_s", DSC_CELL_REAL, "arrival, in seconds"},
+    {"ttft_s", DSC_CELL_REAL, "time to first token, in seconds"},
+    {"tpot_s", DSC_CELL_REAL, "time per output token after the first, in seconds; nan for one"},
+    {"e2e_s", DSC_CELL_REAL, "time from the arrival to the last token, in seconds"},
+    {"passes", DSC_CELL_INT, "passes that emitted tokens of the request"},
+    {"preemptions", DSC_CELL_INT, "times that the request lost its KV cache"},
+};
+#define LENGTH(list) (sizeof(list) / sizeof *(list))
+
+void cli_serve_print_columns(void)
+{
+    size_t figures;
+    puts("\nPolicies of --speculation");
+    for (const dsc_serve_policy_type *const *p = dsc_serve_policies(); *p; p++)
+        if ((*p)->usage)
+            printf("  %-26s%s: %s:%s\n", (*p)->name, (*p)->summary, (*p)->name, (*p)->usage);
+        else
+            printf("  %-26s%s\n", (*p)->name, (*p)->summary);
+    const dsc_column *figure = cli_serve_columns(&figures);
+    cli_print_fields("Columns", after, LENGTH(after));
+    cli_print_fields(NULL, load_only, LENGTH(load_only));
+    cli_print_fields(NULL, figure, figures);
+    cli_print_fields("Columns with --per-request", request_only, LENGTH(request_only));
+}
+
+// Parameters of all methods, each name once: numbers are real, as methods without one have NaN.
+static int add_parameters(dsc_table *t, const dsc_drafter_type *d, dsc_error *err)
+{
+    int rc = DSC_OK;
+    for (size_t o = 0; o < d->option_count && !rc; o++) {
+        const dsc_option *option = &d->option[o];
+        const bool number = option->kind == DSC_OPTION_INT || option->kind == DSC_OPTION_REAL;
+        char name[DSC_PARAMETER_NAME];
+        dsc_parameter_name(option, name);
+        if (dsc_table_find(t, name) < 0)
+            rc = dsc_table_add_column(t, name, number ? DSC_CELL_REAL : DSC_CELL_TEXT, option->help,
+                                      err);
+    }
+    return rc;
+}
+
+int cli_serve_table_columns(dsc_table *t, const cli_serve_methods *m, bool per_request,
+                            dsc_error *err)
+{
+    size_t figures;
+    const dsc_column *figure = cli_serve_columns(&figures);
+    int rc = dsc_table_add_column(t, DSC_COL_METHOD, DSC_CELL_TEXT, "drafting method", err);
+    if (!rc)
+        rc = dsc_table_add_column(t, DSC_COL_RULE, DSC_CELL_TEXT, "verification rule", err);
+    for (size_t d = 0; d < m->drafters && !rc; d++)
+        rc = add_parameters(t, m->drafter[d], err);
+    if (!rc)
+        rc = dsc_table_add_columns(t, after, LENGTH(after), err);
+    if (!rc && per_request)
+        return dsc_table_add_columns(t, request_only, LENGTH(request_only), err);
+    if (!rc)
+        rc = dsc_table_add_columns(t, load_only, LENGTH(load_only), err);
+    return rc ? rc : dsc_table_add_columns(t, figure, figures, err);
+}
+
+// A row under way: a cell of every column, and the texts of some.
+typedef struct row {
+    const dsc_table *table;
+    dsc_cell *cell;
+    char word[DSC_MAX_PARAMETERS][DSC_PARAMETER_NAME];
+} row;
+
+static void put(row *r, const char *column, dsc_cell x)
+{
+    r->cell[dsc_table_find(r->table, column)] = x;
+}
+
+static void put_config(row *r, const dsc_config *config)
+{
+    for (size_t o = 0; o < config->drafter->option_count; o++) {
+        const dsc_option *option = &config->drafter->option[o];
+        char name[DSC_PARAMETER_NAME];
+        dsc_parameter_name(option, name);
+        if (option->kind == DSC_OPTION_INT)
+            put(r, name, cli_real((double)config->parameter[o]));
+        else if (option->kind == DSC_OPTION_REAL)
+            put(r, name, cli_real(config->real[o]));
+        else if (option->kind == DSC_OPTION_TEXT)
+            put(r, name, cli_text(config->text[o] ? config->text[o] : ""));
+        else {
+            dsc_option_text(option, config->parameter[o], r->word[o], DSC_PARAMETER_NAME);
+            put(r, name, cli_text(r->word[o]));
+        }
+    }
+}
+
+static void put_run(row *r, const cli_serve_run *run)
+{
+    const dsc_arrivals *a = &run->load->arrivals;
+    const bool rate = a->kind == DSC_ARRIVALS_CONSTANT || a->kind == DSC_ARRIVALS_POISSON ||
+                      a->kind == DSC_ARRIVALS_GAMMA;
+    for (size_t c = 0; c < r->table->columns; c++)
+        r->cell[c] = r->table->column[c].type == DSC_CELL_TEXT ? cli_text("") : cli_real(NAN);
+    put(r, DSC_COL_METHOD, cli_text(run->method->config.drafter->name));
+    put(r, DSC_COL_RULE, cli_text(run->method->rule->name));
+    put_config(r, &run->method->config);
+    put(r, "speculation", cli_text(run->policy));
+    put(r, "arrivals", cli_text(run->load->text));
+    put(r, "qps", cli_real(rate ? a->rate : NAN));
+    put(r, "clients", cli_integer(a->clients));
+}
+
+static int add_figures(dsc_table *t, row *r, const cli_serve_run *run, dsc_error *err)
+{
+    size_t figures;
+    const dsc_column *figure = cli_serve_columns(&figures);
+    put(r, "saturated", cli_text(run->saturated ? "yes" : "no"));
+    for (size_t i = 0; i < figures; i++)
+        put(r, figure[i].name,
+            figure[i].type == DSC_CELL_INT ? cli_integer((int64_t)run->figure[i])
+                                           : cli_real(run->figure[i]));
+    return dsc_table_add_row(t, r->cell, err);
+}
+
+static int add_request(dsc_table *t, row *r, const cli_serve_run *run, int64_t number,
+                       dsc_error *err)
+{
+    const cli_served *s = &run->served[number];
+    const dsc_serve_source *source = &run->method->source;
+    const dsc_serve_item *item = &source->item[s->item];
+    put(r, DSC_COL_REQUEST, cli_integer(number));
+    put(r, DSC_COL_ID, cli_text(source->id[s->item]));
+    put(r, "prompt_tokens", cli_integer(item->prompt));
+    put(r, DSC_COL_OUTPUT_TOKENS, cli_integer(item->output));
+    put(r, "arrival_s", cli_real(s->arrival_s));
+    put(r, "ttft_s", cli_real(s->first_s - s->arrival_s));
+    put(r, "tpot_s",
+        cli_real(item->output > 1 ? (s->last_s - s->first_s) / (item->output - 1) : NAN));
+    put(r, "e2e_s", cli_real(s->last_s - s->arrival_s));
+    put(r, "passes", cli_integer(s->passes));
+    put(r, "preemptions", cli_integer(s->preemptions));
+    return dsc_table_add_row(t, r->cell, err);
+}
+
+int cli_serve_table_add(dsc_table *t, const cli_serve_run *run, bool per_request, dsc_error *err)
+{
+    row r = {.table = t};
+    int rc = dsc_new(&r.cell, t->columns, err);
+    if (rc)
+        return rc;
+    put_run(&r, run);
+    if (!per_request)
+        rc = add_figures(t, &r, run, err);
+    for (int64_t i = 0; per_request && i < run->served_count && !rc; i++)
+        rc = add_request(t, &r, run, i, err);
+    free(r.cell);
+    return rc;
+}
