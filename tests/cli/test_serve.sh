@@ -1,0 +1,156 @@
+#!/bin/sh
+# SPDX-License-Identifier: Apache-2.0
+# draftscope serve: one client without prefill time has the throughput of sim, whatever the threads
+# the rows are the same, drafts are accepted as the trace says, every load and limit that cannot be
+# is refused in one line, an interruption keeps finished rows, and the timeline is JSON.
+# $dyadic, $one, $load and $base are lists of words.
+# shellcheck disable=SC2086
+. "${top_srcdir:-.}/tests/cli/common.sh"
+sample=$top/traces/sample
+good trace import --tokenizer "$sample/tokenizer.json" "$sample/rag.jsonl" -o rag.dst
+dyadic="--cost linear:0.015625,0.000244140625,0.0009765625"
+
+# cell FILE COLUMN ROW: rows from 1 on.
+cell() {
+    awk -F '\t' -v name="$2" -v row="$3" '/^#/ { next }
+        !head++ { for (i = 1; i <= NF; i++) if ($i == name) c = i; next }
+        ++n == row { print $c }' "$1"
+}
+equal() { # description, a, b
+    if [ -n "$2" ] && [ "$2" = "$3" ]; then ok; else not_ok "$1: '$2' and '$3'"; fi
+}
+near() { # description, a, b, share
+    check "$1: $2 and $3" awk -v a="$2" -v b="$3" -v s="$4" \
+        'BEGIN { d = a - b; exit !(b > 0 && d <= s * b && -d <= s * b) }'
+}
+
+# --- one client is sim ---------------------------------------------------------------------------
+# A pass of prefill alone costs a pass of one token, so none takes the time of sim exactly.
+good sweep rag.dst --method none $dyadic --batch-size 1 -o sim.tsv
+speed=$(cell sim.tsv tokens_per_s 1)
+n=$(cell sim.tsv requests 1)
+one="serve rag.dst --method none $dyadic --arrivals closed:1 --max-num-seqs 1 --requests $n"
+good $one --prefill-time 0 -o one.tsv
+equal 'none, one client: tokens per second of sim' "$(cell one.tsv tokens_per_s 1)" "$speed"
+equal 'one row' "$(grep -vc '^#' one.tsv)" 2
+# Where the cost prices prefill tokens, the time grows by those of all prompts but one each.
+good $one -o priced.tsv
+good $one --per-request -o each.tsv
+prompts=$(awk -F '\t' '/^#/ { next } !h++ { for (i = 1; i <= NF; i++) if ($i == "prompt_tokens") c = i; next }
+    { s += $c - 1 } END { print s }' each.tsv)
+slow=$(awk -v tokens="$(cell one.tsv output_tokens 1)" -v more="$prompts" -v x="$speed" \
+    'BEGIN { printf "%.17g", tokens / (tokens / x + more * 0.000244140625) }')
+near 'prefill tokens are priced' "$(cell priced.tsv tokens_per_s 1)" "$slow" 1e-12
+
+# --- drafts --------------------------------------------------------------------------------------
+# Accepted tokens do not depend on the load, and those of the first token's draft are the only ones
+# that sim has in addition.
+good serve rag.dst --method ngram,llma --num-speculative-tokens 4 $dyadic --arrivals closed:1,7 \
+    --requests "$n" -o two.tsv
+equal 'none, two loads, two methods' "$(grep -vc '^#' two.tsv)" 7
+for row in 3 5; do
+    equal 'accepted tokens at every load' "$(cell two.tsv num_accepted_tokens $row)" \
+        "$(cell two.tsv num_accepted_tokens $((row + 1)))"
+done
+good sweep rag.dst --method ngram --num-speculative-tokens 4 $dyadic -o ngram.tsv
+near 'accepted tokens of sim, but for first tokens' "$(cell two.tsv num_accepted_tokens 3)" \
+    "$(cell ngram.tsv num_accepted_tokens 1)" 0.02
+# Draws follow the recorded probabilities: 200 requests of 256 tokens give 1 % for four errors.
+good trace synth --target markov:50 --requests 200 -o markov.dst
+good sweep markov.dst --method draft-model --num-speculative-tokens 3 --rule rejection,block \
+    $dyadic -o sampled.tsv
+for rule in rejection block; do
+    row=$([ $rule = block ] && echo 2 || echo 1)
+    good serve markov.dst --method draft-model --num-speculative-tokens 3 --rule $rule $dyadic \
+        --arrivals closed:1 --requests 200 -o served.tsv --force
+    equal "rule $rule" "$(cell served.tsv rule 2)" $rule
+    near "rule $rule: accepted per draft token" "$(awk -v a="$(cell served.tsv num_accepted_tokens 2)" \
+        -v d="$(cell served.tsv num_draft_tokens 2)" 'BEGIN { print a / d }')" \
+        "$(cell sampled.tsv draft_acceptance_rate $row)" 0.02
+done
+# 1 + 0.5 + 0.25 + 0.125 tokens of each pass, but for prefill and the end of an output.
+good serve --target iid:0.5 --method draft-model --num-speculative-tokens 3 --max-tokens 2000 \
+    $dyadic --arrivals closed:4 --requests 50 -o iid.tsv
+near 'i.i.d. acceptance' "$(awk -v a="$(cell iid.tsv num_accepted_tokens 2)" \
+    -v d="$(cell iid.tsv num_drafts 2)" 'BEGIN { print 1 + a / d }')" 1.875 0.01
+program sim markov.dst --method draft-model --num-speculative-tokens 3 --rule rejection --json \
+    >totals.jsonl 2>err
+good serve totals.jsonl --method draft-model --num-speculative-tokens 3 $dyadic \
+    --arrivals closed:1 --requests 200 -o totals.tsv
+near 'a table of totals' "$(awk -v a="$(cell totals.tsv num_accepted_tokens 2)" \
+    -v d="$(cell totals.tsv num_draft_tokens 2)" 'BEGIN { print a / d }')" \
+    "$(cell sampled.tsv draft_acceptance_rate 1)" 0.03
+
+# --- loads ---------------------------------------------------------------------------------------
+load="serve rag.dst --method ngram --num-speculative-tokens 4 --cost linear:0.02,0.0002 --requests 400"
+good $load --arrivals poisson:1:13:4 --threads 1 -o a.tsv
+good $load --arrivals poisson:1:13:4 --threads 3 -o b.tsv
+grep -v '^# command' a.tsv >a
+grep -v '^# command' b.tsv >b
+check 'the same rows for any number of threads' cmp a b
+equal 'a low rate is served' "$(cell a.tsv saturated 5)" no
+equal 'a rate above the capacity is saturated' "$(cell a.tsv saturated 8)" yes
+check 'the largest stable rate is between the two' awk -v x="$(cell a.tsv largest_stable_qps 5)" \
+    'BEGIN { exit !(x >= 1 && x < 13) }'
+good $load --arrivals constant:2 --arrivals gamma:2,3 --arrivals closed:2 --speculation fixed \
+    --speculation oracle --slo ttft=0.5,tpot=0.1 -o kinds.tsv
+equal 'three loads, two policies and none' "$(grep -vc '^#' kinds.tsv)" 10
+equal 'an oracle wastes nothing' "$(cell kinds.tsv wasted_tokens 7)" 0
+printf 'arrival_s,id\n0,a\n0.5,b\n1.5,c\n' >times.csv
+good $load --arrivals file:times.csv --per-request -o listed.tsv
+equal 'as many requests as times' "$(grep -vc '^#' listed.tsv)" 7
+equal 'the third arrives when the file says' "$(cell listed.tsv arrival_s 3)" 1.5
+printf '%s\n' '{"prompt": "ab", "output": "cdef", "metadata": {"arrival_s": 7}}' \
+    '{"prompt": "ab", "output": "cd", "metadata": {"arrival_s": 5}}' >late.jsonl
+good trace import --tokenizer bytes late.jsonl -o late.dst
+good serve late.dst --method none $dyadic --arrivals recorded:x2 --per-request -o late.tsv
+equal 'recorded arrivals are sorted' "$(cell late.tsv id 1) $(cell late.tsv arrival_s 2)" '1 1'
+
+# --- timeline and interruption -------------------------------------------------------------------
+good $load --arrivals closed:3 --timeline time.json -o timed.tsv
+check 'the timeline is JSON' python3 -c '
+import json
+t = json.load(open("time.json"))["traceEvents"]
+steps = [e for e in t if e["ph"] == "X" and e["pid"] == 1 and e["tid"] == 1]
+first = [e for e in t if e["name"] == "time to first token"]
+assert len(first) == 400 and len(steps) > 400
+assert all(a["ts"] + a["dur"] <= b["ts"] * (1 + 1e-9) for a, b in zip(steps, steps[1:]))'
+"$draftscope" serve rag.dst --method ngram $dyadic --arrivals closed:1,2 --requests 100000000 \
+    -o long.tsv >out 2>err &
+victim=$!
+sleep 1
+kill -INT $victim
+wait $victim
+equal 'an interruption has its exit code' "$?" 130
+check 'and says how many rows are finished' grep -q '0 of 4 rows are finished' err
+
+# --- refusals ------------------------------------------------------------------------------------
+base="serve rag.dst --method none $dyadic --requests 5"
+bad 2 '--arrivals is missing' $base
+bad 2 'constant:QPS' $base --arrivals often
+bad 2 'gamma:QPS,CV' $base --arrivals gamma:2
+bad 2 'serve needs seconds' serve rag.dst --method none --arrivals closed:1
+bad 2 '--max-num-batched-tokens 4 is less than --max-num-seqs 8' $base --arrivals closed:1 \
+    --max-num-seqs 8 --max-num-batched-tokens 4
+bad 4 'blocks of the KV cache' $base --arrivals closed:1 --kv-blocks 1
+bad 2 '--kv-blocks N takes blocks' $base --arrivals closed:1 --kv-memory 1e9
+bad 2 'arrival_s' $base --arrivals recorded
+bad 2 'needs a rate' $base --arrivals closed:1 --duration 5
+bad 2 'one must follow' $base --arrivals closed:1 --warmup 5
+bad 2 '--slo' $base --arrivals closed:1 --slo ttft=0
+bad 2 '--speculation' $base --arrivals closed:1 --speculation sometimes
+bad 2 'cannot be served from a trace' serve markov.dst --method spectr --rule greedy $dyadic \
+    --arrivals closed:1
+bad 2 'needs column' serve rag.dst --method draft-model $dyadic --arrivals closed:1
+bad 2 'trace synth' serve --target markov:50 --method none $dyadic --arrivals closed:1
+bad 2 'draft-model' serve --target iid:0.5 --method ngram $dyadic --arrivals closed:1
+bad 2 'neither' serve --method none $dyadic --arrivals closed:1
+bad 2 'exists' $base --arrivals closed:1 -o one.tsv
+printf '1\n0\n' >down.csv
+bad 4 'down.csv:2' $base --arrivals file:down.csv
+printf 'a,b\n' >empty.csv
+bad 4 'no arrival times' $base --arrivals file:empty.csv
+good serve rag.dst --method none --arrivals closed:2 --requests 5 --kv-memory 4e9 \
+    --cost roofline:llama-3.1-8b,a100-80 -o kv.tsv
+check 'the KV cache is used' awk -v x="$(cell kv.tsv kv_use_most 1)" 'BEGIN { exit !(x > 0 && x < 1) }'
+summary
