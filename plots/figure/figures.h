@@ -11,6 +11,8 @@ extern const dsc_figure_type dsc_figure_by;
 extern const dsc_figure_type dsc_figure_length;
 extern const dsc_figure_type dsc_figure_rules;
 extern const dsc_figure_type dsc_figure_batch;
+extern const dsc_figure_type dsc_figure_load_latency;
+extern const dsc_figure_type dsc_figure_load_throughput;
 extern const dsc_figure_type dsc_figure_llma_speedup;
 extern const dsc_figure_type dsc_figure_llma_stats;
 extern const dsc_figure_type dsc_figure_heatmap;

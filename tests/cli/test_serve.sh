@@ -96,6 +96,13 @@ good $load --arrivals constant:2 --arrivals gamma:2,3 --arrivals closed:2 --spec
     --speculation oracle --slo ttft=0.5,tpot=0.1 -o kinds.tsv
 equal 'three loads, two policies and none' "$(grep -vc '^#' kinds.tsv)" 10
 equal 'an oracle wastes nothing' "$(cell kinds.tsv wasted_tokens 7)" 0
+if command -v gnuplot >/dev/null; then
+    good plot load-latency a.tsv -o latency.svg
+    check 'no speculation is a line of the figure' grep -q '^none' latency.data.tsv
+    good plot load-throughput two.tsv -o throughput.svg
+else
+    skip 'figures' 'no gnuplot'
+fi
 printf 'arrival_s,id\n0,a\n0.5,b\n1.5,c\n' >times.csv
 good $load --arrivals file:times.csv --per-request -o listed.tsv
 equal 'as many requests as times' "$(grep -vc '^#' listed.tsv)" 7
