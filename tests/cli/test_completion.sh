@@ -54,8 +54,8 @@ touch t.tsv t.jsonl in.jsonl.gz tokenizer.json t.txt p.npy p.csv p.safetensors p
     "my traces/two words.tsv"
 
 # commands
-offers "advise list live merge plot report sim sweep theory trace tune validate --help --version" ""
-offers "sim sweep" s
+offers "advise list live merge plot report serve sim sweep theory trace tune validate --help --version" ""
+offers "serve sim sweep" s
 offers "append cut export import info merge reduce synth verify --help" trace ""
 offers "verify" trace v
 offers "accept length ouroboros pearl speedup tree --help" theory ""

@@ -1,7 +1,7 @@
 #!/bin/sh
 # SPDX-License-Identifier: Apache-2.0
 # draftscope serve: one client without prefill time has the throughput of sim, whatever the threads
-# the rows are the same, drafts are accepted as the trace says, every load and limit that cannot be
+# the rows are the same, drafts are accepted as recorded, every load and limit that cannot be
 # is refused in one line, an interruption keeps finished rows, and the timeline is JSON.
 # $dyadic, $one, $load and $base are lists of words.
 # shellcheck disable=SC2086
@@ -106,7 +106,7 @@ fi
 printf 'arrival_s,id\n0,a\n0.5,b\n1.5,c\n' >times.csv
 good $load --arrivals file:times.csv --per-request -o listed.tsv
 equal 'as many requests as times' "$(grep -vc '^#' listed.tsv)" 7
-equal 'the third arrives when the file says' "$(cell listed.tsv arrival_s 3)" 1.5
+equal 'the third arrives at its time in the file' "$(cell listed.tsv arrival_s 3)" 1.5
 printf '%s\n' '{"prompt": "ab", "output": "cdef", "metadata": {"arrival_s": 7}}' \
     '{"prompt": "ab", "output": "cd", "metadata": {"arrival_s": 5}}' >late.jsonl
 good trace import --tokenizer bytes late.jsonl -o late.dst
