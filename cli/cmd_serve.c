@@ -576,7 +576,7 @@ static int finish(context *c, dsc_error *err)
     int rc = first_failure(c, err);
     for (size_t i = 0; i < c->runs; i++)
         done += c->run[i].done;
-    const bool stopped = done < c->runs;
+    const bool stopped = done < c->runs || cli_signal();
     if (!rc && done)
         rc = write_table(c, err);
     if (!rc && stopped)

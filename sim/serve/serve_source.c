@@ -315,7 +315,7 @@ static int refuse(const job *j, dsc_error *err)
     if (!rc)
         rc = dsc_fail(err, DSC_EUSAGE,
                       "method %s with rule %s cannot be served from a trace: it has no single "
-                      "draft at every output position; %s with one draft can",
+                      "draft at every output position; methods that can: %s",
                       j->config->drafter->name, j->rule->name, names.data);
     dsc_buffer_fini(&names);
     return rc;
@@ -326,6 +326,9 @@ static int plan(job *j, dsc_error *err)
 {
     const dsc_drafter_type *d = j->config->drafter;
     dsc_rule_plan rules;
+    const int found = d->view ? d->view(j->config, j->info, NULL, NULL, err) : DSC_OK;
+    if (found)
+        return found;
     j->walks = is_chain(d, j->config) && (j->rule->greedy || j->rule->lossless);
     if (j->walks)
         return DSC_OK;

@@ -105,6 +105,8 @@ while read -r method; do
     done <rules
     for trace in $traces; do
         orderly tune $trace.dst --method "$method" --resamples 100
+        orderly serve $trace.dst --method "$method" --cost linear:0.02,0.0002,0.002 \
+            --arrivals closed:2 --requests 4 -o load.tsv --force
     done
 done <methods
 

@@ -81,6 +81,11 @@ near 'a table of totals' "$(awk -v a="$(cell totals.tsv num_accepted_tokens 2)" 
     -v d="$(cell totals.tsv num_draft_tokens 2)" 'BEGIN { print a / d }')" \
     "$(cell sampled.tsv draft_acceptance_rate 1)" 0.03
 
+good trace import "$top/tests/data/import/specbench.jsonl" --tokenizer bytes -o steps.dst
+good serve steps.dst --method recorded-steps --num-speculative-tokens 5 $dyadic --arrivals closed:1 \
+    --requests 2 -o steps.tsv
+check 'recorded steps accept tokens' test "$(cell steps.tsv num_accepted_tokens 2)" -gt 0
+
 # --- loads ---------------------------------------------------------------------------------------
 load="serve rag.dst --method ngram --num-speculative-tokens 4 --cost linear:0.02,0.0002 --requests 400"
 good $load --arrivals poisson:1:13:4 --threads 1 -o a.tsv
