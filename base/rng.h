@@ -26,7 +26,10 @@ typedef enum dsc_rng_use {
     DSC_RNG_SPLIT = 0x7370,   // which part of a sweep a shard runs
     DSC_RNG_STEPS = 0x7374,   // accepted tokens of simulated rounds
     DSC_RNG_STEPS_REST = 0x7375,
-    DSC_RNG_CHOOSE = 0x7475, // which requests are in the selection set
+    DSC_RNG_CHOOSE = 0x7475,   // which requests are in the selection set
+    DSC_RNG_ARRIVALS = 0x6171, // gaps between arrivals
+    DSC_RNG_REQUEST = 0x7172,  // which request of a trace is served
+    DSC_RNG_ACCEPT = 0x6163,   // accepted tokens of a served request
 } dsc_rng_use;
 
 void dsc_rng_words(uint64_t seed, uint64_t request, uint32_t position, uint32_t use,

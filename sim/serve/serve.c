@@ -1,0 +1,498 @@
+// SPDX-License-Identifier: Apache-2.0
+// The engine: admits, schedules, prices, commits. Every quantity of a step is a sum over the
+// running sequences, so a step costs a few nanoseconds for each of them.
+#include "sim/serve/serve.h"
+
+#include "base/rng.h"
+#include "sim/serve/serve_policy.h"
+
+#include <inttypes.h>
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+typedef dsc_serve_engine engine;
+typedef dsc_serve_sequence sequence;
+
+// Tokens of a sequence that are known: its prompt and what it has emitted.
+static int32_t known(const sequence *s)
+{
+    return s->prompt + s->emitted;
+}
+
+static bool decodes(const sequence *s)
+{
+    return s->emitted > 0 && s->computed == known(s) - 1;
+}
+
+static int64_t blocks_of(const dsc_serve_options *o, int64_t tokens)
+{
+    return (tokens + o->lookahead + o->block_size - 1) / o->block_size;
+}
+
+// --- arrivals ------------------------------------------------------------------------------------
+
+static double arrival_after(const engine *e, int64_t i, double last_s)
+{
+    return i < e->options->requests ? dsc_arrivals_next(e->arrivals, i, last_s) : INFINITY;
+}
+
+// A request has arrived at `at`, not later than now.
+static void arrive(engine *e, double at)
+{
+    dsc_serve_totals *t = e->totals;
+    t->waiting_area += e->now_s - at;
+    e->arrived++;
+    if (e->arrived == (e->options->requests + 1) / 2)
+        t->waiting_half = dsc_serve_waiting(e);
+    if (e->arrived == e->options->requests)
+        t->waiting_end = dsc_serve_waiting(e);
+}
+
+// Client of a closed loop: sends the next request now.
+static void send(engine *e)
+{
+    if (e->arrived == e->options->requests)
+        return;
+    e->sent[e->arrived % e->arrivals->clients] = e->now_s;
+    arrive(e, e->now_s);
+}
+
+static void take_arrivals(engine *e)
+{
+    while (e->next_arrival_s <= e->now_s) {
+        const double at = e->next_arrival_s;
+        arrive(e, at);
+        e->next_arrival_s = arrival_after(e, e->arrived, at);
+    }
+}
+
+// The request that is next in line, out of `preempted` or new.
+static sequence *head(engine *e, sequence *fresh)
+{
+    if (e->preempted_count)
+        return &e->preempted[e->preempted_count - 1];
+    const dsc_serve_pool *pool = e->pool;
+    const size_t which = pool->shuffled ? dsc_rng_below(pool->seed, (uint64_t)e->admitted, 0,
+                                                        DSC_RNG_REQUEST, (uint32_t)pool->count)
+                                        : (size_t)e->admitted % pool->count;
+    const dsc_serve_item *item = &pool->item[which];
+    *fresh = (sequence){.number = e->admitted,
+                        .draft = item->draft,
+                        .prompt = item->prompt,
+                        .output = item->output,
+                        .arrival_s = e->sent ? e->sent[e->admitted % e->arrivals->clients]
+                                             : e->head_arrival_s};
+    return fresh;
+}
+
+static void leave_queue(engine *e)
+{
+    if (e->preempted_count) {
+        e->preempted_count--;
+        return;
+    }
+    e->admitted++;
+    if (!e->sent)
+        e->head_arrival_s = arrival_after(e, e->admitted, e->head_arrival_s);
+}
+
+// --- scheduling ----------------------------------------------------------------------------------
+
+static void preempt_newest(engine *e)
+{
+    sequence *s = &e->running[--e->running_count];
+    e->free_blocks += s->blocks;
+    e->totals->preemptions++;
+    e->totals->recomputed_tokens += s->computed;
+    s->preemptions++;
+    s->blocks = s->computed = s->scheduled = s->k = 0;
+    e->preempted[e->preempted_count++] = *s;
+}
+
+// Gives a sequence room for `tokens` tokens in its KV cache, if there are free blocks.
+static bool reserve(engine *e, sequence *s, int64_t tokens)
+{
+    if (!e->options->kv_blocks)
+        return true;
+    const int64_t more = blocks_of(e->options, tokens) - s->blocks;
+    if (more <= 0)
+        return true;
+    if (more > e->free_blocks)
+        return false;
+    e->free_blocks -= more;
+    s->blocks += (int32_t)more;
+    return true;
+}
+
+// Tokens of a sequence in this step, from what it needs and the budget.
+static int32_t share(const engine *e, const sequence *s, int64_t budget)
+{
+    const int32_t threshold = e->options->long_prefill_token_threshold;
+    int64_t need = known(s) + s->k - s->computed;
+    if (threshold && need > threshold)
+        need = threshold;
+    return (int32_t)(need < budget ? need : budget);
+}
+
+static void count_tokens(engine *e, const sequence *s)
+{
+    dsc_serve_step *step = &e->step;
+    const bool decoding = decodes(s);
+    *(decoding ? &step->decoding : &step->prefilling) += 1;
+    *(decoding ? &step->decode_tokens : &step->prefill_tokens) += s->scheduled;
+    *(decoding ? &step->decode_context : &step->prefill_context) += s->computed;
+}
+
+// Returns the budget that is left; sets *preempted where a sequence had to go.
+static int64_t schedule_running(engine *e, int64_t budget, bool *preempted)
+{
+    for (int64_t i = 0; i < e->running_count; i++) {
+        sequence *s = &e->running[i];
+        s->scheduled = share(e, s, budget);
+        while (s->scheduled && !reserve(e, s, s->computed + s->scheduled)) {
+            *preempted = true;
+            preempt_newest(e);
+            if (i == e->running_count)
+                return budget;
+        }
+        if (!s->scheduled)
+            continue;
+        budget -= s->scheduled;
+        count_tokens(e, s);
+    }
+    return budget;
+}
+
+static int admit(engine *e, int64_t budget, dsc_error *err)
+{
+    const dsc_serve_options *o = e->options;
+    while (budget > 0 && dsc_serve_waiting(e) && e->running_count < o->max_num_seqs) {
+        sequence fresh, *s = head(e, &fresh);
+        const int64_t whole = blocks_of(o, (int64_t)s->prompt + s->output);
+        if (o->kv_blocks && whole > o->kv_blocks)
+            return dsc_fail(err, DSC_EINPUT,
+                            "request %" PRId64 " has a prompt of %d and an output of %d tokens: it "
+                            "needs %" PRId64 " blocks of the KV cache, which has %" PRId64,
+                            s->number, s->prompt, s->output, whole, o->kv_blocks);
+        s->scheduled = share(e, s, budget);
+        if (!reserve(e, s, s->scheduled))
+            return DSC_OK;
+        budget -= s->scheduled;
+        count_tokens(e, s);
+        e->running[e->running_count++] = *s;
+        leave_queue(e);
+    }
+    return DSC_OK;
+}
+
+static int schedule(engine *e, dsc_error *err)
+{
+    dsc_serve_step *step = &e->step;
+    bool preempted = false;
+    memset(step, 0, offsetof(dsc_serve_step, drafts));
+    const int64_t budget = schedule_running(e, e->options->max_num_batched_tokens, &preempted);
+    return preempted ? DSC_OK : admit(e, budget, err);
+}
+
+// --- commit --------------------------------------------------------------------------------------
+
+// What a draft after the tokens so far offers, and how much of it would be accepted.
+static void look_ahead(const engine *e, sequence *s)
+{
+    const dsc_serve_pool *pool = e->pool;
+    const int32_t left = s->output - s->emitted - 1;
+    int32_t available = pool->levels, run = 0;
+    if (s->draft) {
+        available = s->draft[s->emitted].available;
+        run = s->draft[s->emitted].run;
+    } else if (left > 0 && e->policy->k) {
+        const double u =
+            dsc_rng_uniform(pool->seed, (uint64_t)s->number, (uint32_t)s->emitted, DSC_RNG_ACCEPT);
+        while (run < available && u < pool->survival[run])
+            run++;
+    }
+    s->most = available < e->policy->k ? available : e->policy->k;
+    s->most = s->most < left ? s->most : left;
+    s->run = run < s->most ? run : s->most;
+    s->k = s->most;
+}
+
+// Tokens that a sequence emits in this step; `k` and `run` are those of its verified draft.
+static int32_t verify(engine *e, sequence *s)
+{
+    const int32_t after = s->computed + s->scheduled, drafted = after - known(s);
+    dsc_serve_totals *t = e->totals;
+    if (!decodes(s))
+        t->prefill_tokens += s->scheduled;
+    if (drafted < 0) {
+        s->computed = after;
+        return 0;
+    }
+    const int32_t accepted = drafted < s->run ? drafted : s->run;
+    s->computed = known(s) + accepted;
+    s->emitted += accepted + 1;
+    t->num_draft_tokens += drafted;
+    t->num_accepted_tokens += accepted;
+    t->num_drafts += drafted > 0;
+    if (drafted && e->policy->type->observe)
+        e->policy->type->observe(e->policy, s, drafted, accepted);
+    s->run = s->k = 0;
+    return accepted + 1;
+}
+
+// Verifies all drafts, then chooses the next ones. scheduled becomes the number of emitted tokens.
+static int verify_all(engine *e, sequence **slot, dsc_error *err)
+{
+    int64_t count = 0;
+    for (int64_t i = 0; i < e->running_count; i++) {
+        sequence *s = &e->running[i];
+        s->scheduled = s->scheduled ? verify(e, s) : 0;
+        if (!s->scheduled || s->emitted == s->output)
+            continue;
+        look_ahead(e, s);
+        slot[count++] = s;
+    }
+    if (!count || !e->policy->k)
+        return DSC_OK;
+    const int rc = e->policy->type->choose(e->policy, e, slot, count, err);
+    dsc_serve_step *step = &e->step;
+    memset(step->drafts, 0, ((size_t)e->policy->k + 1) * sizeof *step->drafts);
+    for (int64_t i = 0; i < count; i++) {
+        const int32_t k = slot[i]->k;
+        step->drafts[k]++;
+        step->longest = k > step->longest ? k : step->longest;
+        step->draft_context += k ? slot[i]->computed + 1 : 0;
+    }
+    for (int32_t k = step->longest; k-- > 1;)
+        step->drafts[k] += step->drafts[k + 1];
+    return rc;
+}
+
+static int advance_clock(engine *e, dsc_error *err)
+{
+    dsc_serve_totals *t = e->totals;
+    dsc_serve_step *step = &e->step;
+    const int rc = dsc_serve_draft_time(e->price, step, &step->draft_s, err);
+    step->overhead_s = e->price->overhead_s;
+    step->seconds = step->overhead_s + (e->price->overlap ? fmax(step->target_s, step->draft_s)
+                                                          : step->target_s + step->draft_s);
+    const double used =
+        e->options->kv_blocks ? (double)(e->options->kv_blocks - e->free_blocks) : 0;
+    e->now_s += step->seconds;
+    t->steps++;
+    t->target_s += step->target_s;
+    t->draft_s += step->draft_s;
+    t->overhead_s += step->overhead_s;
+    t->running_area += step->seconds * (double)e->running_count;
+    t->waiting_area += step->seconds * (double)dsc_serve_waiting(e);
+    t->block_area += step->seconds * used;
+    return rc;
+}
+
+static void count_maxima(engine *e)
+{
+    dsc_serve_totals *t = e->totals;
+    const int64_t waiting = dsc_serve_waiting(e), used = e->options->kv_blocks - e->free_blocks;
+    t->most_running = e->running_count > t->most_running ? e->running_count : t->most_running;
+    t->most_waiting = waiting > t->most_waiting ? waiting : t->most_waiting;
+    if (e->options->kv_blocks && used > t->most_blocks)
+        t->most_blocks = used;
+}
+
+static bool measured(const engine *e, const sequence *s)
+{
+    return s->number >= e->options->warmup;
+}
+
+// A sequence emitted `tokens` tokens at once.
+static void stamp(engine *e, sequence *s, int32_t tokens)
+{
+    dsc_serve_totals *t = e->totals;
+    const double gap = e->now_s - s->last_s;
+    const bool first = s->chunks++ == 0;
+    s->last_s = e->now_s;
+    t->output_tokens += tokens;
+    if (first)
+        s->first_s = e->now_s;
+    if (!measured(e, s))
+        return;
+    t->measured_tokens += tokens;
+    if (first) {
+        dsc_latency_add(&t->ttft, e->now_s - s->arrival_s, 1);
+        return;
+    }
+    dsc_latency_add(&t->itl, gap, 1);
+    dsc_latency_add(&t->itl_token, gap / tokens, tokens);
+}
+
+static int complete(engine *e, const sequence *s, dsc_error *err)
+{
+    dsc_serve_totals *t = e->totals;
+    const dsc_serve_options *o = e->options;
+    t->completed++;
+    e->free_blocks += s->blocks;
+    if (measured(e, s)) {
+        const double ttft = s->first_s - s->arrival_s;
+        const double tpot = s->output > 1 ? (s->last_s - s->first_s) / (s->output - 1) : 0;
+        if (s->output > 1)
+            dsc_latency_add(&t->tpot, tpot, 1);
+        dsc_latency_add(&t->e2e, s->last_s - s->arrival_s, 1);
+        t->measured++;
+        t->good += ttft <= o->slo_ttft_s && tpot <= o->slo_tpot_s;
+    }
+    return o->complete ? o->complete(o->user, s, err) : DSC_OK;
+}
+
+// Stamps what was emitted; those that are complete leave, the others keep their order.
+static int commit(engine *e, dsc_error *err)
+{
+    int64_t kept = 0, complete_count = 0;
+    int rc = DSC_OK;
+    for (int64_t i = 0; i < e->running_count && !rc; i++) {
+        sequence *s = &e->running[i];
+        if (s->scheduled)
+            stamp(e, s, s->scheduled);
+        if (s->emitted < s->output) {
+            if (kept < i)
+                e->running[kept] = *s;
+            kept++;
+            continue;
+        }
+        complete_count++;
+        rc = complete(e, s, err);
+    }
+    e->running_count = kept;
+    while (e->sent && complete_count-- > 0)
+        send(e);
+    return rc;
+}
+
+static int step(engine *e, sequence **slot, dsc_error *err)
+{
+    int rc = schedule(e, err);
+    if (!rc)
+        rc = dsc_serve_target_time(e->price, &e->step, &e->step.target_s, err);
+    if (!rc) {
+        count_maxima(e);
+        rc = verify_all(e, slot, err);
+    }
+    if (!rc)
+        rc = advance_clock(e, err);
+    if (!rc && e->options->step)
+        rc = e->options->step(e->options->user, e, err);
+    if (!rc)
+        rc = commit(e, err);
+    take_arrivals(e);
+    return rc;
+}
+
+// --- run -----------------------------------------------------------------------------------------
+
+static int check_options(const dsc_serve_options *o, dsc_error *err)
+{
+    if (o->requests < 1 || o->warmup < 0 || o->warmup >= o->requests)
+        return dsc_fail(err, DSC_EUSAGE,
+                        "%" PRId64 " requests with a warm-up of %" PRId64
+                        ": at least one request must follow the warm-up",
+                        o->requests, o->warmup);
+    if (o->max_num_seqs < 1 || o->max_num_batched_tokens < o->max_num_seqs)
+        return dsc_fail(err, DSC_EUSAGE,
+                        "--max-num-batched-tokens is %d and --max-num-seqs is %d: the tokens of a "
+                        "step must be at least the sequences, of which there is at least one",
+                        o->max_num_batched_tokens, o->max_num_seqs);
+    if (o->block_size < 1 || o->kv_blocks < 0 || o->lookahead < 0 ||
+        o->long_prefill_token_threshold < 0)
+        return dsc_fail(err, DSC_EUSAGE,
+                        "the block size of the KV cache must be at least 1; its blocks, the "
+                        "lookahead and the prefill threshold must be at least 0");
+    return DSC_OK;
+}
+
+static int begin(engine *e, sequence ***slot, dsc_error *err)
+{
+    const dsc_serve_options *o = e->options;
+    dsc_serve_totals *t = e->totals;
+    const size_t room = (size_t)o->max_num_seqs;
+    dsc_latency *const all[] = {&t->ttft, &t->tpot, &t->itl, &t->itl_token, &t->e2e};
+    int rc = dsc_new(&e->running, room, err);
+    if (!rc)
+        rc = dsc_new(&e->preempted, room, err);
+    if (!rc)
+        rc = dsc_new(slot, room, err);
+    for (size_t i = 0; i < sizeof all / sizeof *all && !rc; i++)
+        rc = dsc_latency_init(all[i], err);
+    if (!rc && e->arrivals->kind == DSC_ARRIVALS_CLOSED)
+        rc = dsc_new(&e->sent, (size_t)e->arrivals->clients, err);
+    if (rc)
+        return rc;
+    e->free_blocks = o->kv_blocks;
+    e->next_arrival_s = e->head_arrival_s = INFINITY;
+    if (!e->sent) {
+        e->next_arrival_s = e->head_arrival_s = arrival_after(e, 0, 0);
+        t->begin_s = e->now_s = e->next_arrival_s;
+        take_arrivals(e);
+    }
+    for (int64_t i = 0; e->sent && i < e->arrivals->clients; i++)
+        send(e);
+    return DSC_OK;
+}
+
+static int serve(engine *e, sequence **slot, dsc_error *err)
+{
+    dsc_serve_totals *t = e->totals;
+    int rc = DSC_OK;
+    double measured_from = NAN;
+    while (t->completed < e->options->requests && !rc) {
+        if (!e->running_count && !dsc_serve_waiting(e)) {
+            t->idle_s += e->next_arrival_s - e->now_s;
+            e->now_s = e->next_arrival_s;
+            take_arrivals(e);
+        }
+        if (isnan(measured_from) && e->arrived > e->options->warmup)
+            measured_from = e->now_s;
+        rc = step(e, slot, err);
+    }
+    t->end_s = e->now_s;
+    t->measured_s = t->end_s - measured_from;
+    return rc;
+}
+
+int dsc_serve_run(dsc_serve_totals *out, const dsc_serve_pool *pool, const dsc_arrivals *arrivals,
+                  const dsc_serve_price *price, dsc_serve_policy *policy,
+                  const dsc_serve_options *options, dsc_error *err)
+{
+    engine *e;
+    sequence **slot = NULL;
+    *out = (dsc_serve_totals){0};
+    int rc = check_options(options, err);
+    if (!rc)
+        rc = dsc_new(&e, 1, err);
+    if (rc)
+        return rc;
+    e->options = options;
+    e->pool = pool;
+    e->arrivals = arrivals;
+    e->price = price;
+    e->policy = policy;
+    e->totals = out;
+    rc = begin(e, &slot, err);
+    if (!rc)
+        rc = serve(e, slot, err);
+    free(slot);
+    free(e->running);
+    free(e->preempted);
+    free(e->sent);
+    free(e);
+    return rc;
+}
+
+void dsc_serve_totals_fini(dsc_serve_totals *t)
+{
+    dsc_latency_fini(&t->ttft);
+    dsc_latency_fini(&t->tpot);
+    dsc_latency_fini(&t->itl);
+    dsc_latency_fini(&t->itl_token);
+    dsc_latency_fini(&t->e2e);
+    *t = (dsc_serve_totals){0};
+}

@@ -1,0 +1,132 @@
+// SPDX-License-Identifier: Apache-2.0
+// One engine that serves requests with continuous batching, step by step, as vLLM V1 schedules it
+// (vllm/v1/core/sched/scheduler.py): running requests first, in the order of their admission, each
+// with the tokens that its KV cache lacks and its draft; then waiting requests' prefill in chunks,
+// up to the token budget, the number of sequences and the room in the KV cache. When a running
+// request finds no room, the newest one is preempted: it loses its KV cache and is computed again.
+//
+// Drafts are accepted as recorded. So a policy may choose the number of draft tokens freely at
+// every step, and what a request emits does not depend on when it is served.
+#ifndef DSC_SIM_SERVE_H
+#define DSC_SIM_SERVE_H
+
+#include "sim/serve/arrivals.h"
+#include "sim/serve/latency.h"
+#include "sim/serve/serve_price.h"
+
+#include <stdbool.h>
+
+// A draft that starts at an output position: the tokens that the method offers there, and how many
+// of them, from the first on, are accepted.
+typedef struct dsc_serve_draft {
+    uint16_t available, run; // run <= available
+} dsc_serve_draft;
+
+typedef struct dsc_serve_item {
+    int32_t prompt, output;       // tokens, >= 1
+    const dsc_serve_draft *draft; // [output]; NULL: drawn from the pool's `survival`
+} dsc_serve_item;
+
+// The requests that a server gets: items in turn, or drawn with replacement.
+typedef struct dsc_serve_pool {
+    const dsc_serve_item *item; // [count]
+    size_t count;               // >= 1
+    bool shuffled;
+    // For items without recorded drafts: survival[i] is the probability that the first i + 1 draft
+    // tokens are accepted, never increasing, in [0, 1]. Each position of a request has one uniform
+    // number, so the accepted tokens do not depend on the draft's length.
+    const double *survival;
+    int32_t levels;
+    uint64_t seed;
+} dsc_serve_pool;
+
+// A request in the engine. Policies read it and set `k`.
+typedef struct dsc_serve_sequence {
+    int64_t number;                    // of the request in the run, from 0
+    const dsc_serve_draft *draft;      // of the item
+    double arrival_s, first_s, last_s; // arrival, first token, last token so far
+    int32_t prompt, output;            // tokens of the request
+    int32_t emitted;                   // output tokens so far
+    int32_t computed;                  // tokens in the KV cache
+    int32_t scheduled;                 // tokens in the current pass, drafts included
+    int32_t k;                         // draft tokens to verify in its next pass
+    int32_t most;                      // the most that k may be: what is offered and left to write
+    int32_t run;    // how many of these would be accepted; only an oracle reads it
+    int32_t blocks; // of the KV cache
+    int32_t preemptions;
+    int32_t chunks; // passes that emitted tokens
+    float average;  // of a policy
+} dsc_serve_sequence;
+
+typedef struct dsc_serve_engine dsc_serve_engine;
+typedef struct dsc_serve_policy dsc_serve_policy; // sim/serve/serve_policy.h
+
+typedef struct dsc_serve_options {
+    int64_t requests;                     // to serve, >= 1
+    int64_t warmup;                       // first requests that are left out of the latencies
+    int32_t max_num_seqs;                 // >= 1
+    int32_t max_num_batched_tokens;       // >= max_num_seqs
+    int32_t long_prefill_token_threshold; // the most prefill tokens of a request in a pass; 0: any
+    int64_t kv_blocks;                    // of the KV cache; 0: without limit
+    int32_t block_size;                   // tokens of a block, >= 1
+    int32_t lookahead;                    // token slots that a request reserves for its draft model
+    double slo_ttft_s, slo_tpot_s;        // of goodput; infinity: none
+    // Called after each step and after each request is complete. Nonzero ends the run.
+    int (*step)(void *user, const dsc_serve_engine *engine, dsc_error *err);
+    int (*complete)(void *user, const dsc_serve_sequence *sequence, dsc_error *err);
+    void *user;
+} dsc_serve_options;
+
+typedef struct dsc_serve_totals {
+    int64_t steps, completed;
+    int64_t output_tokens, num_draft_tokens, num_accepted_tokens;
+    int64_t num_drafts;        // passes of a request that verified a draft
+    int64_t prefill_tokens;    // computed for prompts and again after preemptions
+    int64_t recomputed_tokens; // of these, after preemptions
+    int64_t preemptions;
+    int64_t most_blocks, most_running, most_waiting;
+    int64_t waiting_half, waiting_end;            // when half of the requests, and all, had arrived
+    double begin_s, end_s;                        // first arrival, last completion
+    double draft_s, target_s, overhead_s, idle_s; // time spent; with overlap more than passed
+    double running_area, waiting_area, block_area; // integrals over time
+    // Requests after the warm-up: the time from their first arrival on, and their tokens.
+    double measured_s;
+    int64_t measured, measured_tokens, good; // `good`: within both limits of the SLO
+    dsc_latency ttft, tpot, itl, itl_token, e2e;
+} dsc_serve_totals;
+
+// The engine between steps, as observers and policies see it.
+struct dsc_serve_engine {
+    const dsc_serve_options *options;
+    const dsc_serve_pool *pool;
+    const dsc_arrivals *arrivals;
+    const dsc_serve_price *price;
+    dsc_serve_policy *policy;
+    dsc_serve_sequence *running; // [running_count] in the order of their admission
+    int64_t running_count;
+    dsc_serve_sequence *preempted; // [preempted_count] the last one is admitted first
+    int64_t preempted_count;
+    int64_t arrived, admitted; // requests so far
+    double next_arrival_s;     // of request `arrived`; infinity: none is left
+    double head_arrival_s;     // of request `admitted`
+    double *sent;              // closed loop: ring of the clients' arrivals
+    int64_t free_blocks;
+    double now_s;
+    dsc_serve_step step; // the last step
+    dsc_serve_totals *totals;
+};
+
+static inline int64_t dsc_serve_waiting(const dsc_serve_engine *e)
+{
+    return e->arrived - e->admitted + e->preempted_count;
+}
+
+// Serves all requests. *out is owned by the caller and freed by dsc_serve_totals_fini whatever was
+// returned. DSC_EUSAGE: an option is outside its range. DSC_EINPUT: a request can never fit into
+// the KV cache, or the cost model has no time for a pass.
+int dsc_serve_run(dsc_serve_totals *out, const dsc_serve_pool *pool, const dsc_arrivals *arrivals,
+                  const dsc_serve_price *price, dsc_serve_policy *policy,
+                  const dsc_serve_options *options, dsc_error *err);
+void dsc_serve_totals_fini(dsc_serve_totals *totals);
+
+#endif
