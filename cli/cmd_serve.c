@@ -7,6 +7,7 @@
 #include "cli/guard.h"
 #include "cli/result.h"
 #include "cli/serve/serve.h"
+#include "sim/serve/serve_schedule.h"
 
 #include <inttypes.h>
 #include <math.h>
@@ -127,7 +128,7 @@ static int on_complete(void *user, const dsc_serve_sequence *s, dsc_error *err)
 {
     observer *o = user;
     const cli_serve_method *m = o->run->method;
-    const size_t at = dsc_serve_pool_at(o->pool, s->number),
+    const size_t at = (size_t)(dsc_serve_item_of(o->pool, s->number) - o->pool->item),
                  item = o->run->load->recorded ? m->order[at] : at;
     (void)err;
     cli_serve_batches_add(&o->batches, s);

@@ -10,7 +10,6 @@
 #ifndef DSC_SIM_SERVE_H
 #define DSC_SIM_SERVE_H
 
-#include "base/rng.h"
 #include "sim/serve/arrivals.h"
 #include "sim/serve/latency.h"
 #include "sim/serve/serve_price.h"
@@ -40,14 +39,6 @@ typedef struct dsc_serve_pool {
     int32_t levels;
     uint64_t seed;
 } dsc_serve_pool;
-
-// The item of request `number` of a run.
-static inline size_t dsc_serve_pool_at(const dsc_serve_pool *pool, int64_t number)
-{
-    return pool->shuffled ? dsc_rng_below(pool->seed, (uint64_t)number, 0, DSC_RNG_REQUEST,
-                                          (uint32_t)pool->count)
-                          : (size_t)number % pool->count;
-}
 
 // A request in the engine. Policies read it and set `k`.
 typedef struct dsc_serve_sequence {
