@@ -509,6 +509,23 @@ static int check_room(const context *c, dsc_error *err)
 
 // --- the command ---------------------------------------------------------------------------------
 
+// Options that the requests at hand would ignore.
+static int check_source(const context *c, dsc_error *err)
+{
+    const dsc_option_value *v = c->call->value;
+    if (c->s.trace && (v[SERVE_PROMPT_TOKENS].given || v[SERVE_MAX_TOKENS].given))
+        return dsc_fail(err, DSC_EUSAGE,
+                        "--prompt-tokens and --max-tokens are for requests without a trace; those "
+                        "of a trace have their own lengths");
+    if (!c->s.trace && v[SERVE_RULE].given)
+        return dsc_fail(err, DSC_EUSAGE,
+                        "--rule needs a trace; acceptance rates hold for the rule that they were "
+                        "measured with");
+    return v[SERVE_REQUESTS].given && v[SERVE_DURATION].given
+               ? dsc_fail(err, DSC_EUSAGE, "--requests and --duration cannot be combined")
+               : DSC_OK;
+}
+
 // The trace, if the argument is a folder; a file has totals.
 static int open_source(context *c, dsc_error *err)
 {
@@ -609,6 +626,8 @@ static int execute(const cli_call *call, dsc_error *err)
     int rc = strcmp(call->out, "-") ? dsc_outfile_check(call->out, call->force, err) : DSC_OK;
     if (!rc)
         rc = open_source(&c, err);
+    if (!rc)
+        rc = check_source(&c, err);
     if (!rc)
         rc = read_options(&c, err);
     if (!rc)

@@ -239,17 +239,30 @@ static int add_all(cli_serve_methods *m, const cli_call *call, dsc_error *err)
     return rc;
 }
 
-static int read_method(cli_serve_method *m, const cli_simulation *s, rates *r, const cli_call *call,
-                       int64_t requests, dsc_error *err)
+// The rule of a configuration: that of the one before it where both are of one method, so that a
+// note on the choice of the rule is printed once.
+static const dsc_verifier_type *rule_of(const cli_serve_methods *m, size_t i,
+                                        const cli_simulation *s, const cli_call *call,
+                                        dsc_error *err)
 {
-    m->rule = &dsc_verifier_greedy;
-    if (r->name)
-        return draw(m, r, call, requests, err);
-    if (m->config.drafter != &dsc_drafter_none)
-        m->rule = cli_simulation_rule(s, call->value[SERVE_RULE].text, m->config.drafter, err);
-    return m->rule ? dsc_serve_source_trace(&m->source, s->trace, &m->config, m->rule, call->seed,
-                                            call->threads, err)
-                   : DSC_EUSAGE;
+    const dsc_drafter_type *d = m->method[i].config.drafter;
+    if (d == &dsc_drafter_none)
+        return &dsc_verifier_greedy;
+    return m->method[i - 1].config.drafter == d
+               ? m->method[i - 1].rule
+               : cli_simulation_rule(s, call->value[SERVE_RULE].text, d, err);
+}
+
+static int read_method(cli_serve_methods *all, size_t i, const cli_simulation *s, rates *r,
+                       const cli_call *call, int64_t requests, dsc_error *err)
+{
+    cli_serve_method *m = &all->method[i];
+    m->rule = r->name ? &dsc_verifier_greedy : rule_of(all, i, s, call, err);
+    if (!m->rule)
+        return DSC_EUSAGE;
+    return r->name ? draw(m, r, call, requests, err)
+                   : dsc_serve_source_trace(&m->source, s->trace, &m->config, m->rule, call->seed,
+                                            call->threads, err);
 }
 
 int cli_serve_methods_read(cli_serve_methods *m, const cli_simulation *s, const cli_call *call,
@@ -265,7 +278,7 @@ int cli_serve_methods_read(cli_serve_methods *m, const cli_simulation *s, const 
     if (!rc)
         rc = add_all(m, call, err);
     for (size_t i = 0; i < m->count && !rc; i++)
-        rc = read_method(&m->method[i], s, &r, call, requests, err);
+        rc = read_method(m, i, s, &r, call, requests, err);
     rates_fini(&r);
     if (!rc && recorded)
         rc = read_arrivals(m, s->trace, err);

@@ -147,8 +147,11 @@ bad 2 '--max-num-batched-tokens 4 is less than --max-num-seqs 8' $base --arrival
 bad 4 'blocks of the KV cache' $base --arrivals closed:1 --kv-blocks 1
 bad 2 '--kv-blocks N takes blocks' $base --arrivals closed:1 --kv-memory 1e9
 bad 2 'arrival_s' $base --arrivals recorded
-bad 2 'needs a rate' $base --arrivals closed:1 --duration 5
+bad 2 'needs a rate' serve rag.dst --method none $dyadic --arrivals closed:1 --duration 5
 bad 2 'one must follow' $base --arrivals closed:1 --warmup 5
+bad 2 'without a trace' $base --arrivals closed:1 --max-tokens 9
+bad 2 '--rule needs a trace' serve --target iid:0.5 --method none --rule block $dyadic --arrivals closed:1
+bad 2 'cannot be combined' $base --arrivals poisson:1 --duration 5
 bad 2 '--slo' $base --arrivals closed:1 --slo ttft=0
 bad 2 '--speculation' $base --arrivals closed:1 --speculation sometimes
 bad 2 'cannot be served from a trace' serve markov.dst --method spectr --rule greedy $dyadic \
