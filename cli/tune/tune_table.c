@@ -8,7 +8,8 @@
 
 const dsc_column cli_tune_columns[CLI_TUNE_COLUMNS] = {
     {"batch", DSC_CELL_INT, "number of sequences that run together"},
-    {"rank", DSC_CELL_INT, "rank by the objective on the selection set; 1: best"},
+    {"rank", DSC_CELL_INT,
+     "rank by the objective on the selection set; 1: best; upper bounds come last"},
     {"method", DSC_CELL_TEXT, "drafting method"},
     {"rule", DSC_CELL_TEXT, "verification rule"},
     {"parameters", DSC_CELL_TEXT,

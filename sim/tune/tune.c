@@ -421,8 +421,16 @@ void dsc_tune_group_fini(dsc_tune *out)
 
 // --- ranking -----------------------------------------------------------------------------------
 
+bool dsc_trial_is_bound(const dsc_trial *x)
+{
+    const dsc_drafter_type *d = x->space->drafter;
+    const dsc_config config = dsc_space_at(x->space, x->point);
+    return d->is_bound && d->is_bound(&config);
+}
+
 typedef struct order {
     double selection, drafted;
+    bool bound;
     size_t trial;
 } order;
 
@@ -430,6 +438,8 @@ static int by_dev(const void *a, const void *b)
 {
     const order *x = a, *y = b;
     bool lost = isnan(x->selection), other = isnan(y->selection);
+    if (x->bound != y->bound)
+        return x->bound ? 1 : -1;
     if (lost != other)
         return lost ? 1 : -1;
     if (!lost && x->selection != y->selection)
@@ -473,7 +483,7 @@ int dsc_tune_rank(const dsc_tune *t, size_t price, int threads, dsc_standing **o
         rc = dsc_new(out, t->trials, err);
     for (size_t i = 0; i < t->trials && !rc; i++)
         o[i] = (order){objective(t, &t->trial[i], price, t->request, t->selection),
-                       dsc_trial_drafted(&t->trial[i]), i};
+                       dsc_trial_drafted(&t->trial[i]), dsc_trial_is_bound(&t->trial[i]), i};
     if (!rc && t->trials)
         qsort(o, t->trials, sizeof *o, by_dev);
     for (size_t i = 0; i < t->trials && !rc; i++) {
