@@ -331,6 +331,8 @@ static int run_methods(context *c, dsc_error *err)
     }
     cli_progress_end(&c->s.progress);
     c->stopped = rc == DSC_EINTERRUPT && c->found.trials > 1;
+    if (c->stopped)
+        dsc_tune_hurry(&c->found);
     if (rc == DSC_EINTERRUPT && !c->stopped)
         dsc_fail(err, rc, "interrupted before a configuration was finished: nothing was written");
     return c->stopped ? DSC_OK : rc;
@@ -433,7 +435,8 @@ static int write_files(context *c, dsc_error *err)
         rc = dsc_outfile_commit(&f, err);
     }
     dsc_outfile_abort(&f);
-    return rc ? rc : dsc_report_write(result, 1, c->html, &o, err);
+    // gnuplot may have got the signal as well.
+    return rc || c->stopped ? rc : dsc_report_write(result, 1, c->html, &o, err);
 }
 
 static int describe(context *c, dsc_buffer *lines, dsc_error *err)
@@ -468,13 +471,14 @@ static int report(context *c, dsc_error *err)
             printf("\nSettings of %s\n%s", cli_engine_word[c->use->engine], lines.data);
         rc = write_files(c, err); // last: the verdict does not depend on the disk
     }
-    if (!rc)
+    if (!rc && !c->stopped)
         printf("\nWritten: %s (%zu configurations), %s (report)\n", c->tsv, c->found.trials,
                c->html);
     dsc_buffer_fini(&lines);
     if (!rc && c->stopped)
         rc = dsc_fail(err, DSC_EINTERRUPT,
-                      "interrupted: %zu configurations were finished and are in %s",
+                      "interrupted: %zu configurations were finished and are in %s; draftscope "
+                      "report writes a report of it",
                       c->found.trials, c->tsv);
     return rc;
 }

@@ -126,6 +126,10 @@ typedef struct dsc_standing {
 // caller's.
 int dsc_tune_rank(const dsc_tune *t, size_t price, int threads, dsc_standing **out, dsc_error *err);
 
+// Lowers the number of resamples so that ranking and judging what an interrupted search found takes
+// about a second.
+void dsc_tune_hurry(dsc_tune *t);
+
 // Draft tokens per output token: the tokens that the target verifies in addition to the output.
 double dsc_trial_drafted(const dsc_trial *x);
 // Whether the trial is an upper bound and no method that can be run (dsc_drafter_type.is_bound).

@@ -87,7 +87,7 @@ BEGIN {
 }
 /^#/ { next }
 !names++ { for (i = 1; i <= NF; i++) at[$i] = i; next }
-{ rows++; d = $at["block_efficiency"] / (all / calls[$at["num_speculative_tokens"]]) - 1; if (d * d > 1e-18) bad = 1 }
+{ rows++; d = $at["block_efficiency"] / (all / calls[$at["length"]]) - 1; if (d * d > 1e-18) bad = 1 }
 END { exit bad || rows != 3 }' sd.tsv
 check "the effect of a request is the integral" [ $? = 0 ]
 good theory length --acceptance-by-position .8,.7,.9 --request-sd 0 -o same.tsv
