@@ -36,7 +36,8 @@ static const dsc_option options[] = {
              "llama.cpp)"},
     {DSC_OPTION_DRAFT_LENGTH, .initial = "10", .min = 1, .max = 1000000,
      .help = "number of tokens copied (see --semantics)"},
-    {.name = "semantics", .kind = DSC_OPTION_CHOICE, .choices = "vllm|transformers|original|llama.cpp",
+    {.name = "semantics", .kind = DSC_OPTION_CHOICE,
+     .choices = "vllm|transformers|original|llama.cpp",
      .initial = "original",
      .help = "original: N tokens must follow the first match; vllm: fewer may follow; "
              "transformers: as vllm, up to an EOS token; llama.cpp: the last match of "

@@ -36,7 +36,7 @@ shows() { # NAME, FILE
     check "$1: exit code 130, not $got" test "$got" = 130
     check "$1: ended after $waited ms" test $waited -lt 5000
     check "$1: more than one" test "$(rows "$2")" -gt 1
-    check "$1: the table says so" grep -q '^# interrupted: ' "$2"
+    check "$1: the table has a note" grep -q '^# interrupted: ' "$2"
 }
 
 # shellcheck disable=SC2086
