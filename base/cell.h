@@ -3,6 +3,7 @@
 #ifndef DSC_BASE_CELL_H
 #define DSC_BASE_CELL_H
 
+#include <stdbool.h>
 #include <stdint.h>
 
 typedef enum dsc_cell_type {
@@ -21,6 +22,9 @@ typedef struct dsc_cell {
     const char *text;    // DSC_CELL_TEXT, UTF-8, owned by the table's arena once added
     const int64_t *list; // DSC_CELL_LIST [i]; i is the length
     const double *reals; // DSC_CELL_LIST of real numbers [i], and `list` is NULL; else NULL
+    // There is no value, as of a parameter that a method lacks: empty in TSV, null in JSON. The
+    // cell is a NaN of DSC_CELL_REAL in a column of INT or REAL.
+    bool absent;
 } dsc_cell;
 
 // Element i of a list.

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Result tables: building and writing, as TSV and as JSON lines; base/table.h.
 #include "base/table.h"
+#include "base/columns.h"
 #include "base/number.h"
 
 #include <float.h>
@@ -125,6 +126,22 @@ double dsc_table_real(const dsc_table *t, size_t row, size_t column)
 {
     const dsc_cell *c = dsc_table_at(t, row, column);
     return c->type == DSC_CELL_INT ? (double)c->i : c->type == DSC_CELL_REAL ? c->r : NAN;
+}
+
+static const char *text_at(const dsc_table *t, size_t row, const char *column)
+{
+    const int c = dsc_table_find(t, column);
+    const dsc_cell *x = c < 0 ? NULL : dsc_table_at(t, row, (size_t)c);
+    return x && x->type == DSC_CELL_TEXT ? x->text : "";
+}
+
+bool dsc_table_is_bound(const dsc_table *t, size_t row)
+{
+    const char *method = text_at(t, row, DSC_COL_METHOD);
+    if (strcmp(method, "recorded") == 0)
+        return strcmp(text_at(t, row, "policy"), "oracle") == 0 ||
+               strstr(text_at(t, row, "parameters"), "policy=oracle");
+    return strcmp(method, "oracle") == 0;
 }
 
 void dsc_number_text(double x, char text[DSC_NUMBER_TEXT])
@@ -260,6 +277,10 @@ static void write_list(const dsc_cell *c, char separator, FILE *f)
 
 static void write_cell(const dsc_cell *x, bool json, FILE *f)
 {
+    if (x->absent) {
+        fputs(json ? "null" : "", f);
+        return;
+    }
     switch (x->type) {
     case DSC_CELL_INT: fprintf(f, "%" PRId64, x->i); break;
     case DSC_CELL_REAL: (json ? write_json_number : write_number)(x->r, f); break;

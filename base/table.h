@@ -11,6 +11,8 @@
 #include "base/cell.h"
 #include "base/memory.h"
 
+#include <math.h>
+#include <stdbool.h>
 #include <stdio.h>
 
 // A cell with a value; its text stays the caller's.
@@ -22,6 +24,12 @@ static inline dsc_cell dsc_cell_int(int64_t i)
 static inline dsc_cell dsc_cell_real(double r)
 {
     return (dsc_cell){.type = DSC_CELL_REAL, .r = r};
+}
+
+// Without a value; `i` is that of no other cell.
+static inline dsc_cell dsc_cell_absent(void)
+{
+    return (dsc_cell){.type = DSC_CELL_REAL, .r = NAN, .i = INT64_MIN, .absent = true};
 }
 
 static inline dsc_cell dsc_cell_text(const char *s)
@@ -55,6 +63,10 @@ const dsc_cell *dsc_table_at(const dsc_table *t, size_t row, size_t column);
 double dsc_table_real(const dsc_table *t, size_t row,
                       size_t column); // INT or REAL, else NaN
 
+// Whether a row is of a method that sees what will be accepted (method oracle, and recorded with
+// policy oracle): an upper bound, which cannot be run.
+bool dsc_table_is_bound(const dsc_table *t, size_t row);
+
 // Writers. Numbers are printed as the shortest text that reads back as the same double. Write
 // errors are left to the caller, who owns the stream and checks it once.
 void dsc_table_write_tsv_head(const dsc_table *t, FILE *f); // comments and header line
@@ -68,7 +80,9 @@ void dsc_number_text(double x, char text[DSC_NUMBER_TEXT]);
 
 // Reads a whole table (TSV or JSON lines; the first byte decides). A TSV column is INT when every
 // value is an integer, REAL when every value is a number, LIST when every value is numbers >= 0
-// joined by ';' and at least one has a ';', else TEXT. DSC_EINPUT names file and line.
+// joined by ';' and at least one has a ';', else TEXT. Empty fields among numbers, and nulls among
+// integers of JSON, are absent cells; they are empty lists in columns named as lists. DSC_EINPUT
+// names file and line.
 int dsc_table_read(dsc_table *t, const char *path, dsc_error *err);
 
 #endif

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Reads result tables: TSV, whose column types follow from the values, and JSON lines;
 // base/table.h.
+#include "base/columns.h"
 #include "base/file.h"
 #include "base/json_file.h"
 #include "base/number.h"
@@ -62,19 +63,29 @@ static bool is_list(const char *s)
     return false;
 }
 
+static bool is_named_list(const char *name)
+{
+    return strstr(name, "histogram") || strcmp(name, DSC_COL_ACCEPTANCE_RATE_POS) == 0 ||
+           strcmp(name, DSC_COL_CONDITIONAL_ACCEPTANCE_RATE) == 0;
+}
+
 // The narrowest type that fits every value of column c. A column of single integers named as a
-// histogram is a list column whose lists have one element each.
+// histogram is a list column whose lists have one element each. Empty fields are empty lists where
+// a list is expected, and absent numbers elsewhere.
 static dsc_cell_type column_type(char *const *field, size_t rows, size_t columns, size_t c,
                                  const char *name)
 {
     bool integer = rows > 0, number = rows > 0, list = rows > 0;
+    size_t empty = 0;
     for (size_t r = 0; r < rows; r++) {
         const char *s = field[r * columns + c];
-        integer = integer && is_integer(s);
-        number = number && is_number(s);
+        empty += !*s;
+        integer = integer && (is_integer(s) || !*s);
+        number = number && (is_number(s) || !*s);
         list = list && (is_list(s) || !*s);
     }
-    if (list && (!number || strstr(name, "histogram")))
+    if (list &&
+        (!number || empty == rows || strstr(name, "histogram") || (empty && is_named_list(name))))
         return DSC_CELL_LIST;
     return integer ? DSC_CELL_INT : number ? DSC_CELL_REAL : DSC_CELL_TEXT;
 }
@@ -148,6 +159,10 @@ static int fill_tsv(dsc_table *t, char *const *field, size_t rows, char *const *
         for (size_t c = 0; c < columns && !rc; c++) {
             const char *s = field[r * columns + c];
             row[c].type = t->column[c].type;
+            if (!*s && (row[c].type == DSC_CELL_INT || row[c].type == DSC_CELL_REAL)) {
+                row[c] = dsc_cell_absent();
+                continue;
+            }
             switch (row[c].type) {
             case DSC_CELL_INT: row[c].i = strtoll(s, NULL, 10); break;
             case DSC_CELL_REAL:
@@ -232,8 +247,10 @@ static int json_cell(dsc_table *t, json_t *v, dsc_cell *c, dsc_error *err)
     int rc = DSC_OK;
     switch (c->type) {
     case DSC_CELL_INT:
-        fits = json_is_integer(v);
+        fits = json_is_integer(v) || json_is_null(v);
         c->i = json_integer_value(v);
+        if (json_is_null(v))
+            *c = dsc_cell_absent();
         break;
     case DSC_CELL_REAL:
         fits = json_is_number(v) || json_is_null(v);
@@ -271,6 +288,18 @@ static int json_cell(dsc_table *t, json_t *v, dsc_cell *c, dsc_error *err)
                            "table");
 }
 
+// Columns have the type of their first value, and a null is of a real number: makes a column of
+// nulls one of integers at the first integer.
+static void take_integer(dsc_table *t, size_t c)
+{
+    for (size_t r = 0; r < t->rows; r++)
+        if (!isnan(dsc_table_at(t, r, c)->r))
+            return;
+    for (size_t r = 0; r < t->rows; r++)
+        t->cell[r * t->columns + c] = dsc_cell_absent();
+    t->column[c].type = DSC_CELL_INT;
+}
+
 static int json_row(dsc_table *t, json_t *row, dsc_error *err)
 {
     dsc_cell cell[MAX_COLUMNS] = {{0}};
@@ -282,6 +311,8 @@ static int json_row(dsc_table *t, json_t *row, dsc_error *err)
                       json_object_size(row), t->columns, MAX_COLUMNS);
     for (size_t c = 0; c < t->columns && !rc; c++) {
         json_t *v = json_object_get(row, t->column[c].name);
+        if (t->rows && t->column[c].type == DSC_CELL_REAL && v && json_is_integer(v))
+            take_integer(t, c);
         cell[c].type = t->column[c].type;
         rc = v ? json_cell(t, v, &cell[c], err) : dsc_fail(err, DSC_EINPUT, "field is missing");
         if (rc)

@@ -50,7 +50,7 @@ static const dsc_option options[] = {
      .help = "number of sequences that run together; there is a verdict for each"},
     {.name = "engine", .kind = DSC_OPTION_CHOICE, .choices = CLI_ENGINES,
      .help = "look n-grams up as this engine does, choose among configurations that it has "
-             "settings for, and print these settings"},
+             "settings for, price a roofline with its overheads, and print these settings"},
     CLI_OPTION_DRAFT_KIND,
     {.name = "tokenizer", .kind = DSC_OPTION_TEXT, .metavar = "FILE|bytes",
      .help = "a Hugging Face tokenizer.json, or bytes; not needed when every text is token ids"},
@@ -119,7 +119,8 @@ typedef struct context {
     cli_verdict *verdict;      // [batches]
     dsc_table table;
     cli_advise_facts facts;
-    char *cost; // the text of the cost model
+    char *cost;         // the text of the cost model
+    const char *preset; // the engine whose constants a roofline has in place of --engine's, or NULL
     char *cache, *tsv, *html;
     int64_t finished, work; // output tokens x configurations: of methods before this one, of all
     bool stopped;           // by a signal
@@ -330,6 +331,8 @@ static int run_methods(context *c, dsc_error *err)
     }
     cli_progress_end(&c->s.progress);
     c->stopped = rc == DSC_EINTERRUPT && c->found.trials > 1;
+    if (c->stopped)
+        dsc_tune_hurry(&c->found);
     if (rc == DSC_EINTERRUPT && !c->stopped)
         dsc_fail(err, rc, "interrupted before a configuration was finished: nothing was written");
     return c->stopped ? DSC_OK : rc;
@@ -379,6 +382,9 @@ static void print_caveats(const context *c)
     cli_advise_print_facts(&c->facts);
     if (c->s.cost.caveat)
         printf("  About the costs: %s.\n", c->s.cost.caveat);
+    if (c->preset)
+        printf("  The roofline has the shares and overheads of %s, because there are none of %s.\n",
+               c->preset, cli_engine_word[c->use->engine]);
     if (!strcmp(c->s.cost.type->name, "unit"))
         puts("  Without costs there is no verdict: give --target-shape and --gpu, or --cost with a "
              "table of draftscope live profile (see: draftscope list costs).");
@@ -386,7 +392,7 @@ static void print_caveats(const context *c)
         printf("  Cost: %s.\n", c->s.cost.note);
     if (c->s.cost.spread_caveat[0])
         printf("  Cost: %s.\n", c->s.cost.spread_caveat);
-    puts("  Not modeled: arrival of requests, queueing, other work of the server, memory.");
+    printf("  Not modeled: %s.\n", cli_tune_not_modeled(&c->s.cost));
 }
 
 // The recording that would answer a method.
@@ -397,7 +403,9 @@ static const char *recording_for(const dsc_drafter_type *d, const char *why)
                ? "give a cost with the draft model: --draft-shape, or a third number of linear"
            : d->needs_middle ? "record both draft models: draftscope live record --draft"
            : d->needs_draft  ? "record the draft model: draftscope live record --draft DIR"
-                             : "import logs with the documents of the prompts as references";
+           : d == &dsc_drafter_recorded
+               ? "import accept lengths: draftscope trace import --format acclen"
+               : "import logs with the documents of the prompts as references";
 }
 
 static void print_missing(const context *c)
@@ -427,7 +435,8 @@ static int write_files(context *c, dsc_error *err)
         rc = dsc_outfile_commit(&f, err);
     }
     dsc_outfile_abort(&f);
-    return rc ? rc : dsc_report_write(result, 1, c->html, &o, err);
+    // gnuplot may have got the signal as well.
+    return rc || c->stopped ? rc : dsc_report_write(result, 1, c->html, &o, err);
 }
 
 static int describe(context *c, dsc_buffer *lines, dsc_error *err)
@@ -462,13 +471,14 @@ static int report(context *c, dsc_error *err)
             printf("\nSettings of %s\n%s", cli_engine_word[c->use->engine], lines.data);
         rc = write_files(c, err); // last: the verdict does not depend on the disk
     }
-    if (!rc)
+    if (!rc && !c->stopped)
         printf("\nWritten: %s (%zu configurations), %s (report)\n", c->tsv, c->found.trials,
                c->html);
     dsc_buffer_fini(&lines);
     if (!rc && c->stopped)
         rc = dsc_fail(err, DSC_EINTERRUPT,
-                      "interrupted: %zu configurations were finished and are in %s",
+                      "interrupted: %zu configurations were finished and are in %s; draftscope "
+                      "report writes a report of it",
                       c->found.trials, c->tsv);
     return rc;
 }
@@ -490,6 +500,8 @@ static int read_cost(context *c, dsc_error *err)
                                         value[DRAFT_SHAPE].text, value[GPU].text)
          : measured ? dsc_buffer_printf(&b, err, "prometheus:%s", value[METRICS].text)
                     : dsc_buffer_puts(&b, value[COST].text, err);
+    if (!rc && c->use)
+        rc = cli_advise_preset(&b, cli_engine_word[c->use->engine], &c->preset, err);
     c->cost = b.data;
     return rc ? rc : dsc_cost_parse(&c->s.cost, c->cost, err);
 }
@@ -500,7 +512,9 @@ static int execute(const cli_call *call, dsc_error *err)
     const char *metrics = call->value[METRICS].text;
     c.engine.engine = (cli_engine)call->value[ENGINE].integer;
     c.use = call->value[ENGINE].given ? &c.engine : NULL;
-    int rc = read_cost(&c, err);
+    int rc = metrics ? cli_advise_check_metrics(metrics, err) : DSC_OK;
+    if (!rc)
+        rc = read_cost(&c, err);
     if (rc == DSC_EINPUT && metrics && !call->value[COST].given)
         (void)cli_advise_metrics(metrics, NULL); // the load is worth having without a cost
     if (!rc)

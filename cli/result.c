@@ -92,11 +92,12 @@ static bool varies(const dsc_table *t, const size_t *row, size_t rows, size_t co
     return false;
 }
 
-// Inserts a row among the best, which are in descending order.
+// Inserts a row among the best, which are in descending order. An upper bound is not one of them.
 static void keep_best(const dsc_table *t, size_t by, size_t r, size_t *best, size_t *kept)
 {
     const double x = dsc_table_real(t, r, by);
-    if (isnan(x) || (*kept == BEST && !(x > dsc_table_real(t, best[BEST - 1], by))))
+    if (isnan(x) || dsc_table_is_bound(t, r) ||
+        (*kept == BEST && !(x > dsc_table_real(t, best[BEST - 1], by))))
         return;
     size_t at = *kept < BEST ? (*kept)++ : BEST - 1;
     for (; at > 0 && x > dsc_table_real(t, best[at - 1], by); at--)

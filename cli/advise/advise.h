@@ -22,6 +22,12 @@ typedef struct cli_advise_logs {
 // files is DSC_EUSAGE without `force`.
 int cli_advise_open(dsc_trace **out, const cli_advise_logs *logs, dsc_error *err);
 
+// Appends the constants of an engine to the text of a roofline that names no engine's. *instead:
+// the engine whose constants it has because there are none of this one, or NULL.
+int cli_advise_preset(dsc_buffer *cost, const char *engine, const char **instead, dsc_error *err);
+
+// DSC_EUSAGE: the pages are not pairs.
+int cli_advise_check_metrics(const char *pages, dsc_error *err);
 // Prints what a server did between each pair of snapshots, "BEFORE,AFTER[,BEFORE,AFTER...]".
 int cli_advise_metrics(const char *pages, dsc_error *err);
 

@@ -75,8 +75,11 @@ void cli_advise_print_facts(const cli_advise_facts *f)
 {
     if (f->empty_prompts)
         printf("  %" PRId64 " of %" PRId64 " prompts are empty, so methods that copy from prompts "
-               "look worse than they are.\n",
-               f->empty_prompts, f->requests);
+               "look worse than they are%s.\n",
+               f->empty_prompts, f->requests,
+               f->empty_prompts == f->requests
+                   ? "; --questions FILE adds those of specbench, mtbench and eagle logs"
+                   : "");
     if (f->empty_outputs)
         printf("  %" PRId64 " of %" PRId64 " outputs are empty and count for nothing.\n",
                f->empty_outputs, f->requests);

@@ -26,6 +26,19 @@ static void print_load(const dsc_server_load *s)
         puts("  No speculation.");
 }
 
+int cli_advise_check_metrics(const char *pages, dsc_error *err)
+{
+    size_t files = 1;
+    for (const char *p = pages; (p = strchr(p, ',')); p++)
+        files++;
+    if (files % 2 == 0)
+        return DSC_OK;
+    return dsc_fail(err, DSC_EUSAGE,
+                    "--metrics %.200s: %s; a page from before the load and one from after it "
+                    "expected, with a comma and no space between them: --metrics BEFORE,AFTER",
+                    pages, files == 1 ? "one page is given" : "a page has no pair");
+}
+
 int cli_advise_metrics(const char *pages, dsc_error *err)
 {
     char *text;
@@ -35,15 +48,11 @@ int cli_advise_metrics(const char *pages, dsc_error *err)
     for (char *before = text; before && !rc;) {
         char *after = strchr(before, ','), *next = NULL;
         dsc_server_load load;
-        if (after)
-            *after++ = '\0';
-        next = after ? strchr(after, ',') : NULL;
+        *after++ = '\0';
+        next = strchr(after, ',');
         if (next)
             *next++ = '\0';
-        rc = after ? dsc_server_load_read(&load, before, after, err)
-                   : dsc_fail(err, DSC_EUSAGE,
-                              "--metrics: a snapshot before and one after expected, "
-                              "BEFORE,AFTER[,BEFORE,AFTER...]");
+        rc = dsc_server_load_read(&load, before, after, err);
         if (!rc) {
             printf("Server from %s to %s%s%s\n", before, after, *load.model ? ": " : "",
                    load.model);

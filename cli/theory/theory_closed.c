@@ -3,6 +3,7 @@
 // Acceptance is a list of i.i.d. rates, or one vector of conditional rates by position, given or
 // estimated from a histogram of accepted lengths (Kaplan and Meier 1958).
 #include "cli/theory/theory_closed.h"
+#include "theory/request_effect.h"
 
 #include <assert.h>
 #include <stdlib.h>
@@ -86,6 +87,31 @@ static int estimate_rates(acceptance *a, const double *steps, size_t bins, dsc_e
     return rc;
 }
 
+// Replaces the rates of the median request by those with which all requests together, which write
+// the same number of tokens each, need as many target calls at every draft length. The expected
+// tokens per call are concave in the length, so these are rates again.
+static int add_request_effect(acceptance *a, double sd, dsc_error *err)
+{
+    static const double widest = 25; // of a logit
+    double plain[DSC_EFFECT_POSITIONS + 1], with[DSC_EFFECT_POSITIONS + 1], one = 1;
+    dsc_request_effect e = {.positions = a->rates, .sd = sd};
+    dsc_conditional_count none[DSC_EFFECT_POSITIONS] = {{0}};
+    if (a->rates > DSC_EFFECT_POSITIONS)
+        return dsc_fail(err, DSC_EUSAGE,
+                        "--request-sd takes at most %d rates by position; %d given",
+                        DSC_EFFECT_POSITIONS, a->rates);
+    for (int j = 0; j < a->rates; j++) {
+        e.rate[j] = a->rate[j];
+        e.intercept[j] = fmax(-widest, fmin(widest, log(a->rate[j] / (1 - a->rate[j]))));
+    }
+    int rc = dsc_request_effect_curve(&e, none, a->rates, &one, 1, a->rates, plain, with, err);
+    for (int j = 0; j < a->rates && !rc; j++) {
+        const double before = j ? with[j] - with[j - 1] : 1;
+        a->rate[j] = before > 0 ? fmin(1, (with[j + 1] - with[j]) / before) : 0;
+    }
+    return rc;
+}
+
 static int read_positions(acceptance *a, const dsc_option_value *value, dsc_error *err)
 {
     double *steps = NULL;
@@ -100,7 +126,8 @@ static int read_positions(acceptance *a, const dsc_option_value *value, dsc_erro
                           "--acceptance-by-position: %zu rates given; at most %d are valid", n,
                           DSC_BLOCK_LONGEST);
         a->rates = rc ? 0 : (int)n;
-        return rc;
+        const double sd = value[CLI_CLOSED_REQUEST_SD].real;
+        return rc || !(sd > 0) ? rc : add_request_effect(a, sd, err);
     }
     rc = cli_theory_vector("histogram", value[CLI_CLOSED_HISTOGRAM].text, 0, 1e15, &steps, &n, err);
     if (!rc)
@@ -118,6 +145,9 @@ static int read_acceptance(acceptance *a, const cli_command *command, const dsc_
         alpha + value[CLI_CLOSED_BY_POSITION].given + value[CLI_CLOSED_HISTOGRAM].given != 1)
         return dsc_fail(err, DSC_EUSAGE,
                         "give exactly one of --alpha, --acceptance-by-position and --histogram");
+    if (c->by_position && value[CLI_CLOSED_REQUEST_SD].given &&
+        !value[CLI_CLOSED_BY_POSITION].given)
+        return dsc_fail(err, DSC_EUSAGE, "--request-sd needs --acceptance-by-position");
     return alpha ? dsc_option_reals(&command->option[CLI_CLOSED_ALPHA],
                                     value[CLI_CLOSED_ALPHA].text, &a->alpha, &a->count, err)
                  : read_positions(a, value, err);

@@ -15,8 +15,9 @@ extern const cli_command cli_theory_accept, cli_theory_speedup, cli_theory_lengt
     cli_theory_pearl, cli_theory_ouroboros;
 
 // Options that several commands have. The acceptance options come first in a table of options:
-// --alpha alone or, where `by_position` is set, --alpha, --acceptance-by-position and --histogram.
-enum { CLI_CLOSED_ALPHA, CLI_CLOSED_BY_POSITION, CLI_CLOSED_HISTOGRAM };
+// --alpha alone or, where `by_position` is set, --alpha, --acceptance-by-position, --histogram and
+// --request-sd.
+enum { CLI_CLOSED_ALPHA, CLI_CLOSED_BY_POSITION, CLI_CLOSED_HISTOGRAM, CLI_CLOSED_REQUEST_SD };
 // clang-format off
 // The draft lengths to list.
 #define CLI_OPTION_LENGTHS                                                                         \
@@ -32,7 +33,12 @@ enum { CLI_CLOSED_ALPHA, CLI_CLOSED_BY_POSITION, CLI_CLOSED_HISTOGRAM };
     {.name = "acceptance-by-position", .kind = DSC_OPTION_TEXT, .metavar = "H1,H2,...",            \
      .help = "conditional acceptance rate of each draft position, in place of --alpha"},           \
     {.name = "histogram", .kind = DSC_OPTION_TEXT, .metavar = "N0,N1,...",                         \
-     .help = "numbers of steps that accepted 0, 1, ..., all draft tokens, in place of --alpha"}
+     .help = "numbers of steps that accepted 0, 1, ..., all draft tokens, in place of --alpha"},   \
+    {.name = "request-sd", .kind = DSC_OPTION_REAL, .metavar = "S", .initial = "0", .least = 0,    \
+     .most = 10,                                                                                   \
+     .help = "with --acceptance-by-position: the rates are those of the median request, and the "  \
+             "logits of others differ by a normal effect with this standard deviation "            \
+             "(effect_sd of theory length --trace)"}
 #define CLI_OPTIONS_COST                                                                           \
     {.name = "draft-cost", .kind = DSC_OPTION_REAL, .metavar = "LIST", .initial = ".05",           \
      .least = 0, .most = 1e6, .list = true,                                                        \

@@ -63,7 +63,8 @@ static const dsc_column formulas[] = {
                                            "(Stiratelli, Laird and Ware 1984); tokens per call are "
                                            "the output tokens over the expected calls, each "
                                            "request weighted by its tokens and the posterior of "
-                                           "its z_i"},
+                                           "its z_i. With --request-sd: 1/E[1/(1 + accepted(L, "
+                                           "z))] over standard normal z"},
     {"histogram", DSC_CELL_TEXT, "h_j = steps that accepted j or more/steps that accepted j - 1 "
                                  "or more (Kaplan and Meier 1958)"},
 };
@@ -138,13 +139,14 @@ static int check(const dsc_option_value *value, dsc_error *err)
 {
     const bool trace = value[CLI_LENGTH_TRACE].given;
     const bool rates = value[CLI_LENGTH_ALPHA].given || value[CLI_LENGTH_BY_POSITION].given ||
-                       value[CLI_LENGTH_HISTOGRAM].given || value[CLI_LENGTH_USED].given;
+                       value[CLI_LENGTH_HISTOGRAM].given || value[CLI_LENGTH_REQUEST_SD].given ||
+                       value[CLI_LENGTH_USED].given;
     const bool fit = value[CLI_LENGTH_DRAFTER].given || value[CLI_LENGTH_FIT].given ||
                      value[CLI_LENGTH_HELD_OUT].given;
     if (trace && rates)
         return dsc_fail(err, DSC_EUSAGE,
-                        "--trace replaces --alpha, --acceptance-by-position, --histogram and "
-                        "--num-speculative-tokens");
+                        "--trace replaces --alpha, --acceptance-by-position, --histogram, "
+                        "--request-sd and --num-speculative-tokens");
     if (fit && !trace)
         return dsc_fail(err, DSC_EUSAGE, "--drafter, --fit-length and --held-out need --trace");
     return DSC_OK;

@@ -4,7 +4,7 @@
 #include "cli/theory/theory_closed.h"
 #include "theory/ouroboros.h"
 
-enum { ALPHA, BY_POSITION, HISTOGRAM, LENGTH, PHRASE, DRAFT_COST, PER_FORWARD };
+enum { ALPHA, BY_POSITION, HISTOGRAM, REQUEST_SD, LENGTH, PHRASE, DRAFT_COST, PER_FORWARD };
 // clang-format off
 static const dsc_option options[] = {
     CLI_OPTIONS_ACCEPTANCE,

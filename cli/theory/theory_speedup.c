@@ -7,7 +7,7 @@
 
 #include <stdlib.h>
 
-enum { ALPHA, BY_POSITION, HISTOGRAM, LENGTH, DRAFT_COST, TARGET_SLOPE, STEPS, SEED };
+enum { ALPHA, BY_POSITION, HISTOGRAM, REQUEST_SD, LENGTH, DRAFT_COST, TARGET_SLOPE, STEPS, SEED };
 // clang-format off
 static const dsc_option options[] = {
     CLI_OPTIONS_ACCEPTANCE,

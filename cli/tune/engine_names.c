@@ -10,7 +10,7 @@
 #define TRTLLM "tensorrt_llm/llmapi/llm_args.py at 0004396"
 #define TRTLLM_ENV "tensorrt_llm/_torch/speculative/interface.py, pull requests 9371, 9608, 13569"
 #define LLAMACPP "common/arg.cpp at 0017d6f"
-#define LLAMACPP_NGRAM "common/arg.cpp at 0017d6f, common/ngram-map.cpp at 003c903"
+#define LLAMACPP_NGRAM "common/arg.cpp at 0017d6f, common/ngram-map.cpp at 6870ab7"
 #define HF "src/transformers/generation/candidate_generator.py at 00a11b6"
 
 const char *const cli_engine_word[CLI_ENGINE_COUNT] = {"vllm", "sglang", "tensorrt-llm",
@@ -75,7 +75,7 @@ const cli_engine_name cli_engine_names[] = {
     {CLI_LLAMACPP, "--spec-draft-n-max", "--num-speculative-tokens", LLAMACPP, true},
     {CLI_LLAMACPP, "--spec-draft-n-min", "0: short drafts are used as well", LLAMACPP, true},
     {CLI_LLAMACPP, "--spec-draft-p-min", "--assistant-confidence-threshold", LLAMACPP, true},
-    {CLI_LLAMACPP, "--spec-ngram-simple-size-n", "--prompt-lookup-max = --prompt-lookup-min",
+    {CLI_LLAMACPP, "--spec-ngram-simple-size-n", "--prompt-lookup-max",
      LLAMACPP_NGRAM, true},
     {CLI_LLAMACPP, "--spec-ngram-simple-size-m", "--num-speculative-tokens", LLAMACPP_NGRAM, true},
     {CLI_LLAMACPP, "--draft-max", "not found in " LLAMACPP "; the name before May 2026",

@@ -84,8 +84,10 @@ int cli_tune_acceptance(dsc_buffer *b, cli_acceptance kind, const dsc_metrics *m
 int cli_tune_acceptance_lines(dsc_buffer *out, const dsc_tune *found, dsc_standing *const *standing,
                               const cli_verdict *v, cli_acceptance kind, dsc_error *err);
 
-// Comments: how it was searched, and for each price the best, those not significantly worse, and
-// the verdict.
+// What predictions with this cost leave out.
+const char *cli_tune_not_modeled(const dsc_cost *cost);
+// Comments: how it was searched, and for each price the best, those not significantly worse, the
+// upper bound, and the verdict.
 int cli_tune_describe(dsc_table *t, const dsc_tune *found, dsc_standing *const *standing,
                       const cli_tune_naming *name, const cli_engine_use *use, const cli_verdict *v,
                       dsc_error *err);

@@ -118,6 +118,10 @@ static const form forms[] = {
      .text = "# versions of llama.cpp differ in whether the token that is not sure is still "
              "drafted; here it is\n" LLAMA_DRAFT("draft-simple", " -md DRAFT",
                                                  "<assistant-confidence-threshold>")},
+    {CLI_LLAMACPP, &dsc_drafter_ngram,
+     .text = "llama-server -m MODEL --spec-type ngram-simple --spec-ngram-simple-size-n "
+             "<prompt-lookup-max> --spec-ngram-simple-size-m <num-speculative-tokens>\n",
+     .semantics = "llama.cpp"},
     {CLI_TRTLLM, &dsc_drafter_none, .text = NO_SPECULATION},
     {CLI_TRTLLM, &dsc_drafter_draft_model, .text = TRTLLM_DRAFT("Draft_Target", TRTLLM_MODEL)},
     {CLI_TRTLLM, &dsc_drafter_draft_model, .kind = CLI_DRAFT_EAGLE3,

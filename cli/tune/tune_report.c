@@ -102,8 +102,9 @@ static int describe_all(dsc_table *t, const dsc_tune *tune, const cli_tune_namin
     return rc;
 }
 
-// The configurations that are not significantly worse than the best.
+// The configurations that are not significantly worse than the best. Upper bounds do not count.
 typedef struct alike {
+    size_t others;   // all but the best
     size_t count;    // without the best
     size_t cheapest; // the one that drafts least
     size_t better;   // those significantly better on the test set
@@ -113,6 +114,9 @@ static alike find_alike(const dsc_tune *tune, const dsc_standing *s)
 {
     alike a = {0};
     for (size_t i = 1; i < tune->trials; i++) {
+        if (dsc_trial_is_bound(&tune->trial[s[i].trial]))
+            continue;
+        a.others++;
         a.better += s[i].significant && s[i].ratio > 1;
         if (s[i].significant || isnan(s[i].test))
             continue;
@@ -128,17 +132,16 @@ static alike find_alike(const dsc_tune *tune, const dsc_standing *s)
 static int describe_alike(dsc_table *t, const dsc_tune *tune, const dsc_standing *s,
                           const char *tail, dsc_error *err)
 {
-    size_t others = tune->trials - 1;
     const alike a = find_alike(tune, s);
     const dsc_trial *cheapest = &tune->trial[s[a.cheapest].trial], *best = &tune->trial[s[0].trial];
     dsc_buffer name = {0};
     int rc = cli_tune_name(&name, cheapest, err);
-    if (!rc && others)
+    if (!rc && a.others)
         rc = cli_tune_comment(
             t, err, "not_significant", tail,
             "%zu of %zu other configurations are not significantly worse (95 %%, no "
             "correction for multiple tests)",
-            a.count, others);
+            a.count, a.others);
     if (!rc && a.better)
         rc = cli_tune_comment(t, err, "better", tail,
                               "%zu other configurations are significantly better on the test set",
@@ -160,7 +163,8 @@ static int describe_optimism(dsc_table *t, const dsc_tune *tune, const dsc_stand
 {
     double selection = 0, test = 0, n = 0;
     for (size_t i = 0; i < tune->trials; i++)
-        if (!isnan(s[i].selection) && !isnan(s[i].test)) {
+        if (!isnan(s[i].selection) && !isnan(s[i].test) &&
+            !dsc_trial_is_bound(&tune->trial[s[i].trial])) {
             selection += s[i].selection;
             test += s[i].test;
             n++;
@@ -171,6 +175,25 @@ static int describe_optimism(dsc_table *t, const dsc_tune *tune, const dsc_stand
         "%.2f %% on the selection set, %.2f %% on test",
         s[0].selection - s[0].test, s[0].selection, s[0].test,
         100 * (n * s[0].selection / selection - 1), 100 * (n * s[0].test / test - 1));
+}
+
+// The highest of the upper bounds, which are last in the ranking: what no method exceeds.
+static int describe_bound(dsc_table *t, const dsc_tune *tune, const dsc_standing *s,
+                          const char *tail, dsc_error *err)
+{
+    dsc_buffer name = {0};
+    size_t i = 0;
+    while (i < tune->trials && !dsc_trial_is_bound(&tune->trial[s[i].trial]))
+        i++;
+    if (i == tune->trials)
+        return DSC_OK;
+    int rc = cli_tune_name(&name, &tune->trial[s[i].trial], err);
+    if (!rc)
+        rc = cli_tune_comment(
+            t, err, "upper_bound", tail, "%s: %.4f%s (95 %%: %.4f to %.4f); it cannot be run",
+            name.data, s[i].test, tune->options.split > 0 ? " on test" : "", s[i].low, s[i].high);
+    dsc_buffer_fini(&name);
+    return rc;
 }
 
 static int describe_best(dsc_table *t, const dsc_tune *tune, size_t price, const dsc_standing *s,
@@ -187,7 +210,9 @@ static int describe_best(dsc_table *t, const dsc_tune *tune, size_t price, const
     dsc_buffer_fini(&best);
     if (!rc && tune->options.split > 0 && tune->trials > 1)
         rc = describe_optimism(t, tune, s, tail, err);
-    return rc ? rc : describe_alike(t, tune, s, tail, err);
+    if (!rc)
+        rc = describe_alike(t, tune, s, tail, err);
+    return rc ? rc : describe_bound(t, tune, s, tail, err);
 }
 
 // --- the verdict --------------------------------------------------------------------------------
@@ -210,6 +235,13 @@ static int describe_verdict(dsc_table *t, const dsc_tune *tune, size_t price, co
     return rc;
 }
 
+const char *cli_tune_not_modeled(const dsc_cost *cost)
+{
+    return strcmp(cost->type->name, "roofline") == 0 // which refuses what does not fit
+               ? "arrival of requests, queueing, other work of the server"
+               : "arrival of requests, queueing, other work of the server, memory";
+}
+
 // What speaks against a prediction that looks certain, from facts of this search.
 static int describe_caveats(dsc_table *t, const dsc_tune *tune, dsc_error *err)
 {
@@ -220,10 +252,7 @@ static int describe_caveats(dsc_table *t, const dsc_tune *tune, dsc_error *err)
     if (cost && cost->caveat)
         rc = cli_tune_comment(t, err, "caveat", "", "%s; draftscope live profile measures",
                               cost->caveat);
-    return rc ? rc
-              : dsc_table_comment(t, "not_modeled",
-                                  "arrival of requests, queueing, other work of the server, memory",
-                                  err);
+    return rc || !cost ? rc : dsc_table_comment(t, "not_modeled", cli_tune_not_modeled(cost), err);
 }
 
 int cli_tune_describe(dsc_table *t, const dsc_tune *tune, dsc_standing *const *standing,

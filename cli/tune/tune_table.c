@@ -8,7 +8,8 @@
 
 const dsc_column cli_tune_columns[CLI_TUNE_COLUMNS] = {
     {"batch", DSC_CELL_INT, "number of sequences that run together"},
-    {"rank", DSC_CELL_INT, "rank by the objective on the selection set; 1: best"},
+    {"rank", DSC_CELL_INT,
+     "rank by the objective on the selection set; 1: best; upper bounds come last"},
     {"method", DSC_CELL_TEXT, "drafting method"},
     {"rule", DSC_CELL_TEXT, "verification rule"},
     {"parameters", DSC_CELL_TEXT,
@@ -34,6 +35,8 @@ const dsc_column cli_tune_columns[CLI_TUNE_COLUMNS] = {
 int cli_tune_name(dsc_buffer *b, const dsc_trial *x, dsc_error *err)
 {
     dsc_config c = dsc_space_at(x->space, x->point);
+    if (!x->space->drafter->option_count) // nothing to choose
+        return dsc_buffer_puts(b, x->space->drafter->name, err);
     int rc = dsc_buffer_printf(b, err, "%s ", x->space->drafter->name);
     return rc ? rc : dsc_space_words(b, x->space, &c, err);
 }

@@ -53,26 +53,22 @@ static int common_type(dsc_cell_type a, dsc_cell_type b)
     return DSC_CELL_TEXT;
 }
 
-// The column's type over all tables. If a table lacks the column, integers become reals, because an
-// integer cannot represent a missing value.
+// The column's type over all tables. A table that lacks the column has no value there.
 static int column_type(const dsc_table *const *in, size_t n, const char *name, dsc_cell_type *type,
                        dsc_error *err)
 {
     int t = -1;
-    bool absent = false;
     for (size_t i = 0; i < n; i++) {
         int c = dsc_table_find(in[i], name);
-        if (c < 0) {
-            absent = true;
+        if (c < 0)
             continue;
-        }
         t = t < 0 ? (int)in[i]->column[c].type
                   : common_type((dsc_cell_type)t, in[i]->column[c].type);
         if (t < 0)
             return dsc_fail(err, DSC_EINPUT,
                             "column '%.60s' contains lists in one table and text in another", name);
     }
-    *type = absent && t == DSC_CELL_INT ? DSC_CELL_REAL : (dsc_cell_type)t;
+    *type = (dsc_cell_type)t;
     return DSC_OK;
 }
 
@@ -99,8 +95,10 @@ static int add_columns(dsc_table *out, const dsc_table *const *in, size_t n, boo
 static dsc_cell convert(dsc_plot *m, const dsc_cell *from, dsc_cell_type type)
 {
     dsc_cell cell = {.type = type, .r = NAN, .text = ""};
-    if (from && from->type == type)
+    if (from && (from->type == type || (from->absent && type == DSC_CELL_INT)))
         return *from;
+    if (!from && type == DSC_CELL_INT)
+        return dsc_cell_absent();
     double number = !from ? NAN : from->type == DSC_CELL_INT ? (double)from->i : from->r;
     if (type == DSC_CELL_REAL) {
         cell.r = number;
@@ -109,8 +107,8 @@ static dsc_cell convert(dsc_plot *m, const dsc_cell *from, dsc_cell_type type)
         if (element)
             *element = number;
         cell.reals = element;
-        cell.i = from && element;
-    } else if (from) {
+        cell.i = from && !from->absent && element;
+    } else if (from && !from->absent) {
         dsc_put_cell(dsc_text_begin(m), from);
         cell.text = dsc_text_end(m);
     }

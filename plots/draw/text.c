@@ -172,6 +172,8 @@ bool dsc_is_missing(const dsc_cell *c)
 void dsc_put_cell(dsc_writer *w, const dsc_cell *c)
 {
     char number[DSC_NUMBER_TEXT];
+    if (c->absent)
+        return;
     switch (c->type) {
     case DSC_CELL_INT: dsc_put(w, "%" PRId64, c->i); break;
     case DSC_CELL_REAL:

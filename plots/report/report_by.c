@@ -27,6 +27,13 @@ static bool same_cell(const dsc_table *t, size_t a, size_t b, const char *column
     return c < 0 || dsc_same_cell(dsc_table_at(t, a, (size_t)c), dsc_table_at(t, b, (size_t)c));
 }
 
+// Upper bounds come after methods.
+static bool is_better(const dsc_table *t, size_t row, size_t than)
+{
+    const bool a = dsc_table_is_bound(t, row), b = dsc_table_is_bound(t, than);
+    return a != b ? b : dsc_merit_at(t, row) > dsc_merit_at(t, than);
+}
+
 // Writes to row[] the best row of each value and batch size, and returns their number. Of tune it
 // is the one that was best on the selection set.
 static size_t find_best(const dsc_table *t, const char *by, size_t *row)
@@ -39,7 +46,7 @@ static size_t find_best(const dsc_table *t, const char *by, size_t *row)
             j++;
         if (j == n)
             row[n++] = i;
-        else if (!ranked && dsc_merit_at(t, i) > dsc_merit_at(t, row[j]))
+        else if (!ranked && is_better(t, i, row[j]))
             row[j] = i;
     }
     return n;

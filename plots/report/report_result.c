@@ -23,11 +23,18 @@ double dsc_merit(const dsc_result_view *r, size_t row)
     return isfinite(v) ? v : -INFINITY;
 }
 
+bool dsc_is_better(const dsc_result_view *r, size_t row, size_t than)
+{
+    const bool a = dsc_table_is_bound(&r->table, row), b = dsc_table_is_bound(&r->table, than);
+    return a != b ? b : dsc_merit(r, row) > dsc_merit(r, than);
+}
+
 static int better_first(const void *pa, const void *pb, void *context)
 {
     size_t a = *(const size_t *)pa, b = *(const size_t *)pb;
-    double x = dsc_merit(context, a), y = dsc_merit(context, b);
-    return x != y ? (x < y) - (x > y) : (a > b) - (a < b);
+    if (dsc_is_better(context, a, b))
+        return -1;
+    return dsc_is_better(context, b, a) ? 1 : (a > b) - (a < b);
 }
 
 // Ranks the rows, and makes filters that select those with the text parameters of the best one, for

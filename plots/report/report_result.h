@@ -34,7 +34,7 @@ typedef struct dsc_result_view {
     dsc_fact *fact; // [facts] the scalars of a trace
     size_t facts, fact_capacity;
     int merit;                 // column by which rows are ranked, or -1
-    size_t *ranked;            // [rows] best first, rows without a merit last
+    size_t *ranked;            // [rows] best first, upper bounds last
     size_t *column;            // [columns] scratch: indices of columns
     dsc_figure_filter *filter; // [filters] select the best row's group; the table owns the text
     size_t filters;
@@ -47,6 +47,8 @@ void dsc_result_view_fini(dsc_result_view *r);
 
 // The value by which rows are ranked; -INFINITY if it is not finite.
 double dsc_merit(const dsc_result_view *r, size_t row);
+// Whether a row comes before another: methods before upper bounds, then the higher merit.
+bool dsc_is_better(const dsc_result_view *r, size_t row, size_t than);
 bool dsc_has_best(const dsc_result_view *r); // whether any row has a finite merit
 // Writes the columns of a short table to r->column: those that vary and are not lists; returns
 // their number.

@@ -87,6 +87,24 @@ static void put_merit(dsc_page *p, const dsc_table *t, size_t row, const char *c
     p->type->merit(&p->w, label, value);
 }
 
+// The highest upper bound, if the best row is none.
+static void put_upper_bound(dsc_page *p, const dsc_result_view *r)
+{
+    const dsc_table *t = &r->table;
+    size_t i = 0;
+    while (i < t->rows && !dsc_table_is_bound(t, r->ranked[i]))
+        i++;
+    if (!i || i == t->rows || dsc_merit(r, r->ranked[i]) == -INFINITY)
+        return;
+    dsc_open(p, DSC_PARAGRAPH);
+    dsc_writer *w = dsc_say_begin(p);
+    dsc_put(w, "Upper bound, which cannot be run: ");
+    dsc_put_configuration(w, t, r->ranked[i], NULL);
+    dsc_put(w, ", %s %.2f.", dsc_term_label(t->column[r->merit].name), dsc_merit(r, r->ranked[i]));
+    dsc_say_end(p);
+    dsc_close(p, DSC_PARAGRAPH);
+}
+
 void dsc_put_best(dsc_page *p, const dsc_result_view *r)
 {
     const dsc_table *t = &r->table;
@@ -104,7 +122,10 @@ void dsc_put_best(dsc_page *p, const dsc_result_view *r)
     dsc_open(p, DSC_PARAGRAPH);
     dsc_open(p, DSC_STRONG);
     dsc_writer *w = dsc_say_begin(p);
-    dsc_put(w, "%s: ", requests ? "Best request" : "Best observed");
+    dsc_put(w, "%s: ",
+            dsc_table_is_bound(t, best) ? "Upper bound"
+            : requests                  ? "Best request"
+                                        : "Best observed");
     dsc_put_configuration(w, t, best, NULL);
     dsc_say_end(p);
     dsc_close(p, DSC_STRONG);
@@ -117,6 +138,7 @@ void dsc_put_best(dsc_page *p, const dsc_result_view *r)
               "draft acceptance rate (accepted / drafted tokens)");
     dsc_close(p, DSC_MERITS);
     put_plateau(p, r);
+    put_upper_bound(p, r);
     if (cost)
         dsc_say_block(p, DSC_SOFT, "Cost model: %s. %zu %s%s compared.%s", cost, t->rows,
                       requests ? "request" : "configuration", t->rows == 1 ? "" : "s",

@@ -36,8 +36,7 @@ static bool is_better(const dsc_result_view *r, size_t row, size_t than)
 {
     if (is_tune(r))
         return dsc_number_at(&r->table, row, "rank") == 1;
-    return dsc_merit(r, row) > -INFINITY &&
-           (than == SIZE_MAX || dsc_merit(r, row) > dsc_merit(r, than));
+    return dsc_merit(r, row) > -INFINITY && (than == SIZE_MAX || dsc_is_better(r, row, than));
 }
 
 // Finds the best configuration at the next batch size, in the order of the table; *row is where to
@@ -233,6 +232,8 @@ static void put_verdicts(dsc_page *p, const dsc_result_view *r, size_t number)
 // "llma with n = 1, draft length 32"
 static void put_configuration(dsc_writer *w, const dsc_table *t, size_t row, const char *but)
 {
+    if (dsc_table_is_bound(t, row))
+        dsc_put(w, "no method, upper bound: ");
     int method = dsc_table_find(t, "method");
     if (method >= 0 && t->rows > 1 && !dsc_varies(t, (size_t)method)) {
         dsc_put_method(w, t, row);

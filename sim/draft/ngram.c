@@ -3,35 +3,45 @@
 // of Spec-Bench): the last n tokens of prompt and output are searched in both, for n from the
 // largest to the smallest; the tokens after the first occurrence are the draft.
 //
-// Three programs, three meanings of "first occurrence":
+// Three programs, three meanings of "first occurrence", and one that takes the last:
 //  - original (Saxena's function, run by Spec-Bench): the first one that all `length` tokens follow
 //    and that ends before the last n tokens begin; as many tokens are always copied. (That program
 //    proposes the token 100 when nothing is found; here nothing is proposed.)
 //  - transformers (Hugging Face's PromptLookupCandidateGenerator): the first one; what follows may
 //    be shorter and ends before an EOS token.
 //  - vllm (NgramProposer): the first one; what follows may be shorter, EOS tokens included.
-// All only bound the position of the occurrence from above, so only the very first occurrence of
+// These only bound the position of the occurrence from above, so only the very first occurrence of
 // each n-gram can qualify: sim/draft/first_index.h. Unlike LLMA, the first step drafts as well.
+//  - llama.cpp (common_ngram_simple_draft in common/ngram-map.cpp at 6870ab7, drafts of
+//    --spec-type ngram-simple): the last one of one n that ends before the token next to last, of
+//    sim/draft/last_index.h. An occurrence at the beginning of the text does not count. The draft
+//    ends before the last token of the text and has n tokens or more; texts of less than n + length
+//    + 3 tokens have none. The server drafts from the first token of the output on.
 #include "sim/draft/first_index.h"
+#include "sim/draft/last_index.h"
 #include "sim/drafter.h"
 
 #include <inttypes.h>
 #include <string.h>
 
 enum { N_MOST, N_LEAST, LENGTH, SEMANTICS };
-enum { VLLM, TRANSFORMERS, ORIGINAL };
+enum { VLLM, TRANSFORMERS, ORIGINAL, LLAMA_CPP };
 // clang-format off
 static const dsc_option options[] = {
     {.name = "prompt-lookup-max", .kind = DSC_OPTION_INT, .metavar = "N", .initial = "3", .min = 1,
      .max = DSC_FIRST_MOST, .help = "longest n-gram that is looked up; it is tried first"},
     {.name = "prompt-lookup-min", .kind = DSC_OPTION_INT, .metavar = "N", .initial = "1", .min = 1,
-     .max = DSC_FIRST_MOST, .help = "shortest n-gram that is looked up; it is tried last"},
+     .max = DSC_FIRST_MOST,
+     .help = "shortest n-gram that is looked up; it is tried last (not used by --semantics "
+             "llama.cpp)"},
     {DSC_OPTION_DRAFT_LENGTH, .initial = "10", .min = 1, .max = 1000000,
      .help = "number of tokens copied (see --semantics)"},
-    {.name = "semantics", .kind = DSC_OPTION_CHOICE, .choices = "vllm|transformers|original",
+    {.name = "semantics", .kind = DSC_OPTION_CHOICE,
+     .choices = "vllm|transformers|original|llama.cpp",
      .initial = "original",
-     .help = "original: N tokens must follow the match; vllm: fewer may follow; transformers: as "
-             "vllm, up to an EOS token"},
+     .help = "original: N tokens must follow the first match; vllm: fewer may follow; "
+             "transformers: as vllm, up to an EOS token; llama.cpp: the last match of "
+             "--prompt-lookup-max tokens, which as many tokens must follow"},
 };
 // clang-format on
 
@@ -54,8 +64,22 @@ static bool serves(const int64_t *parameter, int64_t n, int64_t start, int64_t e
            (start + parameter[LENGTH] <= end && start < end - n);
 }
 
+// Where the draft of llama.cpp starts after the n-gram before text position `end`, and its length;
+// 0: there is none.
+static int64_t last_match(const dsc_last_index *x, int64_t length, int64_t end, int64_t *copied)
+{
+    int64_t start = end < x->n + length + 3 ? 0 : x->previous[end];
+    if (start == end - 1) // it shares all but one token with the n-gram itself
+        start = x->previous[start];
+    *copied = end - 1 - start < length ? end - 1 - start : length;
+    return end > x->prompt && start > x->n && *copied >= x->n ? start : 0;
+}
+
 typedef struct state {
-    dsc_first_index index;
+    union {
+        dsc_first_index index;
+        dsc_last_index last; // of llama.cpp
+    };
     const int64_t *parameter;
     const dsc_model *target;
 } state;
@@ -65,7 +89,23 @@ static int begin(void *memory, const dsc_drafter_input *in, dsc_error *err)
     state *s = memory;
     s->parameter = in->parameter;
     s->target = in->models->target;
+    if (in->parameter[SEMANTICS] == LLAMA_CPP)
+        return dsc_last_begin(&s->last, in->request->prompt, in->parameter[N_MOST], in->arena, err);
     return dsc_first_begin(&s->index, in->request->prompt, in->parameter[N_MOST], in->arena, err);
+}
+
+static int propose_last(state *s, const int32_t *output, int64_t length, dsc_draft *draft,
+                        dsc_error *err)
+{
+    dsc_last_index *x = &s->last;
+    const int64_t known = x->count - x->prompt;
+    int64_t copied;
+    int rc = dsc_last_append(x, output + known, length - known, err);
+    const int64_t start = rc ? 0 : last_match(x, s->parameter[LENGTH], x->count, &copied);
+    if (!start)
+        return rc;
+    draft->started = true;
+    return dsc_draft_append_chain(draft, -1, x->text + start, (size_t)copied, err);
 }
 
 static int propose(void *memory, const int32_t *output, int64_t length, dsc_draft *draft,
@@ -73,6 +113,8 @@ static int propose(void *memory, const int32_t *output, int64_t length, dsc_draf
 {
     state *s = memory;
     const int64_t *parameter = s->parameter;
+    if (parameter[SEMANTICS] == LLAMA_CPP)
+        return propose_last(s, output, length, draft, err);
     dsc_first_index *x = &s->index;
     int64_t known = x->count - x->prompt;
     int rc = dsc_first_append(x, output + known, length - known, err);
@@ -187,20 +229,64 @@ static void choose(const replay *r, const int64_t *parameter, dsc_match_lengths 
     }
 }
 
+// All positions of one setting of llama.cpp; `x` is of the whole text.
+static void replay_last(const dsc_last_index *x, int64_t length, dsc_match_lengths *out)
+{
+    const int32_t *output = x->text + x->prompt;
+    const int64_t count = x->count - x->prompt;
+    for (int64_t i = 0; i < count; i++) {
+        int64_t copied, most = count - 1 - i;
+        const int64_t start = last_match(x, length, x->prompt + i, &copied);
+        out->available[i] = start ? (int32_t)copied : -1;
+        out->run[i] = start ? run_length(x->text, start, start + copied, output + i, most) : 0;
+    }
+}
+
+// Settings of llama.cpp share the index of their n-grams.
+static int match_last(const dsc_drafter_input *in, size_t count, dsc_match_lengths *out,
+                      dsc_error *err)
+{
+    dsc_last_index index[DSC_FIRST_MOST + 1] = {{0}};
+    const dsc_token_view prompt = in->request->prompt, output = in->request->output;
+    int rc = DSC_OK;
+    for (size_t j = 0; j < count && !rc; j++) {
+        const int64_t n = in[j].parameter[N_MOST];
+        dsc_last_index *x = &index[n];
+        if (in[j].parameter[SEMANTICS] != LLAMA_CPP)
+            continue;
+        if (!x->n) {
+            rc = dsc_last_begin(x, prompt, n, in->arena, err);
+            if (!rc)
+                rc = dsc_last_append(x, output.id, output.count, err);
+        }
+        if (!rc)
+            replay_last(x, in[j].parameter[LENGTH], &out[j]);
+    }
+    return rc;
+}
+
 static int match_lengths(const dsc_drafter_input *in, size_t count, int64_t longest,
                          dsc_match_lengths *out, dsc_error *err)
 {
     replay r = {.least = DSC_FIRST_MOST, .most = 1};
+    bool any = false;
+    int rc = match_last(in, count, out, err);
     for (size_t j = 0; j < count; j++) {
         int64_t most = in[j].parameter[N_MOST], least = in[j].parameter[N_LEAST];
+        if (in[j].parameter[SEMANTICS] == LLAMA_CPP)
+            continue;
+        any = true;
         r.most = most > r.most ? most : r.most;
         r.least = least < r.least ? least : r.least;
     }
-    int rc = find_ends(&r, in, err);
+    if (rc || !any)
+        return rc;
+    rc = find_ends(&r, in, err);
     if (!rc)
         rc = replay_all(&r, in, longest, err);
     for (size_t j = 0; j < count && !rc; j++)
-        choose(&r, in[j].parameter, &out[j]);
+        if (in[j].parameter[SEMANTICS] != LLAMA_CPP)
+            choose(&r, in[j].parameter, &out[j]);
     return rc;
 }
 

@@ -91,38 +91,38 @@ static dsc_cell_type parameter_type(const dsc_option *o)
                                         : DSC_CELL_TEXT;
 }
 
-// Adds a column unless another method has one of that name. Unless every method has it, rows may
-// lack it, and integers become real numbers so that NaN can stand there.
-static int merge_column(dsc_table *t, dsc_column x, bool everywhere, dsc_error *err)
+// Adds a column unless another method has one of that name. Rows of a method without it have no
+// value there.
+static int merge_column(dsc_table *t, dsc_column x, dsc_error *err)
 {
     int at = dsc_table_find(t, x.name);
-    if (x.type == DSC_CELL_INT && !everywhere)
-        x.type = DSC_CELL_REAL;
     if (at < 0)
         return dsc_table_add_column(t, x.name, x.type, x.help, err);
-    if (t->column[at].type != x.type)
-        t->column[at].type = DSC_CELL_TEXT;
+    const dsc_cell_type type = t->column[at].type;
+    if (type != x.type)
+        t->column[at].type =
+            type == DSC_CELL_TEXT || x.type == DSC_CELL_TEXT ? DSC_CELL_TEXT : DSC_CELL_REAL;
     return DSC_OK;
 }
 
-static int add_parameters(dsc_table *t, const dsc_drafter_type *d, bool alone, dsc_error *err)
+static int add_parameters(dsc_table *t, const dsc_drafter_type *d, dsc_error *err)
 {
     int rc = DSC_OK;
     for (size_t o = 0; o < d->option_count && !rc; o++) {
         char name[DSC_PARAMETER_NAME];
         dsc_parameter_name(&d->option[o], name);
         const dsc_column x = {name, parameter_type(&d->option[o]), d->option[o].help};
-        rc = merge_column(t, x, alone, err);
+        rc = merge_column(t, x, err);
     }
     return rc;
 }
 
-static int add_extras(dsc_table *t, const dsc_drafter_type *d, bool alone, dsc_error *err)
+static int add_extras(dsc_table *t, const dsc_drafter_type *d, dsc_error *err)
 {
     int rc = DSC_OK;
     for (size_t e = 0; e < d->extra_count && !rc; e++) {
         const dsc_column x = {d->extra[e].name, DSC_CELL_INT, d->extra[e].help};
-        rc = merge_column(t, x, alone, err);
+        rc = merge_column(t, x, err);
     }
     return rc;
 }
@@ -139,7 +139,7 @@ int dsc_result_columns(dsc_table *t, const dsc_drafter_type *const *drafter, siz
     if (!rc)
         rc = dsc_table_add_column(t, DSC_COL_RULE, DSC_CELL_TEXT, "verification rule", err);
     for (size_t d = 0; d < count && !rc; d++)
-        rc = add_parameters(t, drafter[d], alone, err);
+        rc = add_parameters(t, drafter[d], err);
     for (size_t f = 0; f < FIELDS && !rc; f++) {
         dsc_column x = fields[f];
         if (parts & DSC_RESULT_EXPECTED && f >= EXPECTED && x.type == DSC_CELL_INT)
@@ -147,7 +147,7 @@ int dsc_result_columns(dsc_table *t, const dsc_drafter_type *const *drafter, siz
         rc = dsc_table_add_columns(t, &x, 1, err);
     }
     for (size_t d = 0; d < count && !rc; d++)
-        rc = add_extras(t, drafter[d], alone, err);
+        rc = add_extras(t, drafter[d], err);
     if (!rc && parts & DSC_RESULT_INTERVAL)
         rc = dsc_table_add_columns(t, interval_columns, 2, err);
     if (!rc && parts & DSC_RESULT_BATCH)
@@ -286,8 +286,7 @@ int dsc_result_row_timed(dsc_table *t, const dsc_result *x, double speedup, doub
     row r = {.table = t};
     int rc = dsc_arena_new(&r.arena, &r.cell, t->columns, err);
     for (size_t c = 0; c < t->columns && !rc; c++) // where the method lacks a column
-        r.cell[c] =
-            t->column[c].type == DSC_CELL_TEXT ? dsc_cell_text("") : dsc_cell_real((double)NAN);
+        r.cell[c] = t->column[c].type == DSC_CELL_TEXT ? dsc_cell_text("") : dsc_cell_absent();
     for (size_t i = 0; i < sizeof named / sizeof *named && !rc; i++)
         if (!named[i].part || parts & named[i].part)
             put(&r, named[i].column, named[i].cell);

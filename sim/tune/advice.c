@@ -43,9 +43,7 @@ static const dsc_trial *find_none(const dsc_tune *t)
 // An upper bound is no method.
 static bool may_be_run(const dsc_trial *x, dsc_advice_fits *fits, const void *user)
 {
-    const dsc_drafter_type *d = x->space->drafter;
-    const dsc_config config = dsc_space_at(x->space, x->point);
-    return !(d->is_bound && d->is_bound(&config)) && (!fits || fits(user, x));
+    return !dsc_trial_is_bound(x) && (!fits || fits(user, x));
 }
 
 // The speedup at a side. The objective speedup compares with no speculation at the other quartile

@@ -419,10 +419,27 @@ void dsc_tune_group_fini(dsc_tune *out)
     *out = (dsc_tune){0};
 }
 
+void dsc_tune_hurry(dsc_tune *t)
+{
+    enum { DRAWS = 4000000, LEAST = 100 }; // weights of requests, of about 100 ns each
+    const size_t each = 3 * t->options.prices * (t->test ? t->test : 1); // to rank, and to judge
+    const int most = (int)((size_t)DRAWS / each) & ~3;
+    if (most < t->options.resamples)
+        t->options.resamples = most > LEAST ? most : LEAST;
+}
+
 // --- ranking -----------------------------------------------------------------------------------
+
+bool dsc_trial_is_bound(const dsc_trial *x)
+{
+    const dsc_drafter_type *d = x->space->drafter;
+    const dsc_config config = dsc_space_at(x->space, x->point);
+    return d->is_bound && d->is_bound(&config);
+}
 
 typedef struct order {
     double selection, drafted;
+    bool bound;
     size_t trial;
 } order;
 
@@ -430,6 +447,8 @@ static int by_dev(const void *a, const void *b)
 {
     const order *x = a, *y = b;
     bool lost = isnan(x->selection), other = isnan(y->selection);
+    if (x->bound != y->bound)
+        return x->bound ? 1 : -1;
     if (lost != other)
         return lost ? 1 : -1;
     if (!lost && x->selection != y->selection)
@@ -473,7 +492,7 @@ int dsc_tune_rank(const dsc_tune *t, size_t price, int threads, dsc_standing **o
         rc = dsc_new(out, t->trials, err);
     for (size_t i = 0; i < t->trials && !rc; i++)
         o[i] = (order){objective(t, &t->trial[i], price, t->request, t->selection),
-                       dsc_trial_drafted(&t->trial[i]), i};
+                       dsc_trial_drafted(&t->trial[i]), dsc_trial_is_bound(&t->trial[i]), i};
     if (!rc && t->trials)
         qsort(o, t->trials, sizeof *o, by_dev);
     for (size_t i = 0; i < t->trials && !rc; i++) {

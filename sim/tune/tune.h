@@ -121,11 +121,18 @@ typedef struct dsc_standing {
 } dsc_standing;
 
 // Ranks all trials by their objective on the selection set, the best first. Of equal trials the one
-// with fewer draft tokens comes first, then the one that was tried first. *out [t->trials] is the
+// with fewer draft tokens comes first, then the one that was tried first. Upper bounds come last.
+// *out [t->trials] is the
 // caller's.
 int dsc_tune_rank(const dsc_tune *t, size_t price, int threads, dsc_standing **out, dsc_error *err);
 
+// Lowers the number of resamples so that ranking and judging what an interrupted search found takes
+// about a second.
+void dsc_tune_hurry(dsc_tune *t);
+
 // Draft tokens per output token: the tokens that the target verifies in addition to the output.
 double dsc_trial_drafted(const dsc_trial *x);
+// Whether the trial is an upper bound and no method that can be run (dsc_drafter_type.is_bound).
+bool dsc_trial_is_bound(const dsc_trial *x);
 
 #endif

@@ -93,26 +93,43 @@ says '1 of 7 outputs are empty'
 says '1 of 7 requests repeat an earlier one'
 says 'The outputs are of 2 models'
 
-# --- interrupted ---------------------------------------------------------------------------------
-yes "$(head -n 1 "$rag")" | head -n 4000 >many.jsonl
-good trace import many.jsonl --tokenizer "$tokenizer" -o many.dst
-"$DRAFTSCOPE" advise many.dst --cost linear:.02,.0005 -o cut --threads 1 >out 2>err &
-process=$!
-tries=0
-while [ $tries -lt 100 ] && kill -0 $process 2>/dev/null && [ "$(ps -o cputimes= -p $process | tr -d ' ')" -lt 2 ]; do
-    tries=$((tries + 1))
-    sleep 0.1
-done
-kill -INT $process 2>/dev/null
-wait $process
-got=$?
-if [ $got = 0 ]; then
-    ok "the search was over before the signal"
-else
-    check "an interruption is exit code 130, not $got" test $got = 130
-    check "and keeps what was finished, or says that nothing was" \
-        sh -c 'grep -q "^# interrupted: " cut.tsv && grep -q "configurations were finished and are in cut.tsv" err || test ! -e cut.tsv'
-fi
+# --- an engine's overheads, costs and bounds -----------------------------------------------------
+advise rag.dst --target-shape llama-3-8b --gpu h100 --engine sglang -o own --force
+says 'cost roofline:llama-3-8b,none,h100,engine=sglang'
+says 'Not modeled: arrival of requests, queueing, other work of the server.'
+advise rag.dst --cost roofline:llama-3-8b,h100 --engine llama.cpp --batch-size 1 -o own --force
+says 'The roofline has the shares and overheads of vllm, because there are none of llama.cpp.'
+says 'llama-server -m MODEL --spec-type ngram-simple --spec-ngram-simple-size-n '
+advise rag.dst --cost roofline:llama-3-8b,h100,engine=vllm --engine sglang --batch-size 1 -o own --force
+says 'cost roofline:llama-3-8b,h100,engine=vllm'
+advise rag.dst --cost linear:.02,.0005 --batch-size 1 -o own --force
+says 'Not modeled: arrival of requests, queueing, other work of the server, memory.'
+good tune rag.dst --method ngram,oracle --cost linear:.02,.0005
+says '# best: ngram '
+says '# upper_bound: oracle '
+
+# --- logs and pages that cannot be used ----------------------------------------------------------
+import=$top/tests/data/import
+bad 2 '--metrics one.txt: one page is given' advise rag.dst --metrics one.txt -o none
+bad 2 '--metrics a,b,c: a page has no pair' advise rag.dst --metrics a,b,c -o none
+sed 's/"wall_time": \[0.5\]/"wall_time": [NaN]/' "$import/specbench.jsonl" >time.jsonl
+bad 4 "time.jsonl:1:" advise time.jsonl --tokenizer bytes --questions "$import/questions.jsonl" \
+    --cost linear:.02,.0005 -o none
+printf '{"id": "a", "prompt": "p", "output": "x"}\n{"id": "a", "prompt": "q", "output": "y"}\n' >twice.jsonl
+bad 4 "twice.jsonl:2: requests 0 and 1 have the same id 'a'" \
+    advise twice.jsonl --tokenizer bytes --cost linear:.02,.0005 -o none
+page() { # FILE, tokens so far
+    cat >"$1" <<END
+vllm:num_requests_running{engine="0",model_name="m"} 2.0
+vllm:generation_tokens_total{engine="0",model_name="m"} $2
+vllm:prompt_tokens_total{engine="0",model_name="m"} $2
+vllm:inter_token_latency_seconds_count{engine="0",model_name="m"} $2
+vllm:inter_token_latency_seconds_sum{engine="0",model_name="m"} $2
+END
+}
+page early.txt 5000
+page late.txt 70
+bad 4 'decreased' advise rag.dst --metrics early.txt,late.txt -o none
 bad 2 'log files or a trace expected' advise --cost linear:.02,.0005
 check "a refused command leaves nothing" sh -c '! ls -d nothing* 2>/dev/null'
 summary

@@ -71,6 +71,31 @@ pair='U(32) to U(32/32)'
 near 1e-12 3 otm=.090850830078125 specinfer_wor=.09375 otm_wor=.09375 # 3 of 32
 pair=
 
+# --- requests that differ --------------------------------------------------------------------
+# 1/E[1/(1 + accepted(L, z))] by Simpson's rule.
+good theory speedup --acceptance-by-position .8,.7,.9 --request-sd 1.2 -k 1:3 --draft-cost .05 -o sd.tsv
+awk -F '\t' '
+BEGIN {
+    for (j = 1; j <= 3; j++) logit[j] = log(substr(".8.7.9", 2 * j - 1, 2) / (1 - substr(".8.7.9", 2 * j - 1, 2)))
+    for (i = 0; i <= 4000; i++) {
+        z = 16 * i / 4000 - 8
+        w = exp(-z * z / 2) * (i % 4000 == 0 ? 1 : i % 2 ? 4 : 2)
+        all += w
+        reach = tokens = 1
+        for (j = 1; j <= 3; j++) { tokens += reach *= 1 / (1 + exp(-logit[j] - 1.2 * z)); calls[j] += w / tokens }
+    }
+}
+/^#/ { next }
+!names++ { for (i = 1; i <= NF; i++) at[$i] = i; next }
+{ rows++; d = $at["block_efficiency"] / (all / calls[$at["length"]]) - 1; if (d * d > 1e-18) bad = 1 }
+END { exit bad || rows != 3 }' sd.tsv
+check "the effect of a request is the integral" [ $? = 0 ]
+good theory length --acceptance-by-position .8,.7,.9 --request-sd 0 -o same.tsv
+good theory length --acceptance-by-position .8,.7,.9 -o plain.tsv
+check "no spread, no effect" sh -c 'grep -v "^#" same.tsv >a; grep -v "^#" plain.tsv >b; cmp a b'
+bad 2 '--request-sd needs --acceptance-by-position' theory length --alpha .8 --request-sd 1
+bad 2 'at most 64 rates' theory length --acceptance-by-position "$(yes .9, | head -n 64 | tr -d '\n').9" --request-sd 1
+
 # --- the orders that must hold -----------------------------------------------------------------
 accept --zipf 500,1.1,.7 --seed 3 --num-drafts 1:16
 check "rejection <= specinfer <= kseq <= otm <= 1, growing with k; the sampler within 1e-6" awk -F '\t' '

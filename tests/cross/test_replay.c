@@ -284,7 +284,7 @@ static void loop_equals_expect(void **state)
             config[c].parameter[0] = 1 + lcg(&s) % 6;
             config[c].parameter[1] = 1 + lcg(&s) % 4;
             config[c].parameter[2] = 1 + lcg(&s) % 30;
-            config[c].parameter[3] = lcg(&s) % 2;
+            config[c].parameter[3] = lcg(&s) % 4;
         }
         compare_all(b, config, 40, &m->request);
         for (int c = 0; c < 40; c++) { // length, depth, branches; spec-factor, min-probability

@@ -88,7 +88,7 @@ def table():
                       ["edge"])
     on_traces("llma", f"n=1 {LENGTH}=18 max-match=0 semantics=paper references=docs", ["rag", "cache"])
 
-    for semantics in ("original", "transformers", "vllm"):
+    for semantics in ("original", "transformers", "vllm", "llama.cpp"):
         for most, least, length in ((3, 1, 10), (3, 1, 1), (2, 2, 5), (1, 1, 3), (5, 3, 40)):
             on_traces("ngram", f"prompt-lookup-max={most} prompt-lookup-min={least} "
                       f"{LENGTH}={length} semantics={semantics}", text)

@@ -55,7 +55,10 @@ def ngram(requests, counts, n_most, n_least, length, semantics):
     length, input_length), valid when start_idx < end_idx; cut before the first EOS token.
     vllm: _find_longest_matched_ngram_and_propose_tokens. The same occurrence, because the first
     match of the longest n-gram wins; at most `length` of the tokens that follow, with EOS tokens.
+    llama.cpp: common_ngram_simple_draft, whose `tokens` lack the last token of the text.
     """
+    if semantics == "llama.cpp":
+        return ngram_simple(requests, counts, n_most, length)
     for r in requests:
         def propose(text, i, r=r):
             for n in range(min(n_most, len(text) - 1), n_least - 1, -1):
@@ -74,6 +77,24 @@ def ngram(requests, counts, n_most, n_least, length, semantics):
                         return [path], len(path), len(path) > 0, 0
                     if end <= len(text) and start < len(text) - n:
                         return [text[start:end]], length, True, 0
+            return [], 0, False, 0
+        run(r, propose, counts)
+
+
+def ngram_simple(requests, counts, size_n, size_m):
+    """Drafts as common_ngram_simple_draft of llama.cpp; a server has one output token before it."""
+    for r in requests:
+        def propose(text, i, r=r):
+            tokens, cur_len = text[:-1], len(text) - 1
+            if i == 0 or cur_len <= size_n + size_m + 1:
+                return [], 0, False, 0
+            pattern = text[-size_n:]
+            for j in range(cur_len - size_n - 1, 0, -1):
+                if tokens[j : j + size_n] == pattern:
+                    path = tokens[j + size_n :][:size_m]
+                    if len(path) >= size_n:
+                        return [path], len(path), True, 0
+                    break
             return [], 0, False, 0
         run(r, propose, counts)
 

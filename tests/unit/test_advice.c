@@ -235,7 +235,7 @@ static void every_form(void **state)
         for (int engine = CLI_VLLM; engine < CLI_ENGINE_COUNT; engine++)
             for (int kind = 0; kind < ((*d)->needs_draft ? CLI_DRAFT_KIND_COUNT : 1); kind++)
                 printed += prints((cli_engine_use){(cli_engine)engine, (cli_draft_kind)kind}, *d);
-    assert_int_equal(printed, 5 + 7 + 4 + 3 + 4 + 4);
+    assert_int_equal(printed, 5 + 7 + 4 + 3 + 4 + 4 + 1);
     const char *const two[] = {"branches=2"},
                       *const least[] = {"prompt-lookup-min=2", "semantics=vllm"},
                       *const up[] = {"increment=3"};
