@@ -509,6 +509,7 @@ static int read_cost(context *c, dsc_error *err)
 static int execute(const cli_call *call, dsc_error *err)
 {
     context c = {.call = call};
+    bool head = false;
     const char *metrics = call->value[METRICS].text;
     c.engine.engine = (cli_engine)call->value[ENGINE].integer;
     c.use = call->value[ENGINE].given ? &c.engine : NULL;
@@ -530,7 +531,9 @@ static int execute(const cli_call *call, dsc_error *err)
     if (!rc && metrics)
         rc = cli_advise_metrics(metrics, err);
     if (!rc)
-        c.engine.kind = cli_tune_draft_kind(&call->value[DRAFT_KIND], cli_recorded_head(c.s.trace));
+        rc = cli_recorded_head(&head, c.s.trace, err);
+    if (!rc)
+        c.engine.kind = cli_tune_draft_kind(&call->value[DRAFT_KIND], head);
     if (!rc)
         rc = cli_advise_facts_of(&c.facts, c.s.trace, err);
     if (!rc)

@@ -413,8 +413,11 @@ static int execute(const cli_call *call, dsc_error *err)
     int rc = read_spaces(&c, err);
     if (!rc)
         rc = cli_simulation_open(&c.s, call, err);
+    bool head = false;
+    if (!rc)
+        rc = cli_recorded_head(&head, c.s.trace, err);
     if (!rc) {
-        c.engine.kind = cli_tune_draft_kind(&call->value[DRAFT_KIND], cli_recorded_head(c.s.trace));
+        c.engine.kind = cli_tune_draft_kind(&call->value[DRAFT_KIND], head);
         rc = check_engine(&c, err);
     }
     if (!rc)

@@ -8,8 +8,8 @@
 #include "sim/loop.h"
 #include "sim/model/model_spec.h"
 #include "traces/trace/recorded_run.h"
+#include "traces/trace/trace_json.h"
 
-#include <jansson.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -198,10 +198,13 @@ int cli_simulation_comments(const cli_simulation *s, const cli_call *call, dsc_t
 // The rule for a recorded output. A sampled output is replayed by the method's sampling rule if the
 // trace contains the token probabilities that this rule needs; any other output by `greedy`.
 static const dsc_verifier_type *rule_of_trace(const dsc_trace *trace,
-                                              const dsc_drafter_type *drafter)
+                                              const dsc_drafter_type *drafter, dsc_error *err)
 {
     const dsc_trace_info *info = dsc_trace_get_info(trace);
-    const double temperature = dsc_trace_recorded_run(info).temperature;
+    dsc_recorded_run run;
+    if (dsc_trace_recorded_run(&run, info, err))
+        return NULL;
+    const double temperature = run.temperature;
     const dsc_verifier_type *rule = dsc_pair_rule(drafter, false);
     if (!drafter->needs_draft || drafter->needs_off_path || !(temperature > 0))
         return &dsc_verifier_greedy;
@@ -223,7 +226,7 @@ const dsc_verifier_type *cli_simulation_rule(const cli_simulation *s, const char
     if (name)
         return dsc_verifier_find(name, err);
     if (s->trace && !s->draft)
-        return rule_of_trace(s->trace, drafter);
+        return rule_of_trace(s->trace, drafter, err);
     return dsc_pair_rule(drafter, !s->target || s->load.temperature == 0);
 }
 
@@ -282,9 +285,12 @@ int cli_note_missing_references(const dsc_trace *trace, const dsc_language *targ
     return rc;
 }
 
-bool cli_recorded_head(const dsc_trace *trace)
+int cli_recorded_head(bool *head, const dsc_trace *trace, dsc_error *err)
 {
-    return trace && dsc_trace_recorded_run(dsc_trace_get_info(trace)).head == 1;
+    dsc_recorded_run run = {.head = -1};
+    int rc = trace ? dsc_trace_recorded_run(&run, dsc_trace_get_info(trace), err) : DSC_OK;
+    *head = run.head == 1;
+    return rc;
 }
 
 bool cli_reads_ranks(const dsc_engine_choice *engine)
@@ -298,7 +304,9 @@ void cli_note_temperature(const dsc_trace *trace, const dsc_drafter_type *method
 {
     if (!trace || !engine->expected || cli_reads_ranks(engine))
         return;
-    json_t *origin = json_loads(dsc_trace_get_info(trace)->provenance, 0, NULL);
+    json_t *origin;
+    if (dsc_trace_provenance(&origin, dsc_trace_get_info(trace), NULL))
+        return; // a run that has too little memory fails by itself
     json_t *written = json_object_get(origin, "temperature");
     json_t *dists = json_object_get(origin, "distribution_temperature");
     if (json_is_number(written) && json_is_number(dists) && json_number_value(written) == 0)

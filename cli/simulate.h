@@ -59,12 +59,11 @@ const dsc_verifier_type *cli_simulation_rule(const cli_simulation *s, const char
 int cli_note_missing_references(const dsc_trace *trace, const dsc_language *target,
                                 const dsc_drafter_type *drafter, const dsc_option_value *value,
                                 dsc_error *err);
+// *head: a trace, which may be NULL, was recorded with a head of the target as draft model.
+int cli_recorded_head(bool *head, const dsc_trace *trace, dsc_error *err);
+
 // Returns whether what is expected comes from the draft model's recorded ranks, and not from
 // probabilities.
-// Returns whether a trace, which may be NULL, was recorded with a head of the target as draft
-// model.
-bool cli_recorded_head(const dsc_trace *trace);
-
 bool cli_reads_ranks(const dsc_engine_choice *engine);
 // Says on stderr that a live recording was greedy and its distributions are those of another
 // temperature, when they are what `method` is expected by. `trace` may be NULL.

@@ -2,6 +2,7 @@
 // What logs contain that weakens a verdict: empty prompts and outputs, requests that occur twice,
 // outputs of several models.
 #include "cli/advise/advise.h"
+#include "traces/trace/trace_json.h"
 
 #include <inttypes.h>
 #include <jansson.h>
@@ -30,11 +31,9 @@ static uint64_t add_tokens(uint64_t hash, dsc_token_view tokens)
 
 static int add_model(visit *v, const dsc_request *q, dsc_error *err)
 {
-    json_t *metadata = q->metadata.length
-                           ? json_loadb(q->metadata.bytes, (size_t)q->metadata.length, 0, NULL)
-                           : NULL;
+    json_t *metadata;
+    int rc = dsc_request_metadata(&metadata, q, err);
     const char *name = json_string_value(json_object_get(metadata, "model"));
-    int rc = DSC_OK;
     for (int64_t i = 0; name && i < v->facts->models; i++)
         name = strcmp(name, v->model[i]) ? name : NULL;
     if (name && v->facts->models < CLI_ADVISE_MODELS)

@@ -5,6 +5,7 @@
 #include "cli/advise/advise.h"
 #include "cli/trace/trace.h"
 #include "traces/import/totals.h"
+#include "traces/trace/trace_json.h"
 
 #include <jansson.h>
 #include <stdlib.h>
@@ -13,10 +14,9 @@
 
 // Returns whether the trace's provenance lists these files, by content and in this order, and the
 // same options of reading them.
-static bool lists_files(const dsc_trace_info *info, const dsc_import_options *how,
+static bool lists_files(const json_t *origin, const dsc_import_options *how,
                         const char (*hex)[DSC_SHA256_HEX], size_t count)
 {
-    json_t *origin = json_loads(info->provenance, 0, NULL);
     json_t *wanted = dsc_import_reading(how);
     const json_t *source = json_object_get(origin, "sources");
     const json_t *reading = json_object_get(origin, "reading");
@@ -27,7 +27,6 @@ static bool lists_files(const dsc_trace_info *info, const dsc_import_options *ho
             json_string_value(json_object_get(json_array_get(source, i), "sha256"));
         same = recorded && strcmp(recorded, hex[i]) == 0;
     }
-    json_decref(origin);
     json_decref(wanted);
     return same;
 }
@@ -42,6 +41,7 @@ static int compare_cache(const dsc_trace *t, const cli_advise_logs *logs, bool *
     const size_t count = logs->paths + (logs->questions != NULL);
     char(*hex)[DSC_SHA256_HEX], tokenizer[DSC_SHA256_HEX] = "";
     dsc_import_options how = {0};
+    json_t *origin = NULL;
     cli_trace_logs(&how, logs->how, NULL);
     int rc = dsc_new(&hex, count, err);
     if (!rc)
@@ -50,9 +50,12 @@ static int compare_cache(const dsc_trace *t, const cli_advise_logs *logs, bool *
         rc = dsc_sha256_file(logs->questions, hex[logs->paths], err);
     if (!rc && file)
         rc = dsc_sha256_file(logs->tokenizer, tokenizer, err);
-    *same = !rc && lists_files(info, &how, (const char(*)[DSC_SHA256_HEX])hex, count) &&
+    if (!rc)
+        rc = dsc_trace_provenance(&origin, info, err);
+    *same = !rc && lists_files(origin, &how, (const char(*)[DSC_SHA256_HEX])hex, count) &&
             (!file || !strcmp(tokenizer, info->tokenizer_sha256)) &&
             (file || !logs->tokenizer || !strcmp(info->tokenizer_name, "bytes"));
+    json_decref(origin);
     free(hex);
     return rc;
 }

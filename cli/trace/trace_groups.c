@@ -3,6 +3,8 @@
 // group: metrics of the recorded steps and accept lengths, entropies, measured speed.
 #include "cli/trace/trace_groups.h"
 
+#include "traces/trace/trace_json.h"
+
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
@@ -92,8 +94,10 @@ int trace_groups_add(trace_groups *g, const dsc_trace_info *info, const dsc_requ
                      dsc_error *err)
 {
     trace_group *own = g->by.field ? &g->group[1 + g->by.of[q->index]] : NULL;
-    json_t *metadata = json_loadb(q->metadata.bytes, (size_t)q->metadata.length, 0, NULL);
-    int rc = add_request(&g->group[0], info, q, err);
+    json_t *metadata;
+    int rc = dsc_request_metadata(&metadata, q, err);
+    if (!rc)
+        rc = add_request(&g->group[0], info, q, err);
     add_source(&g->group[0], metadata);
     if (!rc && own) {
         rc = add_request(own, info, q, err);

@@ -2,9 +2,11 @@
 // draftscope trace info: prints requests, tokens, lengths, recorded columns, tokenizer and hashes
 // of a trace, and the acceptance statistics of its recorded steps.
 #include "base/columns.h"
+#include "base/json_file.h"
 #include "base/statistics.h"
 #include "cli/trace/trace.h"
 #include "cli/trace/trace_groups.h"
+#include "traces/trace/trace_json.h"
 
 #include <math.h>
 #include <stdlib.h>
@@ -88,6 +90,24 @@ static void put_lengths(json_t *o, const char *what, double *x, size_t n)
     }
 }
 
+static int put_parameters(json_t *o, const char *parameters, dsc_error *err)
+{
+    json_t *value;
+    int rc = dsc_json_parse(&value, parameters, strlen(parameters), 0, "parameters", err);
+    if (!rc)
+        json_object_set_new(o, "parameters", value);
+    return rc;
+}
+
+static int put_provenance(json_t *o, const dsc_trace_info *info, dsc_error *err)
+{
+    json_t *value;
+    int rc = dsc_trace_provenance(&value, info, err);
+    if (!rc)
+        json_object_set_new(o, "provenance", value ? value : json_object());
+    return rc;
+}
+
 // All fields, in the order of printing. *out is the caller's, also on failure.
 static int describe(json_t **out, const dsc_trace *t, lengths *l, const char *parameters,
                     dsc_error *err)
@@ -110,7 +130,7 @@ static int describe(json_t **out, const dsc_trace *t, lengths *l, const char *pa
         json_array_append_new(recorded, json_string(name));
         json_object_set_new(bytes, name, json_integer(l->bytes[r]));
     }
-    json_object_set_new(o, "parameters", json_loads(parameters, 0, NULL));
+    int rc = put_parameters(o, parameters, err);
     json_object_set_new(o, "unknown_tensors", json_integer(l->unknown));
     json_object_set_new(o, "shards", json_integer(dsc_trace_shards(t)));
     json_object_set_new(o, "requests", json_integer(i->requests));
@@ -125,11 +145,13 @@ static int describe(json_t **out, const dsc_trace *t, lengths *l, const char *pa
     put_lengths(o, "prompt", l->prompt, l->n);
     put_lengths(o, "output", l->output, l->n);
     put_lengths(o, "reference", l->reference, l->n);
-    int rc = trace_group_describe(l->groups.group, i, o, err);
+    if (!rc)
+        rc = trace_group_describe(l->groups.group, i, o, err);
     if (l->groups.by.field && !rc)
         rc = trace_groups_describe(&l->groups, i, o, err);
     json_object_set_new(o, "hash", json_string(i->hash));
-    json_object_set_new(o, "provenance", json_loads(i->provenance ? i->provenance : "{}", 0, NULL));
+    if (!rc)
+        rc = put_provenance(o, i, err);
     return rc;
 }
 

@@ -59,7 +59,7 @@ static char *make_provenance(const cli_call *call, const char *draft)
                           dsc_json_text(value[TARGET].text), "draft_model",
                           draft ? dsc_json_text(draft) : NULL, "temperature",
                           value[TEMPERATURE].real, "seed", (json_int_t)call->seed);
-    char *text = j ? json_dumps(j, JSON_COMPACT | JSON_REAL_PRECISION(17)) : NULL;
+    char *text = j ? dsc_json_dump(j, JSON_COMPACT | JSON_REAL_PRECISION(17)) : NULL;
     json_decref(j);
     return text;
 }

@@ -3,6 +3,7 @@
 // hashes and numbers that both contain.
 #include "cli/validate/validate_live.h"
 #include "traces/trace/token_hash.h"
+#include "traces/trace/trace_json.h"
 
 #include <inttypes.h>
 #include <stdlib.h>
@@ -224,10 +225,10 @@ static int check_line(const validate_results *r, const validate_line *l, const o
 int validate_results_check(validate_results *r, const dsc_trace *trace, dsc_error *err)
 {
     const dsc_trace_info *info = dsc_trace_get_info(trace);
-    origin o = {trace, info->provenance ? json_loads(info->provenance, 0, NULL) : NULL};
+    origin o = {.trace = trace};
     texts *list = NULL;
     size_t count = 0;
-    int rc = DSC_OK;
+    int rc = dsc_trace_provenance(&o.root, info, err);
     for (size_t i = 0; i < r->count && !rc; i++)
         rc = check_line(r, &r->line[i], &o, err);
     if (!rc)

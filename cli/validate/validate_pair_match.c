@@ -5,6 +5,7 @@
 
 #include "traces/trace/token_hash.h"
 #include "traces/trace/trace_agree.h"
+#include "traces/trace/trace_json.h"
 
 #include <jansson.h>
 #include <stdlib.h>
@@ -27,9 +28,11 @@ typedef struct keys {
 // The metadata field that importers copy from the responses of servers.
 static int read_model(key *to, const dsc_request *q, dsc_error *err)
 {
-    json_t *metadata = json_loadb(q->metadata.bytes, (size_t)q->metadata.length, 0, NULL);
+    json_t *metadata;
+    int rc = dsc_request_metadata(&metadata, q, err);
     const char *model = json_string_value(json_object_get(metadata, "model"));
-    int rc = model ? dsc_strndup(&to->model, model, strlen(model), err) : DSC_OK;
+    if (model)
+        rc = dsc_strndup(&to->model, model, strlen(model), err);
     json_decref(metadata);
     return rc;
 }

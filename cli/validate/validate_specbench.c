@@ -4,6 +4,7 @@
 #include "cli/validate/validate.h"
 #include "cli/validate/validate_times.h"
 #include "traces/trace/accept_tally.h"
+#include "traces/trace/trace_json.h"
 
 #include <jansson.h>
 #include <math.h>
@@ -38,9 +39,11 @@ static int task_of(const json_t *metadata)
 static int add_request(void *context, const dsc_request *q, dsc_error *err)
 {
     log_file *log = context;
-    json_t *metadata = json_loadb(q->metadata.bytes, (size_t)q->metadata.length, 0, NULL);
+    json_t *metadata;
+    int rc = dsc_request_metadata(&metadata, q, err);
     int task = task_of(metadata), of[2] = {task, ALL};
-    int rc = validate_turns_add(&log->turns, q, log->name, (size_t)q->index, task, err);
+    if (!rc)
+        rc = validate_turns_add(&log->turns, q, log->name, (size_t)q->index, task, err);
     for (int t = 0; t < 2; t++) {
         dsc_accept_tally_begin(&log->tally[of[t]]);
         for (int64_t i = 0; i < q->steps.count && !rc; i++)

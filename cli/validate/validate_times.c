@@ -3,6 +3,7 @@
 #include "cli/validate/validate_times.h"
 
 #include "base/statistics.h"
+#include "traces/trace/trace_json.h"
 
 #include <jansson.h>
 #include <math.h>
@@ -84,9 +85,11 @@ static int add_listed(validate_turns *t, const dsc_request *q, const json_t *met
 int validate_turns_add(validate_turns *t, const dsc_request *q, const char *name, size_t request,
                        int32_t group, dsc_error *err)
 {
-    json_t *metadata = json_loadb(q->metadata.bytes, (size_t)q->metadata.length, 0, NULL);
+    json_t *metadata;
     const double seconds = step_seconds(&q->steps);
-    int rc = DSC_OK;
+    int rc = dsc_request_metadata(&metadata, q, err);
+    if (rc)
+        return rc;
     if (!metadata)
         metadata = json_object();
     if (!json_object_get(metadata, "wall_time") && isnan(seconds))

@@ -104,7 +104,7 @@ static char *make_provenance(const context *c)
         if (model)
             json_object_set_new(o, live_side_names[side], model);
     }
-    char *text = o ? json_dumps(o, JSON_COMPACT | JSON_REAL_PRECISION(17)) : NULL;
+    char *text = o ? dsc_json_dump(o, JSON_COMPACT | JSON_REAL_PRECISION(17)) : NULL;
     json_decref(o);
     return text;
 }

@@ -57,8 +57,9 @@ int live_draft_record_find(live_draft_record *out, const dsc_trace *trace, const
     const dsc_drafter_type *d = config->drafter;
     const bool chosen = !d->kinds || d->kinds & DSC_DRAFT_TOPK;
     *out = (live_draft_record){.info = dsc_trace_get_info(trace)};
-    out->origin = dsc_trace_recorded_run(out->info);
-    int rc;
+    int rc = dsc_trace_recorded_run(&out->origin, out->info, err);
+    if (rc)
+        return rc;
     if (!d->needs_draft)
         rc = dsc_fail(err, DSC_EUSAGE, "method %s uses no draft model", d->name);
     else if (d->needs_middle || d->needs_off_path || d->needs_draft_dists)

@@ -219,6 +219,12 @@ void dsc_put_check(dsc_writer *w, const dsc_checks *c, const dsc_check *check)
         dsc_put(w, ", temperature %g", dsc_number_at(t, check->row, "temperature"));
 }
 
+const char *dsc_check_text(dsc_plot *p, const dsc_checks *c, const dsc_check *check)
+{
+    dsc_put_check(dsc_text_begin(p), c, check);
+    return dsc_text_end(p);
+}
+
 void dsc_put_percent(dsc_writer *w, double percent)
 {
     dsc_put(w, fabs(percent) < 99.5 ? "%+.2g %%" : "%+.0f %%", percent);
@@ -266,10 +272,9 @@ void dsc_checks_data(dsc_plot *p, const dsc_checks *c)
     dsc_data_text(p, "verdict", NULL);
     for (size_t i = 0; i < c->all; i++) {
         const dsc_check *k = &c->check[i];
-        dsc_put_check(dsc_text_begin(p), c, k);
-        const char *configuration = dsc_text_end(p);
         dsc_data_row(p,
-                     (const char *[]){c->name[k->group], configuration, c->quantity[k->quantity],
+                     (const char *[]){c->name[k->group], dsc_check_text(p, c, k),
+                                      c->quantity[k->quantity],
                                       dsc_text_at(p->table, k->row, "verdict")},
                      (double[]){k->predicted, k->measured, k->error});
     }
@@ -295,7 +300,7 @@ void dsc_draw_checks(dsc_plot *p, const dsc_checks *c, const dsc_check_chart *ch
         dsc_put_heading(w, &canvas, chart->title, chart->subtitle, NULL, key, c->groups + 1);
     for (size_t q = 0; q < c->quantities; q++)
         chart->put_panel(
-            w, &canvas, of, q,
+            p, &canvas, of, q,
             dsc_panel_place(&canvas, top + (canvas.dumb ? 0 : 6), c->quantities, columns, q));
     dsc_put(w, "unset multiplot\n");
 }

@@ -58,6 +58,9 @@ void dsc_put_percent(dsc_writer *w, double percent);
 // Writes the configuration of a check: "spectr, kseq, drafts=4 length=2".
 void dsc_put_check(dsc_writer *w, const dsc_checks *c, const dsc_check *check);
 
+// The same as a text of the plot, for dsc_mark and data.
+const char *dsc_check_text(dsc_plot *p, const dsc_checks *c, const dsc_check *check);
+
 // Summarizes the errors of a quantity: "mean |error| 0.41 %, largest -1.2 % (tree,
 // num-speculative-tokens=8); 1 of 20 outside the tolerance".
 void dsc_put_check_errors(dsc_writer *w, const dsc_checks *c, size_t quantity);
@@ -72,7 +75,7 @@ typedef struct dsc_check_chart {
     const char *word, *title, *subtitle, *reference;
     double width, height;
     void (*put_data)(dsc_writer *w, const void *of);
-    void (*put_panel)(dsc_writer *w, const dsc_canvas *c, const void *of, size_t quantity,
+    void (*put_panel)(dsc_plot *plot, const dsc_canvas *c, const void *of, size_t quantity,
                       dsc_place p);
 } dsc_check_chart;
 

@@ -317,7 +317,10 @@ static void label_pairs(dsc_plot *plot, ratios *u, const accept_series *s)
     }
     for (size_t p = 0; !plot->rc && p < s->pairs; p++) {
         u->label[p] = u->d ? dsc_text(plot, "%zu", r[p]) : dsc_text(plot, "%zu/%zu", d[p], r[p]);
-        u->key[p] = (dsc_key){u->label[p], (int)p};
+        size_t rank = 0; // among the r, whose order the colors show
+        for (size_t q = 0; q < s->pairs; q++)
+            rank += r[q] < r[p];
+        u->key[p] = (dsc_key){u->label[p], dsc_ramp_style(rank, s->pairs)};
     }
 }
 

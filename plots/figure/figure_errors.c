@@ -18,6 +18,7 @@ typedef struct errors {
     dsc_checks checks;
     size_t order[DSC_CHECK_GROUPS]; // groups from top to bottom
     size_t rows;
+    double *height; // [all] of each check, in rows from the top
 } errors;
 
 // The mean error of the configurations of a group; NaN: none has an error.
@@ -79,14 +80,13 @@ static dsc_axis axis_of(const dsc_checks *c, size_t quantity, int tics)
 
 // --- drawing -----------------------------------------------------------------------------------
 
-// Writes $dotsQ: error, height, whether it fails; $meansQ: mean, top, height; $pooledQ: error,
-// height. One unit of height is a row with its name above; dots are spread so that equal errors do
-// not hide each other.
-static void put_data(dsc_writer *w, const errors *e)
+// One unit of height is a row with its name above; dots are spread so that equal errors do not hide
+// each other.
+static void find_heights(dsc_plot *p, errors *e)
 {
     const dsc_checks *c = &e->checks;
-    for (size_t q = 0; q < c->quantities; q++) {
-        dsc_put(w, "$dots%zu << EOD\n", q + 1);
+    e->height = dsc_plot_numbers(p, c->all);
+    for (size_t q = 0; q < c->quantities && !p->rc; q++)
         for (size_t r = 0; r < e->rows; r++) {
             size_t n = 0, at = 0;
             for (int pass = 0; pass < 2; pass++)
@@ -96,11 +96,26 @@ static void put_data(dsc_writer *w, const errors *e)
                     if (!pass)
                         n++;
                     else
-                        dsc_put(w, "%.12g %.6g %d\n", k->error,
-                                (double)r + 0.56 + 0.3 * ((double)at++ + 0.5) / (double)n,
-                                k->fails);
+                        e->height[k - c->check] =
+                            (double)r + 0.56 + 0.3 * ((double)at++ + 0.5) / (double)n;
                 }
+            for (size_t i = c->checks; i < c->all; i++)
+                if (c->check[i].group == e->order[r])
+                    e->height[i] = (double)r + 0.71;
         }
+}
+
+// Writes $dotsQ: error, height, whether it fails; $meansQ: mean, top, height; $pooledQ: error,
+// height.
+static void put_data(dsc_writer *w, const errors *e)
+{
+    const dsc_checks *c = &e->checks;
+    for (size_t q = 0; q < c->quantities; q++) {
+        dsc_put(w, "$dots%zu << EOD\n", q + 1);
+        for (size_t r = 0; r < e->rows; r++)
+            for (const dsc_check *k = NULL; (k = dsc_next_check(c, q, k));)
+                if (k->group == e->order[r] && !isnan(k->error))
+                    dsc_put(w, "%.12g %.6g %d\n", k->error, e->height[k - c->check], k->fails);
         dsc_put(w, "EOD\n$means%zu << EOD\n", q + 1);
         for (size_t r = 0; r < e->rows; r++)
             if (!isnan(mean_of(c, e->order[r], q)))
@@ -110,7 +125,7 @@ static void put_data(dsc_writer *w, const errors *e)
             for (size_t i = c->checks; i < c->all; i++) {
                 const dsc_check *k = &c->check[i];
                 if (k->group == e->order[r] && k->quantity == q && !isnan(k->error))
-                    dsc_put(w, "%.12g %g\n", k->error, (double)r + 0.71);
+                    dsc_put(w, "%.12g %g\n", k->error, e->height[i]);
             }
         dsc_put(w, "EOD\n");
     }
@@ -196,6 +211,20 @@ static void put_zero(dsc_writer *w, const dsc_axis *a, size_t rows, double perce
     }
 }
 
+static void mark_dots(dsc_plot *plot, const errors *e, size_t q, const dsc_axis *a, dsc_place b)
+{
+    const dsc_checks *c = &e->checks;
+    const dsc_axis rows = {.lo = 0, .hi = (double)e->rows};
+    for (size_t i = 0; i < c->all; i++) {
+        const dsc_check *k = &c->check[i];
+        if (k->quantity == q)
+            dsc_mark(plot, dsc_axis_place(a, b.left, b.right, k->error),
+                     dsc_axis_place(&rows, b.top, b.bottom, e->height[i]),
+                     dsc_check_text(plot, c, k), "%+.3g %%%s", k->error,
+                     i < c->checks ? "" : " (pooled)");
+    }
+}
+
 static void put_panel(dsc_plot *plot, const dsc_canvas *c, const errors *e, size_t q, dsc_place p)
 {
     dsc_writer *w = &plot->script;
@@ -222,6 +251,7 @@ static void put_panel(dsc_plot *plot, const dsc_canvas *c, const errors *e, size
     if (pooled && (double)dsc_text_length(text) * c->char_width > width)
         text = dsc_text(plot, "(%%); pooled: ±%g", percent);
     dsc_put_x_label(w, c, box, p.left, width, text);
+    mark_dots(plot, e, q, &a, box);
     put_plot(w, c, &e->checks, q);
     dsc_put(w, "unset label\nunset arrow\nunset object\n");
 }
@@ -311,6 +341,7 @@ static void draw(dsc_plot *p)
     const dsc_checks *checks = &e.checks;
     dsc_checks_of_figure(p, &e.checks, DSC_CHECK_GROUPS);
     sort_groups(p, &e);
+    find_heights(p, &e);
     size_t panels = checks->quantities;
     double height = ROW * (double)e.rows + 76;
     height = dsc_is_narrow(p) ? (double)panels * (height + 8) : height;

@@ -205,8 +205,19 @@ static void put_plot(dsc_writer *w, const dsc_canvas *c, const dsc_checks *check
     dsc_put_check_points(w, c, checks, q, measured);
 }
 
-static void put_panel(dsc_writer *w, const dsc_canvas *c, const void *of, size_t q, dsc_place p)
+static void mark_points(dsc_plot *plot, const crowd *in)
 {
+    double x, y;
+    for (const dsc_check *k = NULL; (k = dsc_next_check(in->checks, in->quantity, k));) {
+        locate(in, k, &x, &y);
+        dsc_mark(plot, x, y, dsc_check_text(plot, in->checks, k), "predicted %.4g, measured %.4g",
+                 k->predicted, k->measured);
+    }
+}
+
+static void put_panel(dsc_plot *plot, const dsc_canvas *c, const void *of, size_t q, dsc_place p)
+{
+    dsc_writer *w = &plot->script;
     const dsc_checks *checks = of;
     bool dumb = c->dumb;
     char text[160];
@@ -222,6 +233,7 @@ static void put_panel(dsc_writer *w, const dsc_canvas *c, const void *of, size_t
     crowd in = {.checks = checks, .quantity = q, .axis = a, .box = box};
     if (!dumb)
         put_names(w, c, &in);
+    mark_points(plot, &in);
     put_plot(w, c, checks, q, &a);
     dsc_put(w, "unset label\nunset object\n"); // the next plot has its own
 }

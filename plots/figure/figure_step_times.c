@@ -138,6 +138,12 @@ static void put_plot(dsc_writer *w, const dsc_canvas *c, const residuals *r, siz
     dsc_put_check_points(w, c, &r->checks, q, residual);
 }
 
+// The axis of ranks; its lower end has room for configurations without a length.
+static dsc_axis rank_axis(const residuals *r)
+{
+    return (dsc_axis){.lo = r->other ? -1.5 : -0.5, .hi = (double)r->nx - 0.5};
+}
+
 // Writes the x axis with one step per length, because a few long ones would crowd the others.
 static void put_x_axis(dsc_writer *w, const dsc_canvas *c, const residuals *r, double width)
 {
@@ -145,8 +151,8 @@ static void put_x_axis(dsc_writer *w, const dsc_canvas *c, const residuals *r, d
     size_t chosen[MOST], room = (size_t)fmax(2, fmin(MOST, width / (4 * c->char_width)));
     size_t n = dsc_thin(r->nx, room, 0, chosen);
     const char *separator = r->other ? ", " : "";
-    dsc_put(w, "set xrange [%g:%g]\nset xtics (%s", r->other ? -1.5 : -0.5, (double)r->nx - 0.5,
-            r->other ? "'–' -1" : "");
+    const dsc_axis a = rank_axis(r);
+    dsc_put(w, "set xrange [%g:%g]\nset xtics (%s", a.lo, a.hi, r->other ? "'–' -1" : "");
     for (size_t i = 0; i < n; i++) {
         dsc_put(w, "%s'%g' %zu", separator, r->x[chosen[i]], chosen[i]);
         separator = ", ";
@@ -154,8 +160,20 @@ static void put_x_axis(dsc_writer *w, const dsc_canvas *c, const residuals *r, d
     dsc_put(w, ")\n");
 }
 
-static void put_panel(dsc_writer *w, const dsc_canvas *c, const void *of, size_t q, dsc_place p)
+static void mark_points(dsc_plot *plot, const residuals *r, size_t q, const dsc_axis *y,
+                        dsc_place b)
 {
+    const dsc_axis x = rank_axis(r);
+    for (const dsc_check *k = NULL; (k = dsc_next_check(&r->checks, q, k));)
+        dsc_mark(
+            plot, dsc_axis_place(&x, b.left, b.right, across(r, k)),
+            dsc_axis_place(y, b.bottom, b.top, residual(k)), dsc_check_text(plot, &r->checks, k),
+            "%+.3g %% (measured %.4g s, predicted %.4g s)", residual(k), k->measured, k->predicted);
+}
+
+static void put_panel(dsc_plot *plot, const dsc_canvas *c, const void *of, size_t q, dsc_place p)
+{
+    dsc_writer *w = &plot->script;
     const residuals *r = of;
     char text[120];
     dsc_axis a = axis_of(r, 6);
@@ -165,6 +183,7 @@ static void put_panel(dsc_writer *w, const dsc_canvas *c, const void *of, size_t
     put_x_axis(w, c, r, box.right - box.left);
     if (!c->dumb)
         put_band(w, &a, dsc_checks_percent(&r->checks, q, NULL));
+    mark_points(plot, r, q, &a, box);
     put_plot(w, c, r, q);
     dsc_put(w, "unset label\nunset arrow\nunset object\n");
 }

@@ -112,11 +112,25 @@ static int style_of(const work *x)
     return x->lane == DRAFT ? DRAFTS : x->rejects ? REJECTS : ACCEPTS;
 }
 
-static void put_work(dsc_writer *w, const dsc_canvas *c, const layout *l, const work *x)
+static const char *label_of(const work *x)
 {
+    size_t i = 0;
+    while (keys[i].style != (style_of(x) | DSC_KEY_BOX))
+        i++;
+    return keys[i].label;
+}
+
+static void put_work(dsc_plot *p, const dsc_canvas *c, const layout *l, const work *x,
+                     const char *unit)
+{
+    dsc_writer *w = &p->script;
     double from = place(l, x->start), to = place(l, x->end);
     double y = l->top + x->lane * l->pitch;
     char text[32];
+    dsc_mark(p, (from + to) / 2, y + l->lane / 2, label_of(x),
+             "step %g: %g tokens %s, %.4g to %.4g %s", x->step,
+             x->lane == TARGET ? x->emitted : x->tokens, x->lane == TARGET ? "emitted" : "drafted",
+             x->start, x->end, unit);
     dsc_put(w, "set object rectangle from");
     dsc_put_at(w, c, from, y);
     dsc_put(w, " to");
@@ -190,8 +204,9 @@ static const char *subtitle_of(const layout *l, const timeline *t, bool dumb, ch
     return text;
 }
 
-static void put_graph(dsc_writer *w, const dsc_canvas *c, const timeline *t, layout *l)
+static void put_graph(dsc_plot *p, const dsc_canvas *c, const timeline *t, layout *l)
 {
+    dsc_writer *w = &p->script;
     enum { MARGIN = 12 };
     char text[200];
     l->left = MARGIN + 7 * c->char_width;
@@ -209,7 +224,7 @@ static void put_graph(dsc_writer *w, const dsc_canvas *c, const timeline *t, lay
     put_time_axis(w, c, l, l->top + LANES * l->pitch, t->unit);
     for (size_t i = 0; i < t->count && !w->rc; i++)
         if (t->work[i].step <= l->last)
-            put_work(w, c, l, &t->work[i]);
+            put_work(p, c, l, &t->work[i], t->unit);
 }
 
 // Draws an interval as "[==4=]" (draft), "[##+3#]" (target) or "[xx+1x]" (a token was rejected).
@@ -290,7 +305,7 @@ static void draw(dsc_plot *p)
     if (c.dumb)
         put_text(&p->script, &c, &t, &l);
     else
-        put_graph(&p->script, &c, &t, &l);
+        put_graph(p, &c, &t, &l);
     dsc_put_empty_plot(&p->script);
     put_finding(&p->finding, &t);
     put_data(p, &t, &l);

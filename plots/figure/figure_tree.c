@@ -159,8 +159,9 @@ static void put_line(dsc_writer *w, const dsc_canvas *c, double x1, double y1, d
     dsc_put(w, " nohead lt 1 lw 1 lc rgb '#8a8a8a'\n");
 }
 
-static void put_node(dsc_writer *w, const dsc_canvas *c, const tree *t, const layout *l, size_t i)
+static void put_node(dsc_plot *p, const dsc_canvas *c, const tree *t, const layout *l, size_t i)
 {
+    dsc_writer *w = &p->script;
     const node *n = &t->node[i];
     char text[16];
     double x = l->left + (double)n->depth * l->column, y = l->top + (double)n->row * l->pitch;
@@ -179,6 +180,9 @@ static void put_node(dsc_writer *w, const dsc_canvas *c, const tree *t, const la
     dsc_put_at(w, c, x, y);
     dsc_put(w, " point lt 1 lc rgb '%s' pt 7 ps %.3g\n", dsc_style_color(0),
             0.35 + 0.75 * sqrt(n->probability));
+    dsc_mark(p, x, y, dsc_text(p, "node %lld", (long long)n->id),
+             "depth %zu, candidate %lld: accepted with probability %.4g", n->depth,
+             (long long)n->rank, n->probability);
     if (!*text)
         return;
     dsc_put(w, "set label '%s' at", text);
@@ -200,9 +204,10 @@ static void put_columns(dsc_writer *w, const dsc_canvas *c, const tree *t, const
 }
 
 // Draws the tree; numbers have as many digits as fit, or are left out.
-static void put_graph(dsc_writer *w, const dsc_canvas *c, const tree *t, const char *title,
+static void put_graph(dsc_plot *p, const dsc_canvas *c, const tree *t, const char *title,
                       const char *subtitle)
 {
+    dsc_writer *w = &p->script;
     enum { MARGIN = 12 };
     double room = c->width - 2 * MARGIN - 6;
     layout l = {.left = MARGIN + 6};
@@ -232,7 +237,7 @@ static void put_graph(dsc_writer *w, const dsc_canvas *c, const tree *t, const c
                          "--width or --height",
                          c->width, c->height, t->rows, t->depth);
     for (size_t i = 0; i < t->nodes && !w->rc; i++)
-        put_node(w, c, t, &l, i);
+        put_node(p, c, t, &l, i);
     dsc_put_empty_plot(w);
 }
 
@@ -339,7 +344,7 @@ static void draw(dsc_plot *p)
     if (c.dumb)
         put_text(&p->script, &c, &t, title, subtitle_of(p, &t, true));
     else
-        put_graph(&p->script, &c, &t, title, subtitle_of(p, &t, false));
+        put_graph(p, &c, &t, title, subtitle_of(p, &t, false));
     put_finding(&p->finding, &t);
     put_data(p, &t);
 }

@@ -11,6 +11,7 @@
 #include "sim/cost/fit_residuals.h"
 #include "sim/cost/fit_wall.h"
 #include "traces/trace/trace.h"
+#include "traces/trace/trace_json.h"
 
 #include <inttypes.h>
 #include <math.h>
@@ -145,7 +146,7 @@ static int predict(void *context, const dsc_request *q, dsc_error *err)
     const dsc_steps *t = &q->steps;
     json_t *metadata;
     double measured = 0, predicted = 0;
-    int rc = dsc_fit_metadata(&metadata, q, err);
+    int rc = dsc_request_metadata(&metadata, q, err);
     if (rc)
         return rc;
     for (int64_t i = 0; i < t->count; i++) {

@@ -3,23 +3,11 @@
 // squared deviations from the mean.
 #include "sim/cost/fit_residuals.h"
 
-#include "base/json_file.h"
-
 #include <math.h>
 #include <stdio.h>
 #include <string.h>
 
 enum { OTHERS = DSC_CATEGORIES_MAX - 1 };
-
-int dsc_fit_metadata(json_t **out, const dsc_request *q, dsc_error *err)
-{
-    json_error_t e;
-    *out = NULL;
-    if (q->metadata.length &&
-        dsc_json_load(out, q->metadata.bytes, (size_t)q->metadata.length, 0, &e, err) == DSC_ENOMEM)
-        return DSC_ENOMEM;
-    return DSC_OK; // that metadata are JSON is the trace's to verify
-}
 
 static int find_category(dsc_fit_residuals *r, const char *name)
 {

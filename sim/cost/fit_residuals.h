@@ -24,9 +24,6 @@ typedef struct dsc_fit_residuals {
     double requests, sum, squares, rest; // of the times held out; rest: squared residuals
 } dsc_fit_residuals;                     // zero-initialize
 
-// The metadata of a request, or *out NULL: there are none. The caller decrements it. DSC_ENOMEM.
-int dsc_fit_metadata(json_t **out, const dsc_request *q, dsc_error *err);
-
 // The category of a request, the metadata's field "category". The caller counts its requests.
 int dsc_fit_category_of(dsc_fit_residuals *r, const json_t *metadata);
 // Adds a request that was held out, after all requests were counted.

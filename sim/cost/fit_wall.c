@@ -18,6 +18,7 @@
 #include "base/memory.h"
 #include "base/statistics.h"
 #include "sim/cost/fit_residuals.h"
+#include "traces/trace/trace_json.h"
 
 #include <inttypes.h>
 #include <math.h>
@@ -103,7 +104,7 @@ static int visit(void *context, const dsc_request *q, dsc_error *err)
     json_t *metadata;
     double wall_s = 0;
     int64_t turns = 0;
-    int rc = dsc_fit_metadata(&metadata, q, err);
+    int rc = dsc_request_metadata(&metadata, q, err);
     if (!rc)
         rc = read_wall(metadata, q, &wall_s, &turns, err);
     if (!rc && turns)

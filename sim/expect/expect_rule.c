@@ -131,7 +131,11 @@ static int check_match(dsc_rule_plan *plan, const dsc_drafter_type *drafter,
     int32_t longest = plan->limit[plan->count - 1];
     if (info->has_draft_rank && info->rank_depth >= longest)
         plan->rank_depth = info->rank_depth;
-    const bool head = dsc_trace_recorded_run(info).head == 1; // its argmax is of a first token
+    dsc_recorded_run run;
+    int rc = dsc_trace_recorded_run(&run, info, err);
+    if (rc)
+        return rc;
+    const bool head = run.head == 1; // its argmax is of a first token
     if (plan->rank_depth || (info->has_argmax[DSC_SIDE_DRAFT] && (!head || longest <= 1)))
         return DSC_OK;
     if (info->has_draft_rank)

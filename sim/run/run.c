@@ -39,7 +39,7 @@ typedef struct plan {
     } engine;
     dsc_draft_kind kind;     // LOOP
     bool recorded_draft;     // LOOP: the draft model is the one that the trace recorded
-    dsc_recorded_run origin; // how the trace was recorded, with recorded_draft
+    dsc_recorded_run origin; // how the trace was recorded, if there is one
 } plan;
 
 typedef struct job {
@@ -350,7 +350,6 @@ static int find_recorded_draft(const job *j, plan *out, dsc_error *err)
         !(info->has_draft_rank || info->has_argmax[DSC_SIDE_DRAFT]))
         return DSC_OK;
     out->recorded_draft = true;
-    out->origin = dsc_trace_recorded_run(info);
     for (size_t c = 0; c < j->count && d->branches && d->kinds & DSC_DRAFT_TOPK; c++) {
         const int64_t deep = dsc_config_limit(&j->config[c]);
         if (!info->has_draft_rank)
@@ -372,13 +371,13 @@ static int find_recorded_draft(const job *j, plan *out, dsc_error *err)
 
 // Returns whether the recorded run was greedy, so that a method that samples from the draft model
 // sampled its argmax tokens, which the trace contains.
-static bool sampled_argmax(const job *j)
+static bool sampled_argmax(const job *j, const plan *p)
 {
     const dsc_drafter_type *d = j->config[0].drafter;
     const dsc_trace_info *info = j->info;
     return info && d->kinds & DSC_DRAFT_SAMPLED && !(d->kinds & DSC_DRAFT_TOPK) &&
            j->rule->greedy && (info->has_draft_rank || info->has_argmax[DSC_SIDE_DRAFT]) &&
-           dsc_trace_recorded_run(info).temperature == 0;
+           p->origin.temperature == 0;
 }
 
 // The loop on the models there are: those of the workload or the recorded ones.
@@ -393,7 +392,7 @@ static int plan_loop(const job *j, plan *out, dsc_error *err)
                          .dists = target,
                          .off_path = target,
                          .ranks_only = out->recorded_draft,
-                         .recorded_greedy = !target && !draft && sampled_argmax(j)};
+                         .recorded_greedy = !target && !draft && sampled_argmax(j, out)};
     out->engine = LOOP;
     return rc ? rc : dsc_draft_kind_for(&out->kind, j->config[0].drafter, j->rule, &fit, err);
 }
@@ -407,11 +406,11 @@ static int make_plan(const job *j, plan *out, dsc_error *err)
     const bool asked = o->engine == DSC_ENGINE_EXPECT, target = l && l->target,
                draft = l && l->draft;
     const bool can_walk = !target && walks(j);
-    // With argmax tokens recorded, the loop replays the drafts themselves.
-    const bool can_expect =
-        !target && !draft && dsc_rule_replays(drafter, j->rule) && (asked || !sampled_argmax(j));
     *out = (plan){.engine = LOOP};
-    int rc = DSC_OK;
+    int rc = j->info ? dsc_trace_recorded_run(&out->origin, j->info, err) : DSC_OK;
+    // With argmax tokens recorded, the loop replays the drafts themselves.
+    const bool can_expect = !target && !draft && dsc_rule_replays(drafter, j->rule) &&
+                            (asked || !sampled_argmax(j, out));
     for (size_t c = 0; c < j->count && drafter->view && j->info && !target && !rc; c++)
         rc = drafter->view(&j->config[c], j->info, NULL, NULL, err);
     if (rc)

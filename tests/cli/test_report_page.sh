@@ -66,6 +66,33 @@ else
     not_ok "the values for the script are not the escaped names"
 fi
 
+# The figures of validate, draft trees and timelines have values to point at, too.
+{
+    printf 'method\trule\tparameters\tquantity\tpredicted\tmeasured\tse\ttolerance\tverdict\n'
+    printf 'ngram\tgreedy\tnum-speculative-tokens=%s\tspeedup\t%s\t%s\t0.01\t5 %%\t%s\n' \
+        2 1.5 1.25 fail 4 1.8 1.75 pass
+    printf 'ngram\tgreedy\tnum-speculative-tokens=2\tverify_s_per_call\t0.01\t0.012\tnan\t10 %%\tfail\n'
+} >checks.tsv
+printf 'node\tparent\tdepth\trank\tprobability\n0\t-1\t0\t0\t1\n1\t0\t1\t0\t0.6\n' >tree.tsv
+{
+    printf '# cost: unit\nlane\tstep\tstart_s\tend_s\ttokens\tproposed\taccepted\temitted\n'
+    printf 'draft\t0\t0\t0.5\t4\t4\t2\t0\ntarget\t0\t0.5\t1.5\t5\t4\t2\t3\n'
+} >timeline.tsv
+good report checks.tsv tree.tsv timeline.tsv -o marks.html --force
+tr '\n' '|' <marks.html >marks
+marked() { # figure, a part of its values
+    if grep -qE "data-marks=\"=$2" marks; then ok; else not_ok "$1 lacks the value $2"; fi
+}
+point='[0-9.]* [0-9.]* '
+marked predicted-vs-measured \
+    "ngram, num-speculative-tokens=2\\|${point}predicted 1.5, measured 1.25\\|"
+marked error-by-method "ngram, num-speculative-tokens=2\\|${point}\\+20 %\\|"
+marked step-time-residuals \
+    "ngram, num-speculative-tokens=2\\|${point}\\+20 % \\(measured 0.012 s, predicted 0.01 s\\)\\|"
+marked tree "node 0\\|.*=node 1\\|${point}depth 1, candidate 0: accepted with probability 0.6\\|"
+marked timeline "draft model\\|${point}step 0: 4 tokens drafted, 0 to 0.5 target calls\\|=target,\
+ token rejected\\|${point}step 0: 3 tokens emitted, 0.5 to 1.5 target calls\\|"
+
 # A report never ranks across traces or cost models.
 for name in a b; do
     for cost in linear:1 unit; do

@@ -199,7 +199,8 @@ static void where_drafts_end(void **state)
 static void expect_run(const char *provenance, double temperature, int64_t most, int head)
 {
     const dsc_trace_info info = {.provenance = (char *)(uintptr_t)provenance};
-    const dsc_recorded_run run = dsc_trace_recorded_run(&info);
+    dsc_recorded_run run;
+    assert_int_equal(dsc_trace_recorded_run(&run, &info, NULL), DSC_OK);
     assert_true(temperature < 0 ? isnan(run.temperature) : run.temperature == temperature);
     assert_int_equal(run.max_tokens, most);
     assert_int_equal(run.head, head);

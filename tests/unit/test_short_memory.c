@@ -1,13 +1,20 @@
 // SPDX-License-Identifier: Apache-2.0
-// Readers of JSON while memory is short, once or from some allocation on: a sound text is read
-// whole or not at all, and it is not reported as a bad one.
+// Readers and writers of JSON while memory is short, once or from some allocation on: a sound text
+// is read whole or not at all, and it is not reported as a bad one.
 #include "tests/close.h"
 
+#include "base/json_text.h"
 #include "base/table.h"
 #include "plots/draw/join.h"
 #include "plots/report/report_result.h"
+#include "traces/import/import.h"
+#include "traces/trace/recorded_run.h"
+#include "traces/trace/trace_cut.h"
+#include "traces/trace/trace_groups.h"
+#include "traces/trace/trace_json.h"
 
 #include <errno.h>
+#include <ftw.h>
 #include <jansson.h>
 #include <string.h>
 
@@ -22,7 +29,7 @@ static const char lines[] =
     "{\"method\": \"llma\", \"speedup\": 1.2345678901234567, \"accept_histogram\": [1, 2]}\n"
     "{\"method\": \"ngram\", \"speedup\": 1.5, \"accept_histogram\": [3, 2]}\n";
 
-static char folder[] = "/tmp/test_short_memory_XXXXXX";
+static char folder[64];
 static int left;     // allocations that succeed before one fails
 static bool lasting; // and all after it
 
@@ -34,7 +41,7 @@ static void *scarce_malloc(size_t n)
 
 static const char *put_file(const char *text)
 {
-    static char path[64];
+    static char path[80];
     snprintf(path, sizeof path, "%s/file", folder);
     FILE *f = fopen(path, "wb");
     assert_non_null(f);
@@ -92,6 +99,172 @@ static int read_view(dsc_error *err)
     return rc;
 }
 
+// --- the texts of a trace
+// -------------------------------------------------------------------------
+
+#define RUN                                                                                        \
+    "{\"command\": \"" COMMAND                                                                     \
+    "\", \"temperature\": 0.5, \"seed\": [1, 2], \"draft\": {\"head\": true}}"
+
+static int read_recorded_run(dsc_error *err)
+{
+    const dsc_trace_info of = {.provenance = (char *)(uintptr_t)RUN};
+    dsc_recorded_run run;
+    int rc = dsc_trace_recorded_run(&run, &of, err);
+    assert_true(rc ? run.head == -1 : run.temperature == 0.5 && run.head == 1);
+    return rc;
+}
+
+static int read_metadata(dsc_error *err)
+{
+    const dsc_request q = {.metadata = {RUN, (int64_t)strlen(RUN)}};
+    json_t *metadata;
+    int rc = dsc_request_metadata(&metadata, &q, err);
+    if (!rc)
+        assert_string_equal(json_string_value(json_object_get(metadata, "command")), COMMAND);
+    json_decref(metadata);
+    return rc;
+}
+
+static int read_groups(dsc_error *err)
+{
+    dsc_trace_groups g = {0};
+    int rc = dsc_trace_groups_parse(
+        &g, "category", "[\"" NAME "\", \"a\", \"b\", \"c\", \"d\", \"e\", \"f\"]", err);
+    if (!rc) {
+        assert_int_equal(g.count, 7);
+        assert_string_equal(g.value[0], NAME);
+    }
+    dsc_trace_groups_fini(&g);
+    return rc;
+}
+
+static const char *trace_path(void)
+{
+    static char path[80];
+    snprintf(path, sizeof path, "%s/a.dst", folder);
+    return path;
+}
+
+static int add_request(dsc_trace_writer *w, const char *id, const char *provenance, dsc_error *err)
+{
+    const int32_t token[] = {1, 2, 3};
+    const dsc_request_input in = {.id = {id, (int64_t)strlen(id)},
+                                  .prompt = {token, 3},
+                                  .output = {token, 3},
+                                  .metadata = {RUN, (int64_t)strlen(RUN)}};
+    int rc = dsc_trace_writer_add(w, &in, err);
+    if (!rc)
+        return dsc_trace_writer_commit(w, provenance, err);
+    dsc_trace_writer_abort(w);
+    return rc;
+}
+
+// Writes a trace of one request and appends another.
+static int write_twice(const dsc_trace_info *of, dsc_error *err)
+{
+    dsc_trace_writer *w;
+    int rc = dsc_trace_writer_open(&w, trace_path(), of, true, 0, err);
+    if (!rc)
+        rc = add_request(w, "first", NULL, err);
+    if (!rc)
+        rc = dsc_trace_writer_append(&w, trace_path(), of, 0, err);
+    if (!rc)
+        rc = add_request(w, "second", "{\"trace\": \"" NAME "\"}", err);
+    return rc;
+}
+
+static int write_trace(dsc_error *err)
+{
+    const dsc_trace_info of = {.tokenizer_name = "bytes",
+                               .vocab_size = 256,
+                               .eos_token = -1,
+                               .format = "jsonl",
+                               .semantics = "paper",
+                               .provenance = (char *)(uintptr_t)RUN};
+    dsc_trace *t = NULL;
+    json_t *all = NULL;
+    int rc = write_twice(&of, err);
+    if (!rc)
+        rc = dsc_trace_open(&t, trace_path(), err);
+    if (!rc)
+        rc = dsc_trace_verify(t, err);
+    if (!rc)
+        rc = dsc_trace_provenance(&all, dsc_trace_get_info(t), err);
+    if (!rc) {
+        const json_t *more = json_array_get(json_object_get(all, "appended"), 0);
+        assert_int_equal(dsc_trace_get_info(t)->requests, 2);
+        assert_string_equal(json_string_value(json_object_get(all, "command")), COMMAND);
+        assert_string_equal(json_string_value(json_object_get(more, "trace")), NAME);
+    }
+    json_decref(all);
+    dsc_trace_close(t);
+    return rc;
+}
+
+// Metadata, ids and provenance of an export; text beyond ASCII keeps its bytes.
+static int export_trace(dsc_error *err)
+{
+    dsc_trace *t;
+    char *text = NULL;
+    size_t size;
+    int rc = dsc_trace_open(&t, trace_path(), err);
+    if (rc)
+        return rc;
+    FILE *f = open_memstream(&text, &size);
+    assert_non_null(f);
+    rc = dsc_trace_export(t, "jsonl", f, err);
+    assert_int_equal(fclose(f), 0);
+    if (!rc)
+        assert_non_null(strstr(text, COMMAND));
+    free(text);
+    dsc_trace_close(t);
+    return rc;
+}
+
+static int cut_trace(dsc_error *err)
+{
+    static char out[80];
+    static const char *const where[] = {"temperature=0.5"};
+    static const dsc_join_options o = {.force = true, .version = "1", .command = COMMAND};
+    const dsc_cut cut = {.range = "0:2", .where = where, .wheres = 1, .sample = 1, .tokens = 2};
+    dsc_trace *t = NULL;
+    json_t *all = NULL;
+    snprintf(out, sizeof out, "%s/b.dst", folder);
+    int rc = dsc_trace_cut(trace_path(), out, &cut, &o, err);
+    if (!rc)
+        rc = dsc_trace_open(&t, out, err);
+    if (!rc)
+        rc = dsc_trace_verify(t, err);
+    if (!rc)
+        rc = dsc_trace_provenance(&all, dsc_trace_get_info(t), err);
+    if (!rc) {
+        json_t *of = json_object_get(all, "cut");
+        assert_int_equal(json_object_size(of), 5);
+        assert_int_equal(json_array_size(json_object_get(of, "where")), 1);
+        assert_string_equal(json_string_value(json_object_get(all, "command")), COMMAND);
+    }
+    json_decref(all);
+    dsc_trace_close(t);
+    return rc;
+}
+
+static int describe_text(dsc_error *err)
+{
+    static const char name[] = "\xc3\xa4.jsonl of a folder";
+    json_t *j = json_array();
+    int bad = 0;
+    for (int i = 0; i < 8 && !bad; i++)
+        bad = json_array_append_new(j, dsc_json_text(name));
+    for (size_t i = 0; i < json_array_size(j); i++)
+        assert_string_equal(json_string_value(json_array_get(j, i)), name);
+    json_decref(j);
+    return bad ? dsc_fail(err, DSC_ENOMEM, "out of memory") : DSC_OK;
+}
+
+// --- all readers
+// ----------------------------------------------------------------------------------
+
 static void check_reader(int read(dsc_error *err))
 {
     int n = 0;
@@ -118,20 +291,35 @@ static void no_text_is_blamed(void **state)
         check_reader(read_rates);
         check_reader(read_facts);
         check_reader(read_view);
+        check_reader(read_recorded_run);
+        check_reader(read_metadata);
+        check_reader(read_groups);
+        check_reader(write_trace);
+        check_reader(export_trace);
+        check_reader(cut_trace);
+        check_reader(describe_text);
     }
 }
 
 static int make_folder(void **state)
 {
     (void)state;
+    // A trace is written a thousand times, and a disk would be waited for each time.
+    const char *parent = access("/dev/shm", W_OK) ? "/tmp" : "/dev/shm";
+    snprintf(folder, sizeof folder, "%s/test_short_memory_XXXXXX", parent);
     return mkdtemp(folder) ? 0 : -1;
+}
+
+static int remove_one(const char *path, const struct stat *st, int type, struct FTW *ftw)
+{
+    (void)st, (void)type, (void)ftw;
+    return remove(path);
 }
 
 static int remove_folder(void **state)
 {
     (void)state;
-    unlink(put_file(""));
-    return rmdir(folder);
+    return nftw(folder, remove_one, 16, FTW_DEPTH | FTW_PHYS);
 }
 
 int main(void)

@@ -2,6 +2,8 @@
 // Writes traces as text, request by request, with one shard mapped at a time. JSON lines have the
 // format of traces/import/import_jsonl.c, with texts and tokens, and with enough digits to restore
 // every number exactly. CSV: export_csv.c.
+#include "base/json_file.h"
+#include "base/utf8.h"
 #include "traces/export/export_internal.h"
 #include "traces/import/import_record.h"
 
@@ -16,9 +18,19 @@ static int put_json(json_t *value, FILE *out, int64_t request, const char *what,
         return dsc_fail(err, DSC_EINPUT, "request %lld: the %s cannot be written as JSON",
                         (long long)request, what);
     // The caller checks ferror(out) once per request.
-    json_dumpf(value, out, JSON_ENCODE_ANY | JSON_COMPACT);
+    const int bad = json_dumpf(value, out, JSON_ENCODE_ANY | JSON_COMPACT);
     json_decref(value);
-    return DSC_OK;
+    return bad && !ferror(out) ? dsc_fail(err, DSC_ENOMEM, "out of memory") : DSC_OK;
+}
+
+static int put_string(dsc_text_view text, FILE *out, int64_t request, const char *what,
+                      dsc_error *err)
+{
+    const char *bytes = text.length ? text.bytes : "";
+    json_t *value = json_stringn(bytes, (size_t)text.length);
+    if (!value && dsc_bad_utf8(bytes, text.length) < 0)
+        return dsc_fail(err, DSC_ENOMEM, "out of memory");
+    return put_json(value, out, request, what, err);
 }
 
 // Token ids are most of the text. This is five times as fast as fprintf.
@@ -56,8 +68,7 @@ static int put_text(const dsc_text_view *text, dsc_token_view tokens, FILE *out,
     putc('{', out);
     if (text) {
         fputs("\"text\":", out);
-        rc = put_json(json_stringn(text->length ? text->bytes : "", (size_t)text->length), out,
-                      request, what, err);
+        rc = put_string(*text, out, request, what, err);
         putc(',', out);
     }
     fputs("\"tokens\":", out);
@@ -196,7 +207,7 @@ static int put_jsonl(const dsc_export_format *f, const dsc_trace_info *info, con
     (void)f;
     bool has_text = info->has_text;
     fputs("{\"id\":", out);
-    int rc = put_json(json_stringn(q->id.bytes, (size_t)q->id.length), out, q->index, "id", err);
+    int rc = put_string(q->id, out, q->index, "id", err);
     fputs(",\"prompt\":", out);
     if (!rc)
         rc = put_text(has_text ? &q->prompt_text : NULL, q->prompt, out, q->index, "prompt", err);
@@ -214,9 +225,12 @@ static int put_jsonl(const dsc_export_format *f, const dsc_trace_info *info, con
     if (!rc && q->metadata.length) {
         fputs(",\"metadata\":", out);
         // The metadata are parsed and written again, because those of other writers may span lines.
-        json_t *metadata = json_loadb(q->metadata.bytes, (size_t)q->metadata.length,
-                                      JSON_REJECT_DUPLICATES | JSON_ALLOW_NUL, NULL);
-        rc = put_json(metadata, out, q->index, "metadata", err);
+        json_t *metadata;
+        json_error_t e;
+        rc = dsc_json_load(&metadata, q->metadata.bytes, (size_t)q->metadata.length, JSON_ALLOW_NUL,
+                           &e, err);
+        if (rc != DSC_ENOMEM)
+            rc = put_json(metadata, out, q->index, "metadata", err);
     }
     fputs("}\n", out);
     return rc;

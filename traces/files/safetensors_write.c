@@ -3,6 +3,8 @@
 // padded with spaces, and padding tensors fill the gaps (safetensors.h).
 #include "base/outfile.h"
 #include "base/memory.h"
+#include "base/json_text.h"
+#include "base/utf8.h"
 #include "traces/files/safetensors.h"
 
 #include <errno.h>
@@ -35,22 +37,38 @@ static int extent_of(const dsc_tensor *t, uint64_t *bytes, dsc_error *err)
     return DSC_OK;
 }
 
-// Adds {"dtype", "shape", "data_offsets"} under `name`; steals `shape`. Refuses a duplicate name
-// and one that is not UTF-8.
-static int add_entry(json_t *header, const char *name, dsc_dtype dtype, json_t *shape,
-                     uint64_t begin, uint64_t end, dsc_error *err)
+// [shape[0], ...], or NULL when out of memory.
+static json_t *shape_list(const int64_t *shape, int rank)
 {
-    json_t *entry = json_pack("{s:s, s:o, s:[I, I]}", "dtype", dsc_dtype_name(dtype), "shape",
-                              shape, "data_offsets", (json_int_t)begin, (json_int_t)end);
+    json_t *list = json_array();
+    int bad = 0;
+    for (int k = 0; k < rank; k++)
+        bad |= json_array_append_new(list, json_integer((json_int_t)shape[k]));
+    if (!bad)
+        return list;
+    json_decref(list);
+    return NULL;
+}
+
+// Adds {"dtype", "shape", "data_offsets"} under `name`. Refuses a duplicate name and one that is
+// not UTF-8.
+static int add_entry(json_t *header, const char *name, dsc_dtype dtype, const int64_t *shape,
+                     int rank, uint64_t begin, uint64_t end, dsc_error *err)
+{
+    json_t *entry =
+        json_pack("{s:s, s:o, s:[I, I]}", "dtype", dsc_dtype_name(dtype), "shape",
+                  shape_list(shape, rank), "data_offsets", (json_int_t)begin, (json_int_t)end);
     bool twice = json_object_get(header, name);
     if (!entry || twice) {
         json_decref(entry);
         return twice ? dsc_fail(err, DSC_EUSAGE, "two tensors are named '%.100s'", name)
                      : dsc_fail(err, DSC_ENOMEM, "out of memory");
     }
-    if (json_object_set_new(header, name, entry))
-        return dsc_fail(err, DSC_EUSAGE, "a tensor's name is not valid UTF-8");
-    return DSC_OK;
+    if (!json_object_set_new(header, name, entry))
+        return DSC_OK;
+    return dsc_bad_utf8(name, (int64_t)strlen(name)) < 0
+               ? dsc_fail(err, DSC_ENOMEM, "out of memory")
+               : dsc_fail(err, DSC_EUSAGE, "a tensor's name is not valid UTF-8");
 }
 
 static int describe(json_t *header, const dsc_tensor *tensors, size_t count, dsc_error *err)
@@ -64,19 +82,14 @@ static int describe(json_t *header, const dsc_tensor *tensors, size_t count, dsc
         if (pad) {
             char name[40];
             snprintf(name, sizeof name, DSC_SAFETENSORS_PAD "%zu", pads++);
-            json_t *shape = json_array();
-            json_array_append_new(shape, json_integer((json_int_t)pad));
-            rc = add_entry(header, name, DSC_U8, shape, at, at + pad, err);
+            rc = add_entry(header, name, DSC_U8, &(int64_t){(int64_t)pad}, 1, at, at + pad, err);
             at += pad;
         }
         if (!rc && bytes > INT64_MAX / 2 - at)
             rc = dsc_fail(err, DSC_EUSAGE, "the tensors are too large for one file");
         if (rc)
             return rc;
-        json_t *shape = json_array();
-        for (int k = 0; k < t->rank; k++)
-            json_array_append_new(shape, json_integer(t->shape[k]));
-        rc = add_entry(header, t->name, t->dtype, shape, at, at + bytes, err);
+        rc = add_entry(header, t->name, t->dtype, t->shape, t->rank, at, at + bytes, err);
         if (rc)
             return rc;
         at += bytes;
@@ -91,7 +104,7 @@ static int make_header(dsc_buffer *out, const dsc_tensor *tensors, size_t count,
     char *text = NULL;
     int rc = describe(header, tensors, count, err);
     if (!rc) {
-        text = json_dumps(header, JSON_COMPACT);
+        text = dsc_json_dump(header, JSON_COMPACT);
         if (!text)
             rc = dsc_fail(err, DSC_ENOMEM, "out of memory");
     }

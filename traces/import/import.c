@@ -461,7 +461,7 @@ static int commit(importer *im, dsc_error *err)
         json_decref(j);
         j = NULL;
     }
-    char *provenance = j ? json_dumps(j, JSON_COMPACT) : NULL;
+    char *provenance = j ? dsc_json_dump(j, JSON_COMPACT) : NULL;
     json_decref(j);
     if (!provenance)
         return dsc_fail(err, DSC_ENOMEM, "out of memory");

@@ -3,6 +3,7 @@
 // decoding and the checks that all formats have in common.
 #include "traces/import/import_record.h"
 
+#include "base/json_text.h"
 #include "base/utf8.h"
 
 #include <stdlib.h>
@@ -299,7 +300,7 @@ int dsc_import_record_finish(dsc_import_record *r, const dsc_tokenizer *tokenize
         rc = check_rows(r, side, err);
     if (rc || !r->kept)
         return rc;
-    r->metadata = json_dumps(r->kept, JSON_COMPACT);
+    r->metadata = dsc_json_dump(r->kept, JSON_COMPACT);
     json_decref(r->kept);
     r->kept = NULL;
     return r->metadata ? DSC_OK : dsc_fail(err, DSC_ENOMEM, "out of memory");

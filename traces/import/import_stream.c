@@ -5,6 +5,7 @@
 // an id are joined; the chunk with the finish_reason of a choice then stands for the whole
 // response, in the form that import_vllm.c reads. Usage and metrics are in the last chunk, which
 // has no choice.
+#include "base/json_text.h"
 #include "traces/import/import_path.h"
 #include "traces/import/import_response.h"
 
@@ -145,7 +146,7 @@ static json_t *copy_response(const json_t *joined)
     const char *name;
     bool failed = !copy;
     json_object_foreach((json_t *)(uintptr_t)joined, name, value) if (strcmp(name, "choices") != 0)
-        failed = failed || json_object_set_new(copy, name, json_deep_copy(value));
+        failed = failed || json_object_set_new(copy, name, dsc_json_copy(value));
     if (failed)
         json_decref(copy);
     return failed ? NULL : copy;
@@ -163,7 +164,7 @@ static int add_response(json_t *requests, const json_t *line, const json_t *join
                         json_string_value(json_object_get(line, "id")));
     // Threads share the joined responses, so that values are copied.
     json_t *response = copy_response(joined);
-    json_t *choice = json_deep_copy(json_object_get(choices, index));
+    json_t *choice = dsc_json_copy(json_object_get(choices, index));
     int rc = response && choice ? DSC_OK : dsc_fail(err, DSC_ENOMEM, "out of memory");
     if (!rc)
         rc = dsc_import_put_at(choice, "text", join(json_object_get(choice, "text"), err), err);

@@ -18,6 +18,7 @@
 // is empty without prompt_token_ids or the request next to the response (import_response.c).
 // Sources: vLLM, docs/features/speculative_decoding/acceptance_metrics.md (02cf515) and
 // docs/features/per_request_metrics.md (0377ba9).
+#include "base/json_text.h"
 #include "traces/import/import_path.h"
 #include "traces/import/import_response.h"
 #include "traces/trace/trace_columns.h"
@@ -175,7 +176,7 @@ static int check_lengths(const json_t *metrics, const json_t *accepted, const js
         return DSC_OK;
     if (!json_is_object(given_counts))
         return dsc_import_wrong_type(given_counts, "an object", err, "%s", name);
-    json_t *counts = json_deep_copy(given_counts), *list;
+    json_t *counts = dsc_json_copy(given_counts), *list;
     const char *length;
     int64_t rest = 0;
     int rc = counts ? DSC_OK : dsc_fail(err, DSC_ENOMEM, "out of memory");
@@ -349,9 +350,10 @@ static int fill_metadata(const json_t *line, const json_t *choice, int64_t token
     if (rc || !metrics)
         return rc;
     json_t *totals = json_copy((json_t *)(uintptr_t)metrics); // shallow; does not change its source
-    json_object_del(totals, "per_step_accepted");             // these are columns
+    const bool whole = json_object_size(totals) == json_object_size(metrics);
+    json_object_del(totals, "per_step_accepted"); // these are columns
     json_object_del(totals, "per_step_drafted");
-    return json_object_set_new(out->kept, "speculative_decoding", totals)
+    return json_object_set_new(out->kept, "speculative_decoding", totals) || !whole
                ? dsc_fail(err, DSC_ENOMEM, "out of memory")
                : DSC_OK;
 }

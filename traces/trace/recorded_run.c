@@ -3,7 +3,8 @@
 // others has their provenance in "sources" and "appended"; a setting is known when all agree.
 #include "traces/trace/recorded_run.h"
 
-#include <jansson.h>
+#include "traces/trace/trace_json.h"
+
 #include <math.h>
 
 enum { DEEPEST = 64 }; // levels of derived traces that are read
@@ -56,10 +57,11 @@ static dsc_recorded_run read_any(const json_t *o, int depth)
     return all;
 }
 
-dsc_recorded_run dsc_trace_recorded_run(const dsc_trace_info *info)
+int dsc_trace_recorded_run(dsc_recorded_run *out, const dsc_trace_info *info, dsc_error *err)
 {
-    json_t *o = info->provenance ? json_loads(info->provenance, 0, NULL) : NULL;
-    const dsc_recorded_run run = read_any(o, 0);
+    json_t *o;
+    int rc = dsc_trace_provenance(&o, info, err);
+    *out = rc ? unknown : read_any(o, 0);
     json_decref(o);
-    return run;
+    return rc;
 }

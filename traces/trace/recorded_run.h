@@ -15,6 +15,7 @@ typedef struct dsc_recorded_run {
 } dsc_recorded_run;
 
 // For a trace derived from others (merge, cut, reduce), a setting is known when all sources agree.
-dsc_recorded_run dsc_trace_recorded_run(const dsc_trace_info *info);
+// DSC_ENOMEM: the provenance was not read, and nothing is known.
+int dsc_trace_recorded_run(dsc_recorded_run *out, const dsc_trace_info *info, dsc_error *err);
 
 #endif

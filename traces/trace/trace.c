@@ -5,6 +5,7 @@
 
 #include "base/file.h"
 #include "base/json_file.h"
+#include "base/json_text.h"
 #include "traces/trace/trace_manifest.h"
 
 #include <inttypes.h>
@@ -107,7 +108,7 @@ static void read_origin(reader *r, const json_t *root, dsc_trace_info *info)
     strcpy(r->where, "");
     if (r->rc)
         return;
-    info->provenance = json_dumps(provenance, JSON_COMPACT);
+    info->provenance = dsc_json_dump(provenance, JSON_COMPACT);
     if (!info->provenance)
         r->rc = dsc_fail(r->err, DSC_ENOMEM, "out of memory");
 }

@@ -8,6 +8,7 @@
 #include "traces/trace/trace_copy.h"
 #include "traces/trace/trace_groups.h"
 #include "traces/trace/trace_manifest.h"
+#include "base/json_file.h"
 #include "base/json_text.h"
 
 #include <inttypes.h>
@@ -193,25 +194,30 @@ static int make_provenance(const cutter *c, char **out, dsc_error *err)
     int rc = dsc_join_provenance(&plain, &c->trace, 1, c->o, err);
     if (rc)
         return rc;
-    json_t *all = json_loads(plain, 0, NULL), *o = json_object();
+    json_t *all, *o;
+    rc = dsc_json_parse(&all, plain, strlen(plain), 0, "provenance", err);
+    free(plain);
+    if (rc)
+        return rc;
+    o = json_object();
+    int bad = 0;
     if (cut->range)
-        json_object_set_new(o, "requests", dsc_json_text(cut->range));
+        bad |= json_object_set_new(o, "requests", dsc_json_text(cut->range));
     if (cut->wheres) {
         json_t *list = json_array();
         for (size_t i = 0; i < cut->wheres; i++)
-            json_array_append_new(list, dsc_json_text(cut->where[i]));
-        json_object_set_new(o, "where", list);
+            bad |= json_array_append_new(list, dsc_json_text(cut->where[i]));
+        bad |= json_object_set_new(o, "where", list);
     }
     if (cut->sample) {
-        json_object_set_new(o, "sample", json_integer(cut->sample));
-        json_object_set_new(o, "seed", json_integer((json_int_t)cut->seed));
+        bad |= json_object_set_new(o, "sample", json_integer(cut->sample));
+        bad |= json_object_set_new(o, "seed", json_integer((json_int_t)cut->seed));
     }
     if (cut->tokens)
-        json_object_set_new(o, "tokens", json_integer(cut->tokens));
-    if (!json_object_set_new(all, "cut", o))
-        *out = json_dumps(all, JSON_COMPACT);
+        bad |= json_object_set_new(o, "tokens", json_integer(cut->tokens));
+    if (!json_object_set_new(all, "cut", o) && !bad)
+        *out = dsc_json_dump(all, JSON_COMPACT);
     json_decref(all);
-    free(plain);
     return *out ? DSC_OK : dsc_fail(err, DSC_ENOMEM, "out of memory for the provenance");
 }
 

@@ -3,6 +3,10 @@
 // requests that have them. Conditions on fields are sets of these groups.
 #include "traces/trace/trace_groups.h"
 
+#include "base/json_file.h"
+#include "base/json_text.h"
+#include "traces/trace/trace_json.h"
+
 #include <jansson.h>
 #include <stdlib.h>
 #include <string.h>
@@ -60,16 +64,19 @@ static int add_request(void *context, const dsc_request *q, dsc_error *err)
 {
     reader *r = context;
     dsc_trace_groups *g = r->groups;
-    json_t *metadata = json_loadb(q->metadata.bytes, (size_t)q->metadata.length, 0, NULL);
+    json_t *metadata;
+    int rc = dsc_request_metadata(&metadata, q, err);
+    if (rc)
+        return rc;
     const json_t *value = json_object_get(metadata, g->field);
     char *text = value && !json_is_string(value)
-                     ? json_dumps(value, JSON_COMPACT | JSON_ENCODE_ANY | JSON_SORT_KEYS)
+                     ? dsc_json_dump(value, JSON_COMPACT | JSON_ENCODE_ANY | JSON_SORT_KEYS)
                      : NULL;
     const char *name = text ? text : value ? json_string_value(value) : DSC_GROUP_NONE;
-    int rc = name ? DSC_OK : dsc_fail(err, DSC_ENOMEM, "out of memory");
+    rc = name ? DSC_OK : dsc_fail(err, DSC_ENOMEM, "out of memory");
     r->found |= value != NULL;
-    if (metadata && !r->found)
-        json_object_update(r->fields, metadata);
+    if (!rc && metadata && !r->found && json_object_update(r->fields, metadata))
+        rc = dsc_fail(err, DSC_ENOMEM, "out of memory");
     const size_t i = rc ? 0 : index_of(g, name);
     if (!rc && i == g->count)
         rc = add_value(g, name, err);
@@ -148,17 +155,21 @@ static int find_value(const dsc_trace_groups *g, const char *value, size_t *inde
 int dsc_trace_groups_text(char **out, const dsc_trace_groups *g, dsc_error *err)
 {
     json_t *list = json_array();
+    int failed = 0;
     for (size_t i = 0; i < g->count; i++)
-        json_array_append_new(list, json_string(g->value[i]));
-    *out = json_dumps(list, JSON_COMPACT);
+        failed |= json_array_append_new(list, json_string(g->value[i]));
+    *out = failed ? NULL : dsc_json_dump(list, JSON_COMPACT);
     json_decref(list);
     return *out ? DSC_OK : dsc_fail(err, DSC_ENOMEM, "out of memory for the values of a field");
 }
 
 int dsc_trace_groups_parse(dsc_trace_groups *g, const char *field, const char *text, dsc_error *err)
 {
-    json_t *list = json_loads(text, 0, NULL);
-    int rc = json_is_array(list) ? dsc_strndup(&g->field, field, strlen(field), err) : DSC_EINPUT;
+    json_t *list;
+    json_error_t e;
+    int rc = dsc_json_load(&list, text, strlen(text), 0, &e, err);
+    if (!rc)
+        rc = json_is_array(list) ? dsc_strndup(&g->field, field, strlen(field), err) : DSC_EINPUT;
     for (size_t i = 0; i < json_array_size(list) && !rc; i++) {
         const char *value = json_string_value(json_array_get(list, i));
         rc = value ? add_value(g, value, err) : DSC_EINPUT;

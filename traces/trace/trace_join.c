@@ -5,6 +5,7 @@
 
 #include "traces/trace/trace_copy.h"
 #include "traces/trace/trace_agree.h"
+#include "traces/trace/trace_json.h"
 #include "traces/trace/trace_manifest.h"
 #include "traces/trace/trace_write.h"
 #include "base/json_text.h"
@@ -209,24 +210,39 @@ static int copy_request(void *joiner_, const dsc_request *q, dsc_error *err)
 
 // --- provenance --------------------------------------------------------------------------------
 
-static json_t *describe(const dsc_trace *t)
+static int describe(json_t **out, const dsc_trace *t, dsc_error *err)
 {
     const char *slash = strrchr(t->path, '/');
-    return json_pack("{s:o, s:s, s:I, s:o}", "trace", dsc_json_text(slash ? slash + 1 : t->path),
+    json_t *provenance;
+    *out = NULL;
+    int rc = dsc_trace_provenance(&provenance, &t->info, err);
+    if (rc)
+        return rc;
+    *out = json_pack("{s:o, s:s, s:I, s:o}", "trace", dsc_json_text(slash ? slash + 1 : t->path),
                      "hash", t->info.hash, "requests", (json_int_t)t->info.requests, "provenance",
-                     json_loads(t->info.provenance, JSON_REJECT_DUPLICATES, NULL));
+                     provenance);
+    return *out ? DSC_OK : dsc_fail(err, DSC_ENOMEM, "out of memory for the provenance");
 }
 
 int dsc_join_provenance(char **out, dsc_trace *const *trace, size_t count,
                         const dsc_join_options *o, dsc_error *err)
 {
-    bool failed = false;
+    int rc = DSC_OK;
     json_t *sources = json_array();
-    for (size_t i = 0; i < count; i++)
-        failed |= json_array_append_new(sources, describe(trace[i])) != 0;
+    *out = NULL;
+    for (size_t i = 0; i < count && !rc; i++) {
+        json_t *source;
+        rc = describe(&source, trace[i], err);
+        if (!rc && json_array_append_new(sources, source))
+            rc = dsc_fail(err, DSC_ENOMEM, "out of memory for the provenance");
+    }
+    if (rc) {
+        json_decref(sources);
+        return rc;
+    }
     json_t *j = json_pack("{s:o, s:o, s:o}", "version", dsc_json_text(o->version), "command",
                           dsc_json_text(o->command), "sources", sources);
-    *out = j && !failed ? json_dumps(j, JSON_COMPACT) : NULL;
+    *out = j ? dsc_json_dump(j, JSON_COMPACT) : NULL;
     json_decref(j);
     return *out ? DSC_OK : dsc_fail(err, DSC_ENOMEM, "out of memory for the provenance");
 }

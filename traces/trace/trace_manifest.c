@@ -1,8 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 // Writes the manifest of a trace (draftscope-trace(5)): the names of its files, its two hashes and
 // its JSON form.
+#include "base/json_text.h"
 #include "base/outfile.h"
 #include "traces/trace/trace_manifest.h"
+#include "traces/trace/trace_json.h"
 
 #include <errno.h>
 #include <inttypes.h>
@@ -39,8 +41,9 @@ void dsc_trace_hash(const dsc_shard_entry *shard, size_t shards, char hex[DSC_SH
 int dsc_manifest_seal(const json_t *manifest, char hex[DSC_SHA256_HEX], dsc_error *err)
 {
     json_t *rest = json_copy((json_t *)(uintptr_t)manifest); // shallow; does not change its source
-    json_object_del(rest, "manifest_sha256");
-    char *text = json_dumps(rest, JSON_COMPACT | JSON_SORT_KEYS);
+    const bool whole = json_object_size(rest) == json_object_size(manifest); // json_copy omits
+    json_object_del(rest, "manifest_sha256"); // members that it has no memory for
+    char *text = whole ? dsc_json_dump(rest, JSON_COMPACT | JSON_SORT_KEYS) : NULL;
     json_decref(rest);
     if (!text)
         return dsc_fail(err, DSC_ENOMEM, "out of memory");
@@ -91,7 +94,7 @@ int dsc_trace_parameters(char **out, const dsc_trace_info *info, dsc_error *err)
     if (!out || !info)
         return dsc_fail(err, DSC_EUSAGE, "dsc_trace_parameters: 'out' and 'info' must not be NULL");
     json_t *o = parameters(info, &failed);
-    *out = failed ? NULL : json_dumps(o, JSON_COMPACT);
+    *out = failed ? NULL : dsc_json_dump(o, JSON_COMPACT);
     json_decref(o);
     return *out ? DSC_OK : dsc_fail(err, DSC_ENOMEM, "out of memory");
 }
@@ -147,7 +150,9 @@ int dsc_manifest_make(json_t **out, const dsc_trace_info *info, const dsc_shard_
     set(root, "totals", totals(info, &failed), &failed);
     set(root, "shards", shard_list(shard, shards, &failed), &failed);
     set(root, "hash", json_string(info->hash), &failed);
-    set(root, "provenance", json_loads(info->provenance, JSON_REJECT_DUPLICATES, NULL), &failed);
+    json_t *provenance;
+    failed |= dsc_trace_provenance(&provenance, info, err) != DSC_OK;
+    set(root, "provenance", provenance, &failed);
     char seal[DSC_SHA256_HEX];
     int rc = failed ? dsc_fail(err, DSC_ENOMEM, "out of memory for the manifest")
                     : dsc_manifest_seal(root, seal, err);
@@ -165,7 +170,7 @@ int dsc_manifest_make(json_t **out, const dsc_trace_info *info, const dsc_shard_
 
 int dsc_manifest_write(const json_t *manifest, const char *folder, bool replace, dsc_error *err)
 {
-    char *path = NULL, *text = json_dumps(manifest, JSON_INDENT(1));
+    char *path = NULL, *text = dsc_json_dump(manifest, JSON_INDENT(1));
     dsc_outfile f = {0};
     int rc = text ? dsc_trace_manifest_path(&path, folder, err)
                   : dsc_fail(err, DSC_ENOMEM, "out of memory");

@@ -3,10 +3,13 @@
 // written in the background (trace_store.h). Until the commit everything is in NAME.dst.tmp, which
 // is a trace of the finished shards; then the folder is renamed. An append adds its shards to the
 // trace itself; readers ignore them until the new manifest replaces the old one.
+#include "base/json_file.h"
+#include "base/json_text.h"
 #include "traces/trace/trace_agree.h"
 #include "traces/trace/trace_check.h"
 #include "traces/trace/trace_folder.h"
 #include "traces/trace/trace_ids.h"
+#include "traces/trace/trace_json.h"
 #include "traces/trace/trace_store.h"
 #include "traces/trace/trace_write.h"
 
@@ -48,10 +51,12 @@ static int copy_text(const char **out, const char *s, dsc_error *err)
 static int check_provenance(const char *text, dsc_error *err)
 {
     json_error_t e;
-    json_t *value = json_loads(text, JSON_REJECT_DUPLICATES, &e);
-    int rc = json_is_object(value) ? DSC_OK
-             : value               ? dsc_fail(err, DSC_EUSAGE, "provenance must be a JSON object")
-                     : dsc_fail(err, DSC_EUSAGE, "provenance is not valid JSON: %s", e.text);
+    json_t *value;
+    int rc = dsc_json_load(&value, text, strlen(text), 0, &e, err);
+    if (rc == DSC_EINPUT)
+        rc = dsc_fail(err, DSC_EUSAGE, "provenance is not valid JSON: %s", e.text);
+    else if (!rc && !json_is_object(value))
+        rc = dsc_fail(err, DSC_EUSAGE, "provenance must be a JSON object");
     json_decref(value);
     return rc;
 }
@@ -241,14 +246,22 @@ int dsc_trace_writer_append(dsc_trace_writer **out, const char *path, const dsc_
 // Adds to the list "appended" of the trace's own provenance.
 static int extend_provenance(dsc_trace_writer *w, const char *appended, dsc_error *err)
 {
-    json_t *all = json_loads(w->info.provenance, JSON_REJECT_DUPLICATES, NULL);
+    json_t *all, *more;
+    int rc = dsc_trace_provenance(&all, &w->info, err);
+    if (!rc)
+        rc = dsc_json_parse(&more, appended, strlen(appended), 0, "provenance", err);
+    if (rc) {
+        json_decref(all);
+        return rc;
+    }
     json_t *list = json_object_get(all, "appended");
     if (!json_is_array(list)) {
         json_object_set_new(all, "appended", json_array());
-        list = json_object_get(all, "appended");
+        list =
+            json_object_get(all, "appended"); // NULL where this failed, which the next line tells
     }
-    int bad = json_array_append_new(list, json_loads(appended, JSON_REJECT_DUPLICATES, NULL));
-    char *text = bad ? NULL : json_dumps(all, JSON_COMPACT);
+    int bad = json_array_append_new(list, more);
+    char *text = bad ? NULL : dsc_json_dump(all, JSON_COMPACT);
     json_decref(all);
     if (!text)
         return dsc_fail(err, DSC_ENOMEM, "out of memory for the provenance");
