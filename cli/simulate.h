@@ -41,8 +41,8 @@ typedef struct cli_simulation {
 } cli_simulation;
 
 // Opens what a command's argument and its options name: those of the models, --by, --cost,
-// --batch-size, --evaluate, --seed and --threads, as far as it has them. cli_simulation_close frees,
-// also after an error. DSC_EUSAGE also when a trace and --target are both given, or neither.
+// --batch-size, --evaluate, --seed and --threads, as far as it has them. cli_simulation_close
+// frees, also after an error. DSC_EUSAGE also when a trace and --target are both given, or neither.
 int cli_simulation_open(cli_simulation *s, const cli_call *call, dsc_error *err);
 void cli_simulation_close(cli_simulation *s);
 // Adds comment lines: those of every result, and the options of the models.

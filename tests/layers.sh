@@ -63,7 +63,7 @@ cli/advise base traces/import sim/cost cli cli/trace
 cli/theory base theory traces/files traces/trace sim/draft cli
 cli/trace base traces/trace traces/import sim/model sim/reduce cli
 cli/tune base sim sim/tune cli
-cli/validate base theory traces/trace traces/import sim sim/model sim/cost sim/run sim/tune cli
+cli/validate base theory traces/trace traces/import sim sim/model sim/cost sim/run sim/serve sim/tune cli
 roof base traces/import plots/draw plots/figure plots/report sim sim/model sim/cost sim/run sim/sweep cli cli/advise cli/theory cli/trace cli/tune cli/validate
 live/device base theory/rows traces/files
 live/device/cuda base theory/rows live/device

@@ -209,7 +209,7 @@ static void draw(dsc_plot *p)
     intervals v;
     read_intervals(p, &v);
     double lines = (double)(v.rows + v.conditions);
-    dsc_canvas c = dsc_canvas_of(p, 720, 140 + 20 * lines, (size_t)lines + 6);
+    dsc_canvas c = dsc_canvas_of(p, 720, fmax(200, 140 + 20 * lines), (size_t)lines + 6);
     if (p->rc)
         return;
     dsc_writer *w = &p->script;

@@ -71,7 +71,7 @@ static int convolve_by_transform(dsc_width_dist *dist, size_t sums, int64_t batc
 // --- squaring ------------------------------------------------------------------------------------
 
 // Sums are computed side by side, and each adds its products in the order of a plain loop, so the
-// vectors do not change the result. Arrays have BLOCK zeros in front and behind, which lanes that
+// vectors do not change the result. Arrays have BLOCK zeros before and after them, which lanes that
 // have no product read.
 typedef double lanes __attribute__((vector_size(32), aligned(sizeof(double)), may_alias));
 enum { LANES = 4, BLOCK = 4 * LANES };
@@ -168,7 +168,7 @@ static void cut_partial_sum(partial_sum *s)
 // As convolve_by_transform, by the binary digits of `batch`.
 static int convolve_by_squaring(dsc_width_dist *dist, size_t sums, int64_t batch, dsc_error *err)
 {
-    const size_t n = dist->count, each = sums + 3 * BLOCK; // the last block may end behind
+    const size_t n = dist->count, each = sums + 3 * BLOCK; // the last block may be longer
     double *memory, *one = dist->chance;
     int rc = dsc_new(&memory, 2 * each, err);
     if (rc)

@@ -3,8 +3,8 @@
 // running sequences, so a step costs a few nanoseconds for each of them.
 #include "sim/serve/serve.h"
 
-#include "base/rng.h"
 #include "sim/serve/serve_policy.h"
+#include "sim/serve/serve_schedule.h"
 
 #include <inttypes.h>
 #include <math.h>
@@ -13,22 +13,6 @@
 
 typedef dsc_serve_engine engine;
 typedef dsc_serve_sequence sequence;
-
-// Tokens of a sequence that are known: its prompt and what it has emitted.
-static int32_t known(const sequence *s)
-{
-    return s->prompt + s->emitted;
-}
-
-static bool decodes(const sequence *s)
-{
-    return s->emitted > 0 && s->computed == known(s) - 1;
-}
-
-static int64_t blocks_of(const dsc_serve_options *o, int64_t tokens)
-{
-    return (tokens + o->lookahead + o->block_size - 1) / o->block_size;
-}
 
 // --- arrivals ------------------------------------------------------------------------------------
 
@@ -72,11 +56,7 @@ static sequence *head(engine *e, sequence *fresh)
 {
     if (e->preempted_count)
         return &e->preempted[e->preempted_count - 1];
-    const dsc_serve_pool *pool = e->pool;
-    const size_t which = pool->shuffled ? dsc_rng_below(pool->seed, (uint64_t)e->admitted, 0,
-                                                        DSC_RNG_REQUEST, (uint32_t)pool->count)
-                                        : (size_t)e->admitted % pool->count;
-    const dsc_serve_item *item = &pool->item[which];
+    const dsc_serve_item *item = dsc_serve_item_of(e->pool, e->admitted);
     *fresh = (sequence){.number = e->admitted,
                         .draft = item->draft,
                         .prompt = item->prompt,
@@ -115,7 +95,7 @@ static bool reserve(engine *e, sequence *s, int64_t tokens)
 {
     if (!e->options->kv_blocks)
         return true;
-    const int64_t more = blocks_of(e->options, tokens) - s->blocks;
+    const int64_t more = dsc_serve_blocks(e->options, tokens) - s->blocks;
     if (more <= 0)
         return true;
     if (more > e->free_blocks)
@@ -125,31 +105,12 @@ static bool reserve(engine *e, sequence *s, int64_t tokens)
     return true;
 }
 
-// Tokens of a sequence in this step, from what it needs and the budget.
-static int32_t share(const engine *e, const sequence *s, int64_t budget)
-{
-    const int32_t threshold = e->options->long_prefill_token_threshold;
-    int64_t need = known(s) + s->k - s->computed;
-    if (threshold && need > threshold)
-        need = threshold;
-    return (int32_t)(need < budget ? need : budget);
-}
-
-static void count_tokens(engine *e, const sequence *s)
-{
-    dsc_serve_step *step = &e->step;
-    const bool decoding = decodes(s);
-    *(decoding ? &step->decoding : &step->prefilling) += 1;
-    *(decoding ? &step->decode_tokens : &step->prefill_tokens) += s->scheduled;
-    *(decoding ? &step->decode_context : &step->prefill_context) += s->computed;
-}
-
 // Returns the budget that is left; sets *preempted where a sequence had to go.
 static int64_t schedule_running(engine *e, int64_t budget, bool *preempted)
 {
     for (int64_t i = 0; i < e->running_count; i++) {
         sequence *s = &e->running[i];
-        s->scheduled = share(e, s, budget);
+        s->scheduled = dsc_serve_share(e->options, s, budget);
         while (s->scheduled && !reserve(e, s, s->computed + s->scheduled)) {
             *preempted = true;
             preempt_newest(e);
@@ -159,7 +120,7 @@ static int64_t schedule_running(engine *e, int64_t budget, bool *preempted)
         if (!s->scheduled)
             continue;
         budget -= s->scheduled;
-        count_tokens(e, s);
+        dsc_serve_add(&e->step, s, s->scheduled);
     }
     return budget;
 }
@@ -169,17 +130,17 @@ static int admit(engine *e, int64_t budget, dsc_error *err)
     const dsc_serve_options *o = e->options;
     while (budget > 0 && dsc_serve_waiting(e) && e->running_count < o->max_num_seqs) {
         sequence fresh, *s = head(e, &fresh);
-        const int64_t whole = blocks_of(o, (int64_t)s->prompt + s->output);
+        const int64_t whole = dsc_serve_blocks(o, (int64_t)s->prompt + s->output);
         if (o->kv_blocks && whole > o->kv_blocks)
             return dsc_fail(err, DSC_EINPUT,
                             "request %" PRId64 " has a prompt of %d and an output of %d tokens: it "
                             "needs %" PRId64 " blocks of the KV cache, which has %" PRId64,
                             s->number, s->prompt, s->output, whole, o->kv_blocks);
-        s->scheduled = share(e, s, budget);
+        s->scheduled = dsc_serve_share(e->options, s, budget);
         if (!reserve(e, s, s->scheduled))
             return DSC_OK;
         budget -= s->scheduled;
-        count_tokens(e, s);
+        dsc_serve_add(&e->step, s, s->scheduled);
         e->running[e->running_count++] = *s;
         leave_queue(e);
     }
@@ -221,16 +182,16 @@ static void look_ahead(const engine *e, sequence *s)
 // Tokens that a sequence emits in this step; `k` and `run` are those of its verified draft.
 static int32_t verify(engine *e, sequence *s)
 {
-    const int32_t after = s->computed + s->scheduled, drafted = after - known(s);
+    const int32_t after = s->computed + s->scheduled, drafted = after - dsc_serve_known(s);
     dsc_serve_totals *t = e->totals;
-    if (!decodes(s))
+    if (!dsc_serve_decodes(s))
         t->prefill_tokens += s->scheduled;
     if (drafted < 0) {
         s->computed = after;
         return 0;
     }
     const int32_t accepted = drafted < s->run ? drafted : s->run;
-    s->computed = known(s) + accepted;
+    s->computed = dsc_serve_known(s) + accepted;
     s->emitted += accepted + 1;
     t->num_draft_tokens += drafted;
     t->num_accepted_tokens += accepted;
@@ -253,7 +214,7 @@ static int verify_all(engine *e, sequence **slot, dsc_error *err)
         look_ahead(e, s);
         slot[count++] = s;
     }
-    if (!count || !e->policy->k)
+    if (!e->policy->k)
         return DSC_OK;
     const int rc = e->policy->type->choose(e->policy, e, slot, count, err);
     dsc_serve_step *step = &e->step;
@@ -275,8 +236,7 @@ static int advance_clock(engine *e, dsc_error *err)
     dsc_serve_step *step = &e->step;
     const int rc = dsc_serve_draft_time(e->price, step, &step->draft_s, err);
     step->overhead_s = e->price->overhead_s;
-    step->seconds = step->overhead_s + (e->price->overlap ? fmax(step->target_s, step->draft_s)
-                                                          : step->target_s + step->draft_s);
+    step->seconds = dsc_serve_step_time(e->price, step->target_s, step->draft_s);
     const double used =
         e->options->kv_blocks ? (double)(e->options->kv_blocks - e->free_blocks) : 0;
     e->now_s += step->seconds;
@@ -477,6 +437,8 @@ int dsc_serve_run(dsc_serve_totals *out, const dsc_serve_pool *pool, const dsc_a
     e->policy = policy;
     e->totals = out;
     rc = begin(e, &slot, err);
+    if (!rc && policy->type->begin)
+        rc = policy->type->begin(policy, e, err);
     if (!rc)
         rc = serve(e, slot, err);
     free(slot);

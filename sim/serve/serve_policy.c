@@ -96,7 +96,13 @@ static const dsc_serve_policy_type oracle = {
     .summary = "drafts exactly what will be accepted: an upper bound",
     .choose = choose_accepted};
 
-static const dsc_serve_policy_type *const types[] = {&fixed, &schedule, &oracle, NULL};
+static const dsc_serve_policy_type *const types[] = {&fixed,
+                                                     &schedule,
+                                                     &dsc_serve_policy_adaptive,
+                                                     &dsc_serve_policy_ema,
+                                                     &dsc_serve_policy_off_above,
+                                                     &oracle,
+                                                     NULL};
 
 const dsc_serve_policy_type *const *dsc_serve_policies(void)
 {
@@ -110,22 +116,26 @@ int dsc_serve_policy_parse(dsc_serve_policy *out, const char *text, int32_t k, d
     for (const dsc_serve_policy_type *const *t = types; *t; t++) {
         if (strncmp((*t)->name, text, name) || strlen((*t)->name) != name)
             continue;
-        if ((text[name] == ':') != ((*t)->usage != NULL))
+        const bool given = text[name] == ':';
+        if (given ? !(*t)->usage : (*t)->usage && !(*t)->optional)
             return dsc_fail(err, DSC_EUSAGE, "--speculation: '%.60s' is not %s%s%s", text,
                             (*t)->name, (*t)->usage ? ":" : "", (*t)->usage ? (*t)->usage : "");
         out->type = *t;
-        const int rc = (*t)->open ? (*t)->open(out, text + name + 1, err) : DSC_OK;
+        const int rc = (*t)->open ? (*t)->open(out, given ? text + name + 1 : NULL, err) : DSC_OK;
         if (rc)
             dsc_serve_policy_fini(out);
         return rc;
     }
     return dsc_fail(err, DSC_EUSAGE,
-                    "--speculation: '%.60s' is unknown; choose fixed, schedule:... or oracle",
+                    "--speculation: '%.60s' is unknown; choose fixed, schedule:..., adaptive, "
+                    "ema, off-above:QPS or oracle",
                     text);
 }
 
 void dsc_serve_policy_fini(dsc_serve_policy *policy)
 {
+    if (policy->type && policy->type->close)
+        policy->type->close(policy->state);
     free(policy->by_size);
     *policy = (dsc_serve_policy){0};
 }

@@ -45,5 +45,12 @@ int dsc_serve_target_time(const dsc_serve_price *price, const dsc_serve_step *st
                           dsc_error *err);
 int dsc_serve_draft_time(const dsc_serve_price *price, const dsc_serve_step *step, double *seconds,
                          dsc_error *err);
+// The whole step, from these two.
+static inline double dsc_serve_step_time(const dsc_serve_price *price, double target_s,
+                                         double draft_s)
+{
+    const double longer = target_s > draft_s ? target_s : draft_s;
+    return price->overhead_s + (price->overlap ? longer : target_s + draft_s);
+}
 
 #endif

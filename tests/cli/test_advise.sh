@@ -21,7 +21,7 @@ says 'lookahead     needs target logits for tokens that were never generated: ru
 says 'vllm serve MODEL --speculative-config'
 says '# no speculation: leave the speculative options out'
 check "trace, table and report" test -d advice.dst -a -s advice.tsv -a -s advice.html
-check "the report has the verdict" grep -q 'Recommendation:</strong> At batch size 1: run ' advice.html
+check "the report has the verdict" grep -q 'batch size 1</td><td class="text">run ' advice.html
 says '# batch size 1: run '
 
 # --- the verdict is that of tune ---------------------------------------------------------------

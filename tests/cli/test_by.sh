@@ -64,7 +64,7 @@ check "the row of all requests has the totals of a run without --by" \
 good sim all.dst $sim --by scenario --batch-size 1,8
 check "a row for each batch size of each value" [ "$(rows out | wc -l)" = 9 ]
 # The loop, and methods that carry state from one request to the next, have the same sums.
-good sim all.dst $sim --engine loop --by scenario --threads 2
+good sim all.dst $sim --evaluate loop --by scenario --threads 2
 check "the loop counts the same" [ "$(column num_accepted_tokens out)" = "$(column num_accepted_tokens by.tsv)" ]
 
 # --- sweep, shards, resumption -------------------------------------------------------------------

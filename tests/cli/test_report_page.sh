@@ -47,7 +47,7 @@ grep '^# verdict_batch_4: ' demo/advice.tsv | sed 's/.*(95 %: \([0-9.]*\) to \([
 range=$(awk '{ printf "%.2f to %.2f", $1, $2 }' interval)
 before $advice "<td class=\"text\">batch size 4</td>" '<section id="workload">'
 before $advice "<td class=\"text\">$range</td>" '<section id="workload">'
-before $advice '<pre># vllm has no setting' '<section id="workload">'
+before $advice '<pre># best of all methods' '<section id="workload">'
 
 # Text of users is text, in tables, figures and what the script reads.
 evil='</script><img src=x onerror=alert(1)>"'"'"'&'

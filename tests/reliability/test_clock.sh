@@ -86,7 +86,7 @@ awk 'BEGIN { for (i = 0; i < 4000; i++)
     printf "{\"prompt\": \"a b c d e f g %d\", \"output\": \"h a b c d e f g %d i\"}\n", i, i }' >many.jsonl
 both import trace import ../many.jsonl -o many.dst --tokenizer bytes
 check "import: the same trace" diff -r sound/many.dst back/many.dst
-both sweep sweep many.dst --method llma --n 1:4 --num-speculative-tokens 1:16 --engine loop -o grid.tsv
+both sweep sweep many.dst --method llma --n 1:4 --num-speculative-tokens 1:16 --evaluate loop -o grid.tsv
 check "sweep: the same table" cmp sound/grid.tsv back/grid.tsv
 if [ -x "${draftscope%/*}/draftscope-live" ]; then
     fixtures=${LIVE_FIXTURES:-$top/tests/oracle/fixtures}

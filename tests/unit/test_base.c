@@ -753,8 +753,6 @@ static int remove_folder(void **state)
     return rmdir(folder);
 }
 
-// --- threads -------------------------------------------------------------------------------------
-
 static void threads_follow_the_load(void **state)
 {
     (void)state;

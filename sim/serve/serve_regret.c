@@ -1,0 +1,55 @@
+// SPDX-License-Identifier: Apache-2.0
+// Regret of policies: runs of the engine with common random numbers.
+#include "sim/serve/serve_regret.h"
+
+#include "sim/serve/serve_policy.h"
+
+#include <math.h>
+
+typedef struct workload {
+    const dsc_serve_pool *pool;
+    const dsc_arrivals *arrivals;
+    const dsc_serve_price *price;
+    const dsc_serve_options *options;
+} workload;
+
+static int mean_latency(const workload *w, const char *text, int32_t k, double *seconds,
+                        dsc_error *err)
+{
+    dsc_serve_policy policy;
+    dsc_serve_totals totals;
+    int rc = dsc_serve_policy_parse(&policy, text, k, err);
+    if (rc)
+        return rc;
+    rc = dsc_serve_run(&totals, w->pool, w->arrivals, w->price, &policy, w->options, err);
+    if (!rc)
+        *seconds = dsc_latency_mean(&totals.e2e);
+    dsc_serve_totals_fini(&totals);
+    dsc_serve_policy_fini(&policy);
+    return rc;
+}
+
+int dsc_serve_regrets(dsc_serve_regret *out, const char *const *policy, size_t policies, int32_t k,
+                      const dsc_serve_pool *pool, const dsc_arrivals *arrivals,
+                      const dsc_serve_price *price, const dsc_serve_options *options,
+                      dsc_error *err)
+{
+    const workload w = {pool, arrivals, price, options};
+    dsc_serve_regret best = {.fixed_s = INFINITY};
+    int rc = mean_latency(&w, "oracle", k, &best.oracle_s, err);
+    for (int32_t length = 0; length <= k && !rc; length++) {
+        double seconds = INFINITY;
+        rc = mean_latency(&w, "fixed", length, &seconds, err);
+        if (seconds < best.fixed_s) {
+            best.fixed_s = seconds;
+            best.best_k = length;
+        }
+    }
+    for (size_t i = 0; i < policies && !rc; i++) {
+        out[i] = best;
+        rc = mean_latency(&w, policy[i], k, &out[i].e2e_s, err);
+        out[i].over_fixed = out[i].e2e_s / best.fixed_s - 1;
+        out[i].over_oracle = out[i].e2e_s / best.oracle_s - 1;
+    }
+    return rc;
+}

@@ -1,0 +1,574 @@
+// SPDX-License-Identifier: Apache-2.0
+// Tests the policies of speculation: the adaptive one against all allocations, its forecast against
+// the step that follows, SGLang's against a trace by hand; and what holds for each of them.
+#include "sim/serve/serve_policy.h"
+
+#include "sim/serve/serve_forecast.h"
+#include "sim/serve/serve_regret.h"
+#include "tests/close.h"
+
+#include <string.h>
+
+enum { MOST_SLOTS = 4, K = 4, OUTPUT = 24, ITEMS = 7 };
+
+// A step function, as CUDA graphs are padded: the rate of tokens has several local maxima.
+static int stairs(const dsc_cost *cost, dsc_pass pass, double *seconds, dsc_error *err)
+{
+    (void)err;
+    *seconds = cost->fixed_s + cost->per_token_s * 5 * ceil(pass.tokens * pass.batch / 5 - 1e-9);
+    return DSC_OK;
+}
+
+static int draft_pass(const dsc_cost *cost, dsc_pass pass, double *seconds, dsc_error *err)
+{
+    (void)err;
+    *seconds = cost->draft_s * (1 + .1 * pass.batch) + 1e-6 * pass.context;
+    return DSC_OK;
+}
+
+static const dsc_cost_type stairs_type = {.name = "stairs", .target = stairs, .draft = draft_pass};
+
+typedef struct bench {
+    dsc_cost cost;
+    dsc_serve_price price;
+    dsc_arrivals arrivals;
+    dsc_serve_policy policy;
+    dsc_serve_policy_type type; // of the policy, with functions that check it
+    dsc_serve_pool pool;
+    dsc_serve_options options;
+    dsc_serve_totals totals;
+} bench;
+
+static const double survival[] = {.9, .7, .35, .2};
+static dsc_serve_draft drafts[ITEMS][OUTPUT];
+static dsc_serve_item item[ITEMS];
+
+// Some items have recorded drafts, of several lengths, and some do not.
+static void make_items(bool recorded)
+{
+    for (int i = 0; i < ITEMS; i++) {
+        for (int t = 0; t < OUTPUT; t++) {
+            const uint16_t available = (uint16_t)((i * 5 + t * 3) % (K + 1));
+            drafts[i][t] = (dsc_serve_draft){available, (uint16_t)((i + t * t) % (available + 1))};
+        }
+        item[i] =
+            (dsc_serve_item){9 + 13 * i % 30, OUTPUT - i % 5, recorded && i % 3 ? drafts[i] : NULL};
+    }
+}
+
+static void prepare(bench *b, const char *policy, const char *arrivals)
+{
+    dsc_error err;
+    *b = (bench){.cost = {.type = &stairs_type, .fixed_s = .01, .per_token_s = .001},
+                 .price = {.prefill_s = NAN, .drafting = DSC_SERVE_DRAFT_FREE, .overhead_s = .001},
+                 .pool = {.item = item,
+                          .count = ITEMS,
+                          .survival = survival,
+                          .levels = K,
+                          .seed = 3,
+                          .shuffled = true},
+                 .options = {.requests = 60,
+                             .max_num_seqs = MOST_SLOTS,
+                             .max_num_batched_tokens = 40,
+                             .block_size = 16,
+                             .slo_ttft_s = INFINITY,
+                             .slo_tpot_s = INFINITY}};
+    assert_ok(dsc_serve_policy_parse(&b->policy, policy, K, &err), err);
+    assert_ok(dsc_arrivals_parse(&b->arrivals, arrivals, &err), err);
+    b->arrivals.seed = 8;
+    b->type = *b->policy.type;
+    b->policy.type = &b->type;
+}
+
+static void serve(bench *b)
+{
+    dsc_error err;
+    b->price.cost = &b->cost;
+    assert_ok(
+        dsc_serve_run(&b->totals, &b->pool, &b->arrivals, &b->price, &b->policy, &b->options, &err),
+        err);
+}
+
+static void finish(bench *b)
+{
+    dsc_serve_totals_fini(&b->totals);
+    dsc_serve_policy_fini(&b->policy);
+}
+
+// --- adaptive ------------------------------------------------------------------------------------
+
+// A choice that the adaptive policy had: what may be drafted, and how it is valued.
+typedef struct problem {
+    const dsc_serve_engine *engine;
+    dsc_serve_step step;
+    int64_t sampled, count;
+    int32_t usable[MOST_SLOTS], longest;
+    double survival[MOST_SLOTS][K + 1]; // of the first k tokens
+    int64_t drafted_context;
+} problem;
+
+static double rate_of(problem *p, const int32_t *k)
+{
+    dsc_error err;
+    double expected = (double)p->sampled, target, draft;
+    int64_t drafted = 0;
+    dsc_serve_step *s = &p->step;
+    s->longest = 0;
+    for (int64_t i = 0; i < p->count; i++) {
+        drafted += k[i];
+        for (int32_t j = 1; j <= k[i]; j++)
+            expected += p->survival[i][j];
+        s->longest = k[i] > s->longest ? k[i] : s->longest;
+    }
+    // Every request that may use a draft of this depth has a part in the pass.
+    memset(s->drafts, 0, sizeof s->drafts);
+    for (int64_t i = 0; i < p->count; i++)
+        for (int32_t j = 1; j <= p->usable[i]; j++)
+            s->drafts[j]++;
+    s->draft_context = p->drafted_context;
+    s->decode_tokens += drafted;
+    assert_ok(dsc_serve_target_time(p->engine->price, s, &target, &err), err);
+    s->decode_tokens -= drafted;
+    assert_ok(dsc_serve_draft_time(p->engine->price, s, &draft, &err), err);
+    return expected / dsc_serve_step_time(p->engine->price, target, draft);
+}
+
+// The share of the recorded drafts that are accepted, counted for each depth on its own.
+static double recorded_survival(int32_t depth)
+{
+    double all = 1;
+    for (int32_t d = 1; d <= depth; d++) {
+        int64_t tried = 0, accepted = 0;
+        for (int i = 0; i < ITEMS; i++)
+            for (int32_t t = 1; item[i].draft && t + d < item[i].output; t++) {
+                const dsc_serve_draft *draft = &item[i].draft[t];
+                tried += draft->available >= d && draft->run >= d - 1;
+                accepted += draft->available >= d && draft->run >= d;
+            }
+        all *= tried ? (double)accepted / (double)tried : 0;
+    }
+    return all;
+}
+
+enum { OF_ORACLE, OF_POSITION, OF_CONSTANT }; // the confidences that are checked
+static int confidences;
+static int64_t choices, drafted_choices, short_choices;
+
+static double survival_of(const dsc_serve_sequence *s, int32_t depth)
+{
+    if (confidences == OF_ORACLE)
+        return depth <= s->run;
+    if (confidences == OF_CONSTANT)
+        return pow(.6, depth);
+    return s->draft ? recorded_survival(depth) : survival[depth - 1];
+}
+
+static void pose(problem *p, const dsc_serve_engine *e, dsc_serve_sequence *const *slot,
+                 int64_t count)
+{
+    *p = (problem){.engine = e, .count = count};
+    p->sampled = dsc_serve_forecast(e, &p->step);
+    for (int64_t i = 0; i < count; i++) {
+        for (int32_t k = 1; k <= slot[i]->most; k++) {
+            p->survival[i][k] = survival_of(slot[i], k);
+            p->usable[i] += p->survival[i][k] > 0;
+        }
+        p->drafted_context += p->usable[i] ? slot[i]->computed + 1 : 0;
+    }
+}
+
+// All allocations, as numbers whose digits are the draft lengths.
+static double best_rate(problem *p, int64_t room)
+{
+    double best = 0;
+    for (int number = 0; number < (K + 1) * (K + 1) * (K + 1) * (K + 1); number++) {
+        int32_t k[MOST_SLOTS];
+        int64_t sum = 0;
+        bool allowed = true;
+        for (int i = 0, rest = number; i < MOST_SLOTS; i++, rest /= K + 1) {
+            k[i] = rest % (K + 1);
+            sum += k[i];
+            allowed = allowed && k[i] <= (i < p->count ? p->usable[i] : 0);
+        }
+        if (allowed && sum <= room)
+            best = fmax(best, rate_of(p, k));
+    }
+    return best;
+}
+
+static int choose_checked(dsc_serve_policy *policy, const dsc_serve_engine *e,
+                          dsc_serve_sequence *const *slot, int64_t count, dsc_error *err)
+{
+    problem p;
+    int32_t chosen[MOST_SLOTS], fixed[MOST_SLOTS];
+    int64_t sum = 0, whole = 0;
+    pose(&p, e, slot, count);
+    const int64_t room = e->options->max_num_batched_tokens - p.step.decode_tokens;
+    const int rc = dsc_serve_policy_adaptive.choose(policy, e, slot, count, err);
+    for (int64_t i = 0; i < count; i++) {
+        chosen[i] = slot[i]->k;
+        sum += chosen[i];
+        whole += p.usable[i];
+        assert_in_range(chosen[i], 0, p.usable[i]);
+    }
+    if (!count)
+        return rc;
+    const double rate = rate_of(&p, chosen), best = best_rate(&p, room);
+    assert_true(sum <= room);
+    assert_close(rate, best, 1e-12 * best);
+    for (int32_t k = 0; k <= K; k++) { // no fixed length is better
+        int64_t tokens = 0;
+        for (int64_t i = 0; i < count; i++)
+            tokens += fixed[i] = p.usable[i] < k ? p.usable[i] : k;
+        assert_true(tokens > room || rate_of(&p, fixed) <= rate * (1 + 1e-12));
+    }
+    choices++;
+    drafted_choices += sum > 0;
+    short_choices += sum < whole;
+    return rc;
+}
+
+static void adaptive_is_best(void **state)
+{
+    (void)state;
+    static const char *const text[] = {"adaptive:oracle", "adaptive", "adaptive:constant:.6"};
+    static const dsc_serve_drafting drafting[] = {DSC_SERVE_DRAFT_FREE, DSC_SERVE_DRAFT_ONCE,
+                                                  DSC_SERVE_DRAFT_EACH};
+    for (int n = 0; n < 3 * 3 * 2 * 2 * 2; n++) {
+        bench b;
+        confidences = n % 3;
+        make_items(n / 9 % 2);
+        prepare(&b, text[confidences], n / 18 % 2 ? "closed:6" : "poisson:4");
+        b.type.choose = choose_checked;
+        b.price.drafting = drafting[n / 3 % 3];
+        b.price.overlap = n / 36 && n % 2;
+        b.cost.draft_s = .002;
+        b.cost.per_token_s = n % 4 < 2 ? .001 : .003;
+        b.options.max_num_batched_tokens = n / 36 ? 9 : 40;
+        b.price.prefill_s = n % 5 ? NAN : .0005;
+        choices = drafted_choices = short_choices = 0;
+        serve(&b);
+        assert_true(choices > 100 && drafted_choices > 10);
+        assert_true(short_choices > 10 || confidences == OF_ORACLE);
+        finish(&b);
+    }
+}
+
+// --- forecast ------------------------------------------------------------------------------------
+
+static dsc_serve_step forecast;
+static bool forecasted;
+static int64_t calls;
+
+static int choose_none(dsc_serve_policy *policy, const dsc_serve_engine *e,
+                       dsc_serve_sequence *const *slot, int64_t count, dsc_error *err)
+{
+    (void)policy, (void)err;
+    for (int64_t i = 0; i < count; i++)
+        slot[i]->k = 0;
+    dsc_serve_forecast(e, &forecast);
+    forecasted = true;
+    calls++;
+    return DSC_OK;
+}
+
+static dsc_serve_step expected_step;
+static bool expecting;
+static int64_t compared;
+
+static int compare_step(void *user, const dsc_serve_engine *e, dsc_error *err)
+{
+    (void)user, (void)err;
+    if (expecting) {
+        assert_int_equal(e->step.decoding, expected_step.decoding);
+        assert_int_equal(e->step.decode_tokens, expected_step.decode_tokens);
+        assert_int_equal(e->step.decode_context, expected_step.decode_context);
+        assert_int_equal(e->step.prefilling, expected_step.prefilling);
+        assert_int_equal(e->step.prefill_tokens, expected_step.prefill_tokens);
+        assert_int_equal(e->step.prefill_context, expected_step.prefill_context);
+        compared++;
+    }
+    expecting = forecasted;
+    expected_step = forecast;
+    return DSC_OK;
+}
+
+// Where all requests have arrived, the forecast is the next step. A policy is called in every step.
+static void forecast_is_next_step(void **state)
+{
+    (void)state;
+    static const double at_once[60] = {0};
+    make_items(true);
+    for (int n = 0; n < 8; n++) {
+        bench b;
+        prepare(&b, "fixed", "recorded");
+        b.arrivals.time = at_once;
+        b.type.choose = choose_none;
+        b.options.step = compare_step;
+        b.options.max_num_batched_tokens = n % 2 ? 7 : 40;
+        b.options.long_prefill_token_threshold = n & 2 ? 5 : 0;
+        b.options.block_size = 64; // one for each request, so that none is preempted
+        b.options.kv_blocks = n & 4 ? 3 : 0;
+        expecting = forecasted = false;
+        compared = calls = 0;
+        serve(&b);
+        assert_int_equal(calls, b.totals.steps);
+        assert_int_equal(compared, b.totals.steps - 1);
+        assert_int_equal(b.totals.preemptions, 0);
+        finish(&b);
+    }
+}
+
+// --- the other policies --------------------------------------------------------------------------
+
+// The draft length after a batch of two requests that accepted x and y tokens.
+static int32_t after_batch(dsc_serve_policy *policy, int32_t x, int32_t y)
+{
+    dsc_error err;
+    dsc_serve_sequence s = {.most = 100, .k = 100}, *slot[] = {&s};
+    policy->type->observe(policy, &s, 7, x);
+    policy->type->observe(policy, &s, 7, y);
+    assert_ok(policy->type->choose(policy, NULL, slot, 1, &err), err);
+    return s.k;
+}
+
+static void ema_by_hand(void **state)
+{
+    (void)state;
+    dsc_error err;
+    dsc_serve_policy policy;
+    assert_ok(dsc_serve_policy_parse(&policy, "ema", 3, &err), err);
+    assert_int_equal(policy.k, 7);
+    for (int run = 0; run < 2; run++) {
+        assert_ok(policy.type->begin(&policy, NULL, &err), err);
+        // From 2, the average moves to 3 - 0.8^15 = 2.965 in 15 batches, above 3 - 0.5.
+        for (int batch = 1; batch <= 15; batch++)
+            assert_int_equal(after_batch(&policy, 4, 2), batch < 15 ? 3 : 7);
+        // 0.972 in batch 20 is at most 3 - 0.75, and above 1 - 0.75; so is 0.318 in batch 25; 0.104
+        // in batch 30 is not.
+        for (int batch = 16; batch <= 30; batch++)
+            assert_int_equal(after_batch(&policy, 0, 0), batch < 20 ? 7 : batch < 30 ? 3 : 1);
+        // 0.706 in batch 35 is above 1 - 0.5.
+        for (int batch = 31; batch <= 35; batch++)
+            assert_int_equal(after_batch(&policy, 1, 1), batch < 35 ? 1 : 3);
+    }
+    dsc_serve_policy_fini(&policy);
+    assert_ok(dsc_serve_policy_parse(&policy,
+                                     "ema:ema_alpha=1,update_interval=1,warmup_batches=0,"
+                                     "down_hysteresis=0,up_hysteresis=0.5,candidate_steps=8/2",
+                                     5, &err),
+              err);
+    assert_ok(policy.type->begin(&policy, NULL, &err), err);
+    assert_int_equal(after_batch(&policy, 5, 5), 5); // not above 5
+    assert_int_equal(after_batch(&policy, 6, 5), 8);
+    assert_int_equal(after_batch(&policy, 2, 2), 5); // at most 5 - 0.5, above 2 - 0.5
+    assert_int_equal(after_batch(&policy, 2, 1), 2);
+    dsc_serve_policy_fini(&policy);
+}
+
+static void schedule_tiers(void **state)
+{
+    (void)state;
+    dsc_error err;
+    dsc_serve_policy policy;
+    static const int32_t expected[] = {5, 5, 5, 5, 3, 3, 0, 0, 0};
+    assert_ok(dsc_serve_policy_parse(&policy, "schedule:1-4=5,5-6=3,7-=0", 4, &err), err);
+    assert_int_equal(policy.k, 5);
+    for (int64_t size = 1; size <= 9; size++) {
+        const dsc_serve_engine engine = {.running_count = size};
+        dsc_serve_sequence a = {.most = 100, .k = 100}, b = {.most = 2, .k = 2};
+        dsc_serve_sequence *slot[] = {&a, &b};
+        assert_ok(policy.type->choose(&policy, &engine, slot, 2, &err), err);
+        assert_int_equal(a.k, expected[size - 1]);
+        assert_int_equal(b.k, expected[size - 1] < 2 ? expected[size - 1] : 2);
+    }
+    dsc_serve_policy_fini(&policy);
+}
+
+// Whether a draft is made when `arrived` requests have arrived at `now`.
+static bool drafts_at(dsc_serve_policy *policy, double now_s, int64_t arrived)
+{
+    dsc_error err;
+    const dsc_serve_engine engine = {.now_s = now_s, .arrived = arrived};
+    dsc_serve_sequence s = {.most = 3, .k = 3}, *slot[] = {&s};
+    assert_ok(policy->type->choose(policy, &engine, slot, 1, &err), err);
+    return s.k > 0;
+}
+
+static void off_above(void **state)
+{
+    (void)state;
+    dsc_error err;
+    dsc_serve_policy policy;
+    const dsc_serve_engine start = {.now_s = 100};
+    assert_ok(dsc_serve_policy_parse(&policy, "off-above:5", 3, &err), err);
+    for (int run = 0; run < 2; run++) {
+        assert_ok(policy.type->begin(&policy, &start, &err), err);
+        assert_true(drafts_at(&policy, 100.5, 20));
+        assert_true(drafts_at(&policy, 101.5, 50));  // 5 per second of the window
+        assert_false(drafts_at(&policy, 103.5, 51)); // 5.1
+        assert_false(drafts_at(&policy, 109.9, 51));
+        assert_true(drafts_at(&policy, 110.1, 51)); // the first 20 have left the window
+        assert_false(drafts_at(&policy, 110.2, 72));
+        assert_true(drafts_at(&policy, 900, 73));
+    }
+    dsc_serve_policy_fini(&policy);
+    assert_ok(dsc_serve_policy_parse(&policy, "off-above:5,2", 3, &err), err);
+    assert_ok(policy.type->begin(&policy, &start, &err), err);
+    assert_true(drafts_at(&policy, 100.5, 10));
+    assert_false(drafts_at(&policy, 100.6, 11));
+    dsc_serve_policy_fini(&policy);
+}
+
+static const char *const all[] = {"fixed",
+                                  "oracle",
+                                  "schedule:1-2=4,3-=1",
+                                  "adaptive",
+                                  "adaptive:oracle",
+                                  "off-above:2",
+                                  "adaptive:constant:.5",
+                                  "ema:warmup_batches=3,candidate_steps=1/2"};
+
+// Each draft bounds the tokens that are accepted after a position of a request: all policies have
+// to agree on them.
+static struct {
+    int32_t least, most;
+} accepted_after[60][OUTPUT];
+static void (*observe_inner)(dsc_serve_policy *, dsc_serve_sequence *, int32_t, int32_t);
+static int64_t request_tokens[60];
+
+static void observe_accepted(dsc_serve_policy *policy, dsc_serve_sequence *s, int32_t k,
+                             int32_t accepted)
+{
+    const int32_t at = s->emitted - accepted - 1;
+    int32_t *least = &accepted_after[s->number][at].least;
+    int32_t *most = &accepted_after[s->number][at].most;
+    *least = accepted > *least ? accepted : *least;
+    *most = accepted < k && accepted < *most ? accepted : *most;
+    assert_true(*least <= *most);
+    if (observe_inner)
+        observe_inner(policy, s, k, accepted);
+}
+
+static int count_request(void *user, const dsc_serve_sequence *s, dsc_error *err)
+{
+    (void)user, (void)err;
+    assert_true(!request_tokens[s->number] || request_tokens[s->number] == s->emitted);
+    request_tokens[s->number] = s->emitted;
+    return DSC_OK;
+}
+
+static void same_tokens(void **state)
+{
+    (void)state;
+    make_items(true);
+    memset(request_tokens, 0, sizeof request_tokens);
+    for (int i = 0; i < 60; i++)
+        for (int t = 0; t < OUTPUT; t++) {
+            accepted_after[i][t].least = 0;
+            accepted_after[i][t].most = K;
+        }
+    for (size_t i = 0; i < sizeof all / sizeof *all; i++)
+        for (int limited = 0; limited < 2; limited++) {
+            bench b;
+            prepare(&b, all[i], "closed:5");
+            observe_inner = b.type.observe;
+            b.type.observe = observe_accepted;
+            b.options.complete = count_request;
+            b.options.kv_blocks = limited ? 5 : 0;
+            serve(&b);
+            assert_true(b.totals.num_draft_tokens > 0);
+            assert_int_equal(b.totals.completed, 60);
+            assert_true(!limited || b.totals.preemptions > 0);
+            finish(&b);
+        }
+}
+
+static void regrets(void **state)
+{
+    (void)state;
+    static const char *const policy[] = {"off-above:1e9", "schedule:1-=2", "adaptive",
+                                         "adaptive:oracle", "oracle"};
+    static const char *const load[] = {"closed:1", "closed:8", "closed:64", "poisson:2"};
+    make_items(false);
+    for (int n = 0; n < 4; n++) {
+        bench b;
+        dsc_error err;
+        dsc_serve_regret r[5];
+        prepare(&b, "fixed", load[n]);
+        assert_ok(dsc_cost_parse(&b.cost, "linear:.01,.0004,.0005", &err), err);
+        b.price.cost = &b.cost;
+        b.price.drafting = DSC_SERVE_DRAFT_ONCE;
+        b.options.requests = 400;
+        b.options.max_num_seqs = 64;
+        b.options.max_num_batched_tokens = 512;
+        serve(&b);
+        assert_ok(
+            dsc_serve_regrets(r, policy, 5, K, &b.pool, &b.arrivals, &b.price, &b.options, &err),
+            err);
+        assert_true(r[0].e2e_s == dsc_latency_mean(&b.totals.e2e)); // never off: the fixed length
+        for (int i = 0; i < 5; i++) {
+            assert_close(r[i].over_fixed, r[i].e2e_s / r[0].fixed_s - 1, 1e-12);
+            assert_close(r[i].over_oracle, r[i].e2e_s / r[0].oracle_s - 1, 1e-12);
+            assert_int_equal(r[i].best_k, r[0].best_k);
+        }
+        // Fixed lengths have no negative regret.
+        assert_true(r[0].over_fixed >= 0 && r[1].over_fixed >= 0);
+        assert_true((r[1].over_fixed == 0) == (r[0].best_k == 2));
+        assert_true(r[4].over_oracle == 0);
+        assert_true(r[2].over_fixed < .01);
+        assert_true(r[3].over_fixed < 0);
+        assert_true(r[3].e2e_s < r[2].e2e_s);
+        if (getenv("SHOW"))
+            printf("%s: best k %d, over it: fixed %.4f, 2 %.4f, adaptive %.4f, oracle's %.4f, "
+                   "oracle %.4f\n",
+                   load[n], r[0].best_k, r[0].over_fixed, r[1].over_fixed, r[2].over_fixed,
+                   r[3].over_fixed, r[4].over_fixed);
+        finish(&b);
+    }
+}
+
+static void refused(void **state)
+{
+    (void)state;
+    static const char *const bad[] = {"adaptive:",
+                                      "adaptive:calibrated",
+                                      "adaptive:constant:1.1",
+                                      "adaptive:constant:",
+                                      "adaptive:constant:.5x",
+                                      "ema:",
+                                      "ema:ema_alpha=.2,",
+                                      "ema:ema_alpha=2",
+                                      "ema:ema_alpha=nan",
+                                      "ema:update_interval=0",
+                                      "ema:update_interval=1.5",
+                                      "ema:candidate_steps=4",
+                                      "ema:candidate_steps=0/3",
+                                      "ema:steps=1",
+                                      "off-above",
+                                      "off-above:",
+                                      "off-above:-1",
+                                      "off-above:5,",
+                                      "off-above:5,0",
+                                      "off-above:inf",
+                                      "oracle:1",
+                                      "fixed:2"};
+    for (size_t i = 0; i < sizeof bad / sizeof *bad; i++) {
+        dsc_error err;
+        dsc_serve_policy policy;
+        if (dsc_serve_policy_parse(&policy, bad[i], K, &err) != DSC_EUSAGE)
+            fail_msg("%s is accepted", bad[i]);
+        assert_non_null(strstr(err.message, "--speculation"));
+    }
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(adaptive_is_best), cmocka_unit_test(forecast_is_next_step),
+        cmocka_unit_test(ema_by_hand),      cmocka_unit_test(schedule_tiers),
+        cmocka_unit_test(off_above),        cmocka_unit_test(same_tokens),
+        cmocka_unit_test(regrets),          cmocka_unit_test(refused),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
