@@ -7,6 +7,8 @@
 #include "base/status.h"
 
 #include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
 
 #ifdef __cplusplus
 extern "C" {
@@ -58,6 +60,11 @@ struct dsc_cost_type {
     // DSC_EINPUT: the model has no time for this pass; it does not extrapolate. NULL when `linear`.
     int (*target)(const dsc_cost *cost, dsc_pass pass, double *seconds, dsc_error *err);
     int (*draft)(const dsc_cost *cost, dsc_pass pass, double *seconds, dsc_error *err);
+    // Optional: the numbers of `target` for passes of least, least + step, ... tokens in all
+    // sequences together, [count], where `target` has succeeded for the last. false: not for this
+    // model.
+    bool (*targets)(const dsc_cost *cost, dsc_pass pass, int64_t least, int64_t step, size_t count,
+                    double *seconds);
 };
 
 DSC_API extern const dsc_cost_type dsc_cost_unit, dsc_cost_linear, dsc_cost_table,

@@ -240,6 +240,12 @@ static int target_time(const dsc_cost *cost, dsc_pass pass, double *seconds, dsc
     return dsc_roofline_target(cost->model, pass, seconds, err);
 }
 
+static bool target_times(const dsc_cost *cost, dsc_pass pass, int64_t least, int64_t step,
+                         size_t count, double *seconds)
+{
+    return dsc_roofline_targets(cost->model, pass, least, step, count, seconds);
+}
+
 static int draft_time(const dsc_cost *cost, dsc_pass pass, double *seconds, dsc_error *err)
 {
     return dsc_roofline_draft(cost->model, pass, seconds, err);
@@ -252,4 +258,5 @@ const dsc_cost_type dsc_cost_roofline = {
     .open = open_roofline,
     .close = close_roofline,
     .target = target_time,
-    .draft = draft_time};
+    .draft = draft_time,
+    .targets = target_times};

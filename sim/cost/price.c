@@ -9,23 +9,44 @@
 #include <math.h>
 #include <stdlib.h>
 
+// Seconds of the target's passes that have the tokens of a distribution, [dist->count]; `pass` has
+// the context and the batch. Passes that do not occur are 0 or priced: a cost may have no time.
+static int target_times(const dsc_cost *cost, const dsc_width_dist *dist, dsc_pass pass,
+                        double *seconds, dsc_error *err)
+{
+    dsc_error why = {0};
+    int rc = DSC_OK;
+    const int64_t most = dist->least + (int64_t)(dist->count - 1) * dist->step;
+    pass.tokens = (double)most / pass.batch;
+    if (cost->type->targets && !dsc_cost_target(cost, pass, seconds, &why) &&
+        cost->type->targets(cost, pass, dist->least, dist->step, dist->count, seconds))
+        return DSC_OK;
+    for (size_t i = 0; i < dist->count && !rc; i++) {
+        seconds[i] = 0;
+        pass.tokens = (double)(dist->least + (int64_t)i * dist->step) / pass.batch;
+        if (dist->chance[i] > 0)
+            rc = dsc_cost_target(cost, pass, &seconds[i], err);
+    }
+    return rc;
+}
+
 // Mean seconds of a target call; `pass` has the mean width, the context and the batch.
 static int target_call(const dsc_cost *cost, const dsc_counts *c, dsc_pass pass, double *seconds,
                        dsc_error *err)
 {
     dsc_width_dist dist;
+    double *time = NULL;
     if (cost->type->linear || c->width_length < 1)
         return dsc_cost_target(cost, pass, seconds, err);
     int rc = dsc_width_dist_init(&dist, c->width, c->width_length, (int64_t)pass.batch, err);
+    if (!rc)
+        rc = dsc_new(&time, dist.count, err);
+    if (!rc)
+        rc = target_times(cost, &dist, pass, time, err);
     *seconds = 0;
-    for (size_t i = 0; !rc && i < dist.count; i++) {
-        double one;
-        if (dist.chance[i] <= 0)
-            continue;
-        pass.tokens = (double)(dist.least + (int64_t)i) / pass.batch;
-        rc = dsc_cost_target(cost, pass, &one, err);
-        *seconds += rc ? 0 : dist.chance[i] * one;
-    }
+    for (size_t i = 0; i < dist.count && !rc; i++)
+        *seconds += dist.chance[i] * time[i];
+    free(time);
     dsc_width_dist_fini(&dist);
     return rc;
 }
@@ -62,17 +83,16 @@ static int overlapped(const dsc_cost *cost, const dsc_counts *c, dsc_pass pass, 
 static int longer_of_both(const dsc_cost *cost, const dsc_width_dist *dist, double draft,
                           dsc_pass pass, double *step, double *target, dsc_error *err)
 {
-    int rc = DSC_OK;
+    double *time;
+    int rc = dsc_new(&time, dist->count, err);
     *step = *target = 0;
+    if (!rc && dist->count)
+        rc = target_times(cost, dist, pass, time, err);
     for (size_t i = 0; !rc && i < dist->count; i++) {
-        double one;
-        pass.tokens = (double)(dist->least + (int64_t)i) / pass.batch;
-        rc = dsc_cost_target(cost, pass, &one, err);
-        if (rc)
-            break;
-        *step += dist->chance[i] * fmax(draft, one);
-        *target += dist->chance[i] * one;
+        *step += dist->chance[i] * fmax(draft, time[i]);
+        *target += dist->chance[i] * time[i];
     }
+    free(time);
     return rc;
 }
 

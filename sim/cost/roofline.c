@@ -138,6 +138,88 @@ int dsc_roofline_target(const dsc_roofline *r, dsc_pass pass, double *seconds, d
     return rc;
 }
 
+// The time of passes as a function of their tokens, for one context and batch.
+typedef struct by_tokens {
+    double context, batch, compute, once, machines, overhead;
+    double weight_reads, layers, layer_peak, output, output_peak; // the matrices
+    double cache, bandwidth, attention, attention_peak;           // of a pass's token and reach
+} by_tokens;
+
+static by_tokens by_tokens_of(const dsc_roofline *r, dsc_pass pass)
+{
+    const dsc_model_shape *s = &r->target;
+    const dsc_model_work w = dsc_model_shape_work(s);
+    const dsc_number_format *f = format_of_layers(r, s);
+    const double layers = w.attention + w.feed_forward + (pass.again ? 0 : 1) * w.first;
+    const double bandwidth = r->machine.bandwidth * r->engine.bandwidth;
+    return (by_tokens){
+        .context = pass.context,
+        .batch = pass.batch,
+        .compute = r->engine.compute,
+        .once = 1 - r->engine.overlap,
+        .machines = r->machines,
+        .overhead = isnan(r->overhead_s) ? overhead(r, s) : r->overhead_s,
+        .weight_reads = (layers * f->bytes + w.output * r->plain->bytes) / bandwidth,
+        .layers = 2 * layers,
+        .layer_peak = dsc_hardware_peak(&r->machine, f),
+        .output = 2 * w.output,
+        .output_peak = dsc_hardware_peak(&r->machine, r->plain),
+        .cache = dsc_model_shape_cache(s) * r->cache->bytes * pass.batch,
+        .bandwidth = bandwidth,
+        .attention = dsc_model_shape_attention(s) * pass.batch,
+        .attention_peak = dsc_hardware_peak(&r->machine, r->plain),
+    };
+}
+
+static inline double both(const by_tokens *b, double reads, double multiplies)
+{
+    const double longer = reads > multiplies ? reads : multiplies;
+    const double shorter = reads > multiplies ? multiplies : reads;
+    return longer + b->once * shorter;
+}
+
+// As dsc_roofline_target without experts, with the same operations in the same order.
+static inline double time_by_tokens(const by_tokens *b, double tokens)
+{
+    const double n = b->batch * tokens, reach = b->context + tokens - 1;
+    const double after = reach > 0 ? reach : 0;
+    const double weights =
+        both(b, b->weight_reads,
+             (b->layers * n / b->layer_peak + b->output * n / b->output_peak) / b->compute);
+    const double attention = both(b, b->cache * after / b->bandwidth,
+                                  b->attention * tokens * after / b->attention_peak / b->compute);
+    return (weights + attention) / b->machines + b->overhead;
+}
+
+enum { LANES = 8 };
+
+#ifdef HAVE_TARGET_CLONES
+__attribute__((target_clones("avx2", "default")))
+#endif
+static void
+times_by_tokens(const by_tokens *by, double least, double step, size_t count, double *seconds)
+{
+    const by_tokens b = *by;
+    for (size_t i = 0; i < count; i += LANES) {
+        double x[LANES];
+        for (size_t l = 0; l < LANES; l++)
+            x[l] = (double)(int)l;
+        for (size_t l = 0; l < LANES; l++)
+            x[l] = time_by_tokens(&b, (least + ((double)i + x[l]) * step) / b.batch);
+        memcpy(seconds + i, x, (count - i < LANES ? count - i : LANES) * sizeof *x);
+    }
+}
+
+bool dsc_roofline_targets(const dsc_roofline *r, dsc_pass pass, int64_t least, int64_t step,
+                          size_t count, double *seconds)
+{
+    if (r->target.experts)
+        return false;
+    const by_tokens b = by_tokens_of(r, pass);
+    times_by_tokens(&b, (double)least, (double)step, count, seconds);
+    return true;
+}
+
 int dsc_roofline_draft(const dsc_roofline *r, dsc_pass pass, double *seconds, dsc_error *err)
 {
     const double machines = r->draft.draft_head ? r->machines : 1;

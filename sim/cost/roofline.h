@@ -56,6 +56,9 @@ typedef struct dsc_roofline {
 void dsc_roofline_init(dsc_roofline *r);
 
 int dsc_roofline_target(const dsc_roofline *r, dsc_pass pass, double *seconds, dsc_error *err);
+// dsc_cost_type.targets. false: the target has experts.
+bool dsc_roofline_targets(const dsc_roofline *r, dsc_pass pass, int64_t least, int64_t step,
+                          size_t count, double *seconds);
 // pass.again: not the first pass of a draft.
 int dsc_roofline_draft(const dsc_roofline *r, dsc_pass pass, double *seconds, dsc_error *err);
 

@@ -70,12 +70,52 @@ static int convolve_by_transform(dsc_width_dist *dist, size_t sums, int64_t batc
 
 // --- squaring ------------------------------------------------------------------------------------
 
+// Sums are computed side by side, and each adds its products in the order of a plain loop, so the
+// vectors do not change the result. Arrays have BLOCK zeros before and after them, which lanes that
+// have no product read.
+typedef double lanes __attribute__((vector_size(32), aligned(sizeof(double)), may_alias));
+enum { LANES = 4, BLOCK = 4 * LANES };
+
 // The distribution of the sum of some widths: chance[i] of offset + i.
 typedef struct partial_sum {
     double *chance;
     size_t count;
     int64_t offset;
 } partial_sum;
+
+typedef struct block {
+    lanes a, b, c, d;
+} block;
+
+__attribute__((always_inline)) static inline block load_block(const double *x)
+{
+    const lanes *v = (const lanes *)x;
+    return (block){v[0], v[1], v[2], v[3]};
+}
+
+__attribute__((always_inline)) static inline block add_products(block sum, double factor,
+                                                                const double *x)
+{
+    const block y = load_block(x);
+    return (block){sum.a + factor * y.a, sum.b + factor * y.b, sum.c + factor * y.c,
+                   sum.d + factor * y.d};
+}
+
+// Adds the products a[at + d] a[at - d + lane], d = 0, 1, ...: twice above the diagonal, once on
+// it, and not below it.
+__attribute__((always_inline)) static inline block add_diagonal(block sum, const double *a)
+{
+    static const double times[2 * BLOCK] = {[BLOCK] = 1, 2, 2, 2, 2, 2, 2, 2,
+                                            2,           2, 2, 2, 2, 2, 2, 2};
+    for (int d = 0; d < BLOCK / 2; d++) {
+        const block t = load_block(times + BLOCK - 2 * d), x = load_block(a - d);
+        sum.a += t.a * a[d] * x.a;
+        sum.b += t.b * a[d] * x.b;
+        sum.c += t.c * a[d] * x.c;
+        sum.d += t.d * a[d] * x.d;
+    }
+    return sum;
+}
 
 // out[0, 2 n - 1) = the distribution of a sum of two that have a[0, n).
 #ifdef HAVE_TARGET_CLONES
@@ -84,23 +124,30 @@ __attribute__((target_clones("avx2", "default")))
 static void
 square(const double *restrict a, size_t n, double *restrict out)
 {
-    memset(out, 0, (2 * n - 1) * sizeof *out);
-    for (size_t i = 0; i < n; i++) {
-        const double twice = 2 * a[i];
-        out[2 * i] += a[i] * a[i];
-        for (size_t j = i + 1; j < n; j++)
-            out[i + j] += twice * a[j];
+    for (size_t x = 0; x < 2 * n - 1; x += BLOCK) {
+        block sum = {{0}, {0}, {0}, {0}};
+        for (size_t i = x < n ? 0 : x - n + 1; i < x / 2; i++)
+            sum = add_products(sum, 2 * a[i], a + x - i);
+        sum = add_diagonal(sum, a + x / 2);
+        memcpy(out + x, &sum, sizeof sum);
     }
 }
 
 // out[0, n + m - 1) = the distribution of a sum of one with a[0, n) and one with b[0, m).
-static void multiply(const double *restrict a, size_t n, const double *restrict b, size_t m,
-                     double *restrict out)
+#ifdef HAVE_TARGET_CLONES
+__attribute__((target_clones("avx2", "default")))
+#endif
+static void
+multiply(const double *restrict a, size_t n, const double *restrict b, size_t m,
+         double *restrict out)
 {
-    memset(out, 0, (n + m - 1) * sizeof *out);
-    for (size_t j = 0; j < m; j++)
-        for (size_t i = 0; i < n; i++)
-            out[i + j] += b[j] * a[i];
+    for (size_t x = 0; x < n + m - 1; x += BLOCK) {
+        const size_t end = x + BLOCK < m ? x + BLOCK : m;
+        block sum = {{0}, {0}, {0}, {0}};
+        for (size_t j = x < n ? 0 : x - n + 1; j < end; j++)
+            sum = add_products(sum, b[j], a + x - j);
+        memcpy(out + x, &sum, sizeof sum);
+    }
 }
 
 // Cuts both ends, of probabilities so small that they do not matter after all squarings.
@@ -112,22 +159,22 @@ static void cut_partial_sum(partial_sum *s)
         first++;
     while (first + 1 < s->count && s->chance[s->count - 1] < most)
         s->count--;
-    memmove(s->chance, s->chance + first, (s->count - first) * sizeof *s->chance);
     s->count -= first;
+    memmove(s->chance, s->chance + first, s->count * sizeof *s->chance);
+    memset(s->chance + s->count, 0, BLOCK * sizeof *s->chance);
     s->offset += (int64_t)first;
 }
 
 // As convolve_by_transform, by the binary digits of `batch`.
 static int convolve_by_squaring(dsc_width_dist *dist, size_t sums, int64_t batch, dsc_error *err)
 {
-    const size_t n = dist->count;
-    double *memory;
-    int rc = dsc_new(&memory, 2 * sums + n, err);
+    const size_t n = dist->count, each = sums + 3 * BLOCK; // the last block may be longer
+    double *memory, *one = dist->chance;
+    int rc = dsc_new(&memory, 2 * each, err);
     if (rc)
         return rc;
-    double *one = memory + 2 * sums, *room = memory + sums;
-    partial_sum s = {memory, n, 0};
-    memcpy(one, dist->chance, n * sizeof *one);
+    double *room = memory + each + BLOCK;
+    partial_sum s = {memory + BLOCK, n, 0};
     memcpy(s.chance, one, n * sizeof *one);
     for (int bit = 62 - __builtin_clzll((unsigned long long)batch); bit >= 0; bit--) {
         square(s.chance, s.count, room);
@@ -135,6 +182,7 @@ static int convolve_by_squaring(dsc_width_dist *dist, size_t sums, int64_t batch
         room = s.chance;
         s = next;
         if (batch >> bit & 1) {
+            memset(s.chance + s.count, 0, BLOCK * sizeof *s.chance);
             multiply(s.chance, s.count, one, n, room);
             next = (partial_sum){room, s.count + n - 1, s.offset};
             room = s.chance;
@@ -144,7 +192,7 @@ static int convolve_by_squaring(dsc_width_dist *dist, size_t sums, int64_t batch
     }
     memcpy(dist->chance, s.chance, s.count * sizeof *s.chance);
     dist->count = s.count;
-    dist->least += s.offset;
+    dist->least += s.offset * dist->step;
     free(memory);
     return DSC_OK;
 }
@@ -163,8 +211,21 @@ static void cut_ends(dsc_width_dist *dist)
         sum += dist->chance[i];
     for (size_t i = first; i < end; i++)
         dist->chance[i - first] = dist->chance[i] / sum;
-    dist->least += (int64_t)first;
+    dist->least += (int64_t)first * dist->step;
     dist->count = end - first;
+}
+
+// The greatest common divisor of the differences of widths in first .. length - 1 that occur.
+static int64_t step_of(const int64_t *width, int64_t first, int64_t length)
+{
+    int64_t step = 0;
+    for (int64_t m = first + 1; m < length; m++)
+        for (int64_t a = width[m] ? m - first : 0; a;) {
+            const int64_t rest = step % a;
+            step = a;
+            a = rest;
+        }
+    return step ? step : 1;
 }
 
 int dsc_width_dist_init(dsc_width_dist *out, const int64_t *width, int64_t length, int64_t batch,
@@ -176,22 +237,23 @@ int dsc_width_dist_init(dsc_width_dist *out, const int64_t *width, int64_t lengt
         length--;
     while (first + 1 < length && !width[first])
         first++;
-    int64_t span = length - first;
+    const int64_t step = step_of(width, first, length), span = (length - 1 - first) / step + 1;
     if (span - 1 > (DSC_WIDTH_DIST_MOST - 1) / batch)
         return dsc_fail(err, DSC_EUSAGE,
                         "a batch of %" PRId64 " passes that differ by up to %" PRId64
                         " tokens: their sum has more than %d values",
-                        batch, span - 1, DSC_WIDTH_DIST_MOST);
+                        batch, length - 1 - first, DSC_WIDTH_DIST_MOST);
     size_t sums = (size_t)(batch * (span - 1) + 1);
     int rc = dsc_new(&out->chance, sums, err);
     if (rc)
         return rc;
     out->count = (size_t)span;
     out->least = batch * (first + 1);
-    for (int64_t m = first; m < length; m++)
+    out->step = step;
+    for (int64_t m = first; m < length; m += step)
         total += width[m];
-    for (int64_t m = first; m < length; m++)
-        out->chance[m - first] = (double)width[m] / (double)total;
+    for (int64_t i = 0; i < span; i++)
+        out->chance[i] = (double)width[first + i * step] / (double)total;
     if (batch == 1 || span == 1)
         return DSC_OK;
     rc = sums <= SQUARED_MOST ? convolve_by_squaring(out, sums, batch, err)

@@ -206,7 +206,8 @@ static int propose(void *memory, const int32_t *output, int64_t length, dsc_draf
 // --- replay: all settings on one index -----------------------------------------------------------
 //
 // With one branch, the nodes below a match are a path that no setting changes: only where it ends.
-// So the paths of a position are found once, as far as any setting needs them.
+// So the paths of a position are found once, as far as any setting needs them. Most matches are
+// short, where many settings have the same limits: they share what one of them drafts.
 
 static bool is_chain(const dsc_config *config)
 {
@@ -229,7 +230,23 @@ typedef struct replay {
     int32_t paths;    // that have memory
     int32_t *of;      // [depth + 1] the path of a match of m tokens
     int32_t repeated; // the longest match that occurs twice; longer ones have no continuation
+    const dsc_drafter_input *in; // [settings]
+    size_t settings;
+    int32_t *same; // [depth + 1][settings] the first setting with the same probability and with the
+                   // same limits of matches of up to m tokens
+    int32_t known; // rows of `same`
+    int64_t *most; // [settings] of one row
 } replay;
+
+// Nodes below a match of m tokens.
+static int64_t most_nodes(const dsc_drafter_input *in, int64_t m)
+{
+    const int64_t deepest = in->parameter[DEPTH] - m, length = in->parameter[LENGTH];
+    int64_t most = (int64_t)((double)m * in->config->real[FACTOR] + 1e-6);
+    most = most < length ? most : length;
+    most = most < deepest ? most : deepest;
+    return most > 0 ? most : 0;
+}
 
 // The next path, which few positions need if there are many already.
 static int add_path(replay *r, dsc_error *err)
@@ -246,7 +263,7 @@ static int add_path(replay *r, dsc_error *err)
 static int replay_init(replay *r, const dsc_drafter_input *in, size_t count, dsc_error *err)
 {
     int64_t depth = 2;
-    *r = (replay){.longest = 1};
+    *r = (replay){.longest = 1, .in = in, .settings = count};
     for (size_t j = 0; j < count; j++) {
         const int64_t most = limit(in[j].config);
         depth = in[j].parameter[DEPTH] > depth ? in[j].parameter[DEPTH] : depth;
@@ -256,10 +273,33 @@ static int replay_init(replay *r, const dsc_drafter_input *in, size_t count, dsc
     if (!rc)
         rc = dsc_arena_new(in->arena, &r->of, (size_t)depth + 1, err);
     if (!rc)
+        rc = dsc_arena_new(in->arena, &r->same, ((size_t)depth + 1) * count, err);
+    if (!rc)
+        rc = dsc_arena_new(in->arena, &r->most, count, err);
+    if (!rc)
         rc = dsc_suffix_begin(&r->index, (int32_t)depth, in->arena, err);
     return rc ? rc
               : dsc_suffix_append(&r->index, in->request->prompt.id, in->request->prompt.count,
                                   err);
+}
+
+// The row of `same` for matches of up to m tokens. Settings of a row are further apart in the next.
+static const int32_t *same_settings(replay *r, int32_t m)
+{
+    for (; r->known <= m; r->known++) {
+        int32_t *row = r->same + (size_t)r->known * r->settings;
+        const int32_t *before = row - r->settings;
+        for (size_t j = 0; j < r->settings; j++) {
+            const double probability = r->in[j].config->real[PROBABILITY];
+            size_t i = 0;
+            r->most[j] = most_nodes(&r->in[j], r->known);
+            while (i < j && (r->known ? before[i] != before[j] || r->most[i] != r->most[j]
+                                      : r->in[i].config->real[PROBABILITY] != probability))
+                i++;
+            row[j] = (int32_t)i;
+        }
+    }
+    return r->same + (size_t)m * r->settings;
 }
 
 // Begins the paths of a position: one for each state of its suffixes.
@@ -314,15 +354,13 @@ static void extend_path(const dsc_suffix_index *x, path *p, int64_t most)
 static const path *choose_path(replay *r, const dsc_drafter_input *in, int64_t *drafted)
 {
     const int64_t depth = in->parameter[DEPTH];
-    const double factor = in->config->real[FACTOR], probability = in->config->real[PROBABILITY];
+    const double probability = in->config->real[PROBABILITY];
     const path *best = NULL;
     double score = 0;
     *drafted = 0;
     for (int64_t m = r->repeated < depth ? r->repeated : depth; m >= 1; m--) {
         path *p = &r->path[r->of[m]];
-        int64_t most = (int64_t)((double)m * factor + 1e-6), deepest = depth - m, n = 0;
-        most = most < in->parameter[LENGTH] ? most : in->parameter[LENGTH];
-        most = most < deepest ? most : deepest;
+        int64_t most = most_nodes(in, m), n = 0;
         if (most < 1 || (double)most * (p->all - 1) / p->all <= score)
             continue;
         extend_path(&r->index, p, most);
@@ -338,36 +376,61 @@ static const path *choose_path(replay *r, const dsc_drafter_input *in, int64_t *
     return best;
 }
 
-// Fills the positions where a step of setting j begins, which are known as far as the last step.
+// What a setting drafts at a position.
+typedef struct drafted {
+    int64_t position; // -1: none yet
+    int32_t count, accepted;
+} drafted;
+
+// Drafts for all settings that begin a step at position i of the output, which next[] holds.
+static void draft_position(replay *r, dsc_token_view output, int64_t i, drafted *draft,
+                           int64_t *next, dsc_match_lengths *out)
+{
+    const int32_t *same = same_settings(r, r->repeated);
+    for (size_t j = 0; j < r->settings; j++) {
+        if (next[j] > i)
+            continue;
+        drafted *d = &draft[same[j]];
+        if (d->position != i) {
+            int64_t count, run = 0;
+            const path *p = choose_path(r, &r->in[same[j]], &count);
+            const int64_t left = output.count - 1 - i, most = count < left ? count : left;
+            while (run < most && p->token[run] == output.id[i + run])
+                run++;
+            *d = (drafted){i, (int32_t)count, (int32_t)run};
+        }
+        if (!d->count)
+            continue;
+        out[j].available[i] = d->count;
+        out[j].run[i] = d->accepted;
+        next[j] = i + d->accepted + 1;
+    }
+}
+
+// Fills the positions where a step of a setting begins, which are known as far as the last step.
 static int match_lengths(const dsc_drafter_input *in, size_t count, int64_t longest,
                          dsc_match_lengths *out, dsc_error *err)
 {
     (void)longest; // the limits of the settings are not larger
     const dsc_token_view output = in->request->output;
     int64_t *next;
+    drafted *draft;
     replay r;
     int rc = dsc_arena_new(in->arena, &next, count, err);
     if (!rc)
+        rc = dsc_arena_new(in->arena, &draft, count, err);
+    if (!rc)
         rc = replay_init(&r, in, count, err);
-    for (size_t j = 0; j < count && !rc; j++)
+    for (size_t j = 0; j < count && !rc; j++) {
         next[j] = 0;
+        draft[j].position = -1;
+        memset(out[j].available, 0xff, (size_t)output.count * sizeof *out[j].available); // -1
+        memset(out[j].run, 0, (size_t)output.count * sizeof *out[j].run);
+    }
     for (int64_t i = 0; i < output.count && !rc; i++) {
-        const int64_t left = output.count - 1 - i;
         rc = begin_paths(&r, err);
-        for (size_t j = 0; j < count && !rc; j++) {
-            out[j].available[i] = -1;
-            out[j].run[i] = 0;
-            if (next[j] > i)
-                continue;
-            int64_t drafted, run = 0;
-            const path *p = choose_path(&r, &in[j], &drafted);
-            while (run < drafted && run < left && p->token[run] == output.id[i + run])
-                run++;
-            if (drafted)
-                out[j].available[i] = (int32_t)drafted;
-            out[j].run[i] = (int32_t)run;
-            next[j] = i + run + 1;
-        }
+        if (!rc && r.repeated) // else no setting drafts
+            draft_position(&r, output, i, draft, next, out);
         if (!rc)
             rc = dsc_suffix_append(&r.index, &output.id[i], 1, err);
     }

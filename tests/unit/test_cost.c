@@ -551,6 +551,53 @@ static void sums_of_widths_are_convolved(void **state)
                    "batch");
 }
 
+// The sums of `batch` = 2 or 3 widths by plain loops, normalized as the module does.
+static void plain_sums(const int64_t *width, int64_t n, int64_t batch, double *out)
+{
+    double one[80], two[160] = {0}, total = 0, all = 0;
+    for (int64_t i = 0; i < n; i++)
+        total += (double)width[i];
+    for (int64_t i = 0; i < n; i++)
+        one[i] = (double)width[i] / total;
+    for (int64_t i = 0; i < n; i++) {
+        two[2 * i] += one[i] * one[i];
+        for (int64_t j = i + 1; j < n; j++)
+            two[i + j] += 2 * one[i] * one[j];
+    }
+    for (int64_t x = 0; x < batch * (n - 1) + 1; x++)
+        out[x] = batch == 2 ? two[x] : 0;
+    for (int64_t j = 0; batch == 3 && j < n; j++)
+        for (int64_t i = 0; i < 2 * n - 1; i++)
+            out[i + j] += one[j] * two[i];
+    for (int64_t x = 0; x < batch * (n - 1) + 1; x++)
+        all += out[x];
+    for (int64_t x = 0; x < batch * (n - 1) + 1; x++)
+        out[x] /= all;
+}
+
+// Vectors and steps do not change a bit of the sums.
+static void sums_of_widths_are_those_of_plain_loops(void **state)
+{
+    (void)state;
+    for (int64_t n = 2; n <= 80; n++)
+        for (int64_t batch = 2; batch <= 3; batch++)
+            for (int64_t step = 1; step <= 4; step += 3) {
+                int64_t width[80], apart[4 * 80] = {0};
+                double want[3 * 80];
+                dsc_width_dist dist;
+                dsc_error err = {0};
+                for (int64_t i = 0; i < n; i++)
+                    apart[2 + i * step] = width[i] = 100 + i * i * 7919 % 301;
+                plain_sums(width, n, batch, want);
+                assert_ok(dsc_width_dist_init(&dist, apart, 4 * 80, batch, &err), err);
+                assert_int_equal(dist.least, 3 * batch);
+                assert_int_equal(dist.step, step);
+                assert_int_equal(dist.count, batch * (n - 1) + 1);
+                assert_memory_equal(dist.chance, want, dist.count * sizeof *want);
+                dsc_width_dist_fini(&dist);
+            }
+}
+
 // With the batch multiplying takes over, and drafts that are not accepted cost what they weigh:
 // speed-up falls to (block efficiency) / (tokens in a pass). With a long context the keys and
 // values, which a draft reads once like everyone else, hold longer.
@@ -635,6 +682,7 @@ int main(void)
         cmocka_unit_test(a_pass_behind_its_own_kind_has_its_own_price),
         cmocka_unit_test(steps_in_width_are_priced),
         cmocka_unit_test(sums_of_widths_are_convolved),
+        cmocka_unit_test(sums_of_widths_are_those_of_plain_loops),
         cmocka_unit_test(batches_become_compute_bound),
         cmocka_unit_test(the_closed_form_is_that_of_the_same_rate),
     };

@@ -582,6 +582,34 @@ static void bad_words_are_refused(void **state)
     }
 }
 
+// The times of many passes are those of one after the other, bit by bit.
+static void passes_together_take_the_same_times(void **state)
+{
+    (void)state;
+    static const char *const texts[] = {"roofline:llama-3.1-8b,a100",
+                                        "roofline:llama-3.1-8b,h100,efficiency=1,overhead=0",
+                                        "roofline:llama-3.1-70b,h100,tp=4,weights=fp8,kv=fp8"};
+    for (size_t t = 0; t < sizeof texts / sizeof *texts; t++) {
+        dsc_cost cost = cost_of(texts[t]);
+        for (int batch = 1; batch <= 64; batch *= 4)
+            for (int64_t step = 1; step <= 7; step += 3) {
+                const dsc_pass pass = {.context = 312.7, .batch = batch};
+                double together[203];
+                assert_true(cost.type->targets(&cost, pass, batch, step, 203, together));
+                for (int64_t i = 0; i < 203; i++) {
+                    const double tokens = (double)(batch + i * step) / batch;
+                    const double alone = target_s(&cost, tokens, pass.context, pass.batch);
+                    assert_memory_equal(&together[i], &alone, sizeof alone);
+                }
+            }
+        dsc_cost_fini(&cost);
+    }
+    dsc_cost experts = cost_of("roofline:mixtral-8x7b,h100,tp=4");
+    double seconds;
+    assert_false(experts.type->targets(&experts, (dsc_pass){.batch = 1}, 1, 1, 1, &seconds));
+    dsc_cost_fini(&experts);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -598,6 +626,7 @@ int main(void)
         cmocka_unit_test(what_does_not_fit_is_refused),
         cmocka_unit_test(published_steps_are_met),
         cmocka_unit_test(constants_are_those_of_the_fit),
+        cmocka_unit_test(passes_together_take_the_same_times),
         cmocka_unit_test(bad_words_are_refused),
     };
     return cmocka_run_group_tests(tests, make_scratch, remove_scratch);

@@ -162,13 +162,14 @@ static int make_records(const dsc_import_job *job, dsc_import_entry *e, dsc_enco
     } else if (!rc) {
         size_t bytes = 0;
         rc = expand(job, e, err);
-        for (size_t i = 0; i < json_array_size(e->json) && !rc; i++) {
+        const size_t requests = json_array_size(e->json);
+        for (size_t i = 0; i < requests && !rc; i++) {
             const json_t *request = json_array_get(e->json, i);
             if (json_is_null(request))
                 e->failed++;
             else
                 rc = make_record(job, e, request, encoder, err);
-            if (!rc && e->records)
+            if (!rc && e->records && requests > 1)
                 bytes += dsc_import_record_bytes(dsc_import_entry_record(e, e->records - 1));
             if (!rc && bytes > LINE_RECORD_BYTES)
                 rc = dsc_fail(err, DSC_EINPUT,

@@ -6,15 +6,15 @@
 
 static void count_model(dsc_import_tally *t, const char *name)
 {
-    char cut[sizeof t->model->name];
+    const size_t size = sizeof t->model->name; // names are cut to this many bytes
     int m = 0;
-    snprintf(cut, sizeof cut, "%s", name ? name : "no model");
-    while (m < t->models && strcmp(t->model[m].name, cut) != 0)
+    name = name ? name : "no model";
+    while (m < t->models && strncmp(t->model[m].name, name, size - 1) != 0)
         m++;
     if (m == DSC_IMPORT_MODELS)
         m--;
     else if (m == t->models)
-        snprintf(t->model[t->models++].name, sizeof cut, "%s", cut);
+        snprintf(t->model[t->models++].name, size, "%s", name);
     t->model[m].requests++;
 }
 

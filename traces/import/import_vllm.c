@@ -314,9 +314,12 @@ static int read_output(const json_t *choice, int64_t tokens, int32_t vocab_size,
     return rc ? rc : read_logprobs(given(choice, "logprobs"), out, err);
 }
 
-static const dsc_import_field times[] = {
+static const dsc_import_field around[] = {
     {"category", "category", 0, false},
     {"arrival_s", "arrival_s", 1, false},
+    {0},
+};
+static const dsc_import_field times[] = {
     {"ttft_s", "metrics.time_to_first_token_ms|timings.prompt_ms", 1e-3, false},
     {"wall_time", "metrics.generation_time_ms|timings.predicted_ms", 1e-3, false},
     {"num_draft_tokens", "timings.draft_n", 1, false},
@@ -327,7 +330,13 @@ static const dsc_import_field times[] = {
 // The times of the source; `tokens`: of the output.
 static int keep_times(const json_t *line, int64_t tokens, dsc_import_record *out, dsc_error *err)
 {
-    int rc = dsc_import_gather(out->kept, times, line, 0, err);
+    const json_t *metrics = json_object_get(line, "metrics");
+    int rc = dsc_import_gather(out->kept, around, line, 0, err);
+    // Most lines have no times, whose paths take longer to look up than the rest of the metadata.
+    if (!rc &&
+        (json_object_size(metrics) > (json_object_get(metrics, "speculative_decoding") != NULL) ||
+         json_object_get(line, "timings")))
+        rc = dsc_import_gather(out->kept, times, line, 0, err);
     const json_t *s = json_object_get(out->kept, "wall_time");
     if (rc || !s || tokens < 0)
         return rc;
