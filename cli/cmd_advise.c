@@ -293,6 +293,27 @@ static void check_method(context *c, size_t m)
              hint ? (int)(hint - why.message) : (int)sizeof c->why[m] - 1, why.message);
 }
 
+// Leaves out the batch sizes at which a roofline has no memory for the longest request, so that the
+// others have a verdict.
+static int keep_batches(context *c, dsc_error *err)
+{
+    size_t kept = 0;
+    dsc_error why = {0};
+    if (c->s.cost.type != &dsc_cost_roofline)
+        return DSC_OK;
+    for (size_t i = 0; i < c->s.batches; i++) {
+        double seconds;
+        const dsc_pass pass = {1, (double)c->facts.longest, (double)c->s.batch[i], false};
+        if (dsc_cost_target(&c->s.cost, pass, &seconds, &why))
+            fprintf(stderr, "draftscope: note: batch size %" PRId64 " is left out: %s\n",
+                    c->s.batch[i], why.message);
+        else
+            c->s.batch[kept++] = c->s.batch[i];
+    }
+    c->s.batches = kept;
+    return kept ? DSC_OK : dsc_fail(err, why.status, "no batch size is left: %s", why.message);
+}
+
 // The progress of one method as that of all.
 static int on_progress(void *user, int64_t done, int64_t total)
 {
@@ -536,6 +557,8 @@ static int execute(const cli_call *call, dsc_error *err)
         c.engine.kind = cli_tune_draft_kind(&call->value[DRAFT_KIND], head);
     if (!rc)
         rc = cli_advise_facts_of(&c.facts, c.s.trace, err);
+    if (!rc)
+        rc = keep_batches(&c, err);
     if (!rc)
         rc = tune(&c, err);
     if (!rc)

@@ -50,6 +50,8 @@ static int look(void *context, const dsc_request *q, dsc_error *err)
     // A single token is a BOS or EOS token that the tokenizer adds.
     v->facts->empty_prompts += q->prompt.count <= 1;
     v->facts->empty_outputs += q->output.count <= 1;
+    if (q->prompt.count + q->output.count > v->facts->longest)
+        v->facts->longest = q->prompt.count + q->output.count;
     return add_model(v, q, err);
 }
 

@@ -131,5 +131,10 @@ page early.txt 5000
 page late.txt 70
 bad 4 'decreased' advise rag.dst --metrics early.txt,late.txt -o none
 bad 2 'log files or a trace expected' advise --cost linear:.02,.0005
+good advise rag.dst --cost roofline:llama-2-7b,a10,gpu-memory-utilization=.7 --batch-size 1,64 -o small
+check "a batch without memory is left out" sh -c '
+    grep -q "batch size 64 is left out: --cost: llama-2-7b needs" err &&
+    ! grep -q "^# verdict_batch_64" small.tsv && grep -q "^# cost: roofline" small.tsv'
+bad 2 'no batch size is left' advise rag.dst --cost roofline:llama-2-7b,a10,gpu-memory-utilization=.7 --batch-size 64 -o none
 check "a refused command leaves nothing" sh -c '! ls -d nothing* 2>/dev/null'
 summary
