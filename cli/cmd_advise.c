@@ -293,25 +293,33 @@ static void check_method(context *c, size_t m)
              hint ? (int)(hint - why.message) : (int)sizeof c->why[m] - 1, why.message);
 }
 
+static bool has_memory(const context *c, int64_t batch, dsc_error *why)
+{
+    double seconds;
+    const dsc_pass pass = {1, (double)c->facts.longest, (double)batch, false};
+    return c->s.cost.type != &dsc_cost_roofline ||
+           !dsc_cost_target(&c->s.cost, pass, &seconds, why);
+}
+
 // Leaves out the batch sizes at which a roofline has no memory for the longest request, so that the
 // others have a verdict.
 static int keep_batches(context *c, dsc_error *err)
 {
     size_t kept = 0;
     dsc_error why = {0};
-    if (c->s.cost.type != &dsc_cost_roofline)
-        return DSC_OK;
-    for (size_t i = 0; i < c->s.batches; i++) {
-        double seconds;
-        const dsc_pass pass = {1, (double)c->facts.longest, (double)c->s.batch[i], false};
-        if (dsc_cost_target(&c->s.cost, pass, &seconds, &why))
+    for (size_t i = 0; i < c->s.batches; i++)
+        kept += has_memory(c, c->s.batch[i], &why);
+    if (!kept)
+        return dsc_fail(err, why.status, "no batch size is left: %s", why.message);
+    kept = 0;
+    for (size_t i = 0; i < c->s.batches; i++)
+        if (has_memory(c, c->s.batch[i], &why))
+            c->s.batch[kept++] = c->s.batch[i];
+        else
             fprintf(stderr, "draftscope: note: batch size %" PRId64 " is left out: %s\n",
                     c->s.batch[i], why.message);
-        else
-            c->s.batch[kept++] = c->s.batch[i];
-    }
     c->s.batches = kept;
-    return kept ? DSC_OK : dsc_fail(err, why.status, "no batch size is left: %s", why.message);
+    return DSC_OK;
 }
 
 // The progress of one method as that of all.
