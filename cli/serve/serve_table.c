@@ -121,7 +121,7 @@ static void put_run(row *r, const cli_serve_run *run)
     const bool rate = a->kind == DSC_ARRIVALS_CONSTANT || a->kind == DSC_ARRIVALS_POISSON ||
                       a->kind == DSC_ARRIVALS_GAMMA;
     for (size_t c = 0; c < r->table->columns; c++)
-        r->cell[c] = r->table->column[c].type == DSC_CELL_TEXT ? cli_text("") : cli_real(NAN);
+        r->cell[c] = r->table->column[c].type == DSC_CELL_TEXT ? cli_text("") : dsc_cell_absent();
     put(r, DSC_COL_METHOD, cli_text(run->method->config.drafter->name));
     put(r, DSC_COL_RULE, cli_text(run->method->rule->name));
     put_config(r, &run->method->config);
