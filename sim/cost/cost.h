@@ -41,7 +41,7 @@ typedef struct dsc_cost {
     int quartile;
     bool spread; // the model has quartiles
     // The cells whose quartiles are far apart, for readers of results; may be empty.
-    char spread_caveat[200];
+    char spread_caveat[240];
     // Why the time of a pass of one token is unknown, so that speedups are NaN; NULL: it is known.
     const char *no_plain;
     const char *caveat; // what its times are not, a clause for readers of results; or NULL

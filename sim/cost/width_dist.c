@@ -122,7 +122,7 @@ __attribute__((always_inline)) static inline block add_diagonal(block sum, const
 __attribute__((target_clones("avx2", "default")))
 #endif
 static void
-square(const double *restrict a, size_t n, double *restrict out)
+square_chances(const double *restrict a, size_t n, double *restrict out)
 {
     for (size_t x = 0; x < 2 * n - 1; x += BLOCK) {
         block sum = {{0}, {0}, {0}, {0}};
@@ -138,8 +138,8 @@ square(const double *restrict a, size_t n, double *restrict out)
 __attribute__((target_clones("avx2", "default")))
 #endif
 static void
-multiply(const double *restrict a, size_t n, const double *restrict b, size_t m,
-         double *restrict out)
+multiply_chances(const double *restrict a, size_t n, const double *restrict b, size_t m,
+                 double *restrict out)
 {
     for (size_t x = 0; x < n + m - 1; x += BLOCK) {
         const size_t end = x + BLOCK < m ? x + BLOCK : m;
@@ -177,13 +177,13 @@ static int convolve_by_squaring(dsc_width_dist *dist, size_t sums, int64_t batch
     partial_sum s = {memory + BLOCK, n, 0};
     memcpy(s.chance, one, n * sizeof *one);
     for (int bit = 62 - __builtin_clzll((unsigned long long)batch); bit >= 0; bit--) {
-        square(s.chance, s.count, room);
+        square_chances(s.chance, s.count, room);
         partial_sum next = {room, 2 * s.count - 1, 2 * s.offset};
         room = s.chance;
         s = next;
         if (batch >> bit & 1) {
             memset(s.chance + s.count, 0, BLOCK * sizeof *s.chance);
-            multiply(s.chance, s.count, one, n, room);
+            multiply_chances(s.chance, s.count, one, n, room);
             next = (partial_sum){room, s.count + n - 1, s.offset};
             room = s.chance;
             s = next;

@@ -53,7 +53,7 @@ says 'add a measurement without speculation'
 cp one.txt taken.tsv
 bad 2 'taken.tsv is an input' advise rag.dst --metrics start.txt,eight.txt,start.txt,taken.tsv \
     -o taken --force
-bad 2 'prometheus:BEFORE,AFTER' advise rag.dst --metrics one.txt -o odd
+bad 2 '--metrics BEFORE,AFTER' advise rag.dst --metrics one.txt -o odd
 
 # --- benchmarks and tables of engines ------------------------------------------------------------
 bench() { # step, duration, chunks

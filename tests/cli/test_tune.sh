@@ -182,7 +182,7 @@ exits 2 "unknown method ''" rag.dst --method llma,
 exits 2 "llma is given twice" rag.dst --method llma,llma
 exits 2 "unknown option --nn (did you mean --n?)" rag.dst --method llma --nn 3
 exits 2 "unknown option --guesses (it is an option of method lookahead)" rag.dst --method llma --guesses 3
-exits 2 "unknown option --per-request (it is an option of draftscope sim)" rag.dst --per-request
+exits 2 "unknown option --per-request (it is an option of draftscope sim, draftscope serve)" rag.dst --per-request
 exits 2 "'n' is not [METHOD.]PARAMETER=VALUE" rag.dst --method llma --start n
 exits 2 "ngram is not one of the methods" rag.dst --method llma --start ngram.k=3
 exits 2 "unknown parameter 'nn'" rag.dst --method llma --start nn=3
