@@ -26,7 +26,7 @@ static int reserve(tok_word *w, size_t need, dsc_error *err)
 void dsc_tok_word_fini(tok_word *w)
 {
     free(w->id);
-    for (int i = 0; i < 2; i++) {
+    for (int i = 0; i < TOK_WINDOWS; i++) {
         free(w->window[i].id);
         free(w->window[i].start);
     }
@@ -175,34 +175,75 @@ static inline int32_t find_first_pair(tok_pairs *pairs, const tok_merges *m, siz
     return set_pair(pairs, at, merge->rank, merge->id, best);
 }
 
-// Merges id[0, n) in place, without moving: bit i of the result is set when a token begins at i.
-// The pairs that stay are searched before the new ones are looked up, so that a processor can do
-// both at a time.
+// A window under way.
+typedef struct tok_few {
+    tok_pairs pairs;
+    int32_t *id;
+    uint64_t begins; // bit i is set when a token begins at i
+    int32_t best;    // the smallest key
+    size_t searched; // keys; a multiple of LANES
+} tok_few;
+
+static inline void begin_few(tok_few *x, const tok_merges *m, int32_t *id, size_t n)
+{
+    x->id = id;
+    x->begins = UINT64_MAX >> (WINDOW - n);
+    x->searched = (n + LANES - 1) / LANES * LANES;
+    x->best = NO_PAIR;
+    for (size_t i = 0; i + 1 < n; i++)
+        x->best = find_first_pair(&x->pairs, m, i, id[i], id[i + 1], x->best);
+    for (size_t i = n - 1; i < x->searched; i++)
+        x->pairs.key[i] = NO_PAIR;
+}
+
+// Merges the best pair in place, without moving. The pairs that stay are searched before the new
+// ones are looked up, so that a processor can do both at a time.
+static inline void merge_best(tok_few *x, const tok_merges *m)
+{
+    const size_t at = (size_t)x->best % WINDOW;
+    uint64_t after = x->begins & ~(uint64_t)1 << at;
+    const uint64_t before = x->begins & (((uint64_t)1 << at) - 1);
+    const size_t left = before ? (size_t)(WINDOW - 1 - __builtin_clzll(before)) : at;
+    int32_t *id = x->id, *key = x->pairs.key;
+    id[at] = x->pairs.merged[at];
+    x->begins ^= after & -after; // the symbol that was merged into this one
+    key[__builtin_ctzll(after)] = key[at] = key[left] = NO_PAIR;
+    after &= after - 1;
+    x->best = smallest(key, x->searched);
+    if (after)
+        x->best = find_pair(&x->pairs, m, at, id[at], id[__builtin_ctzll(after)], x->best);
+    if (before)
+        x->best = find_pair(&x->pairs, m, left, id[left], id[at], x->best);
+}
+
+// Merges id[0, n); returns where tokens begin.
 static uint64_t merge_few(const tok_merges *m, int32_t *id, size_t n)
 {
-    tok_pairs pairs;
-    const size_t searched = (n + LANES - 1) / LANES * LANES;
-    uint64_t begins = UINT64_MAX >> (WINDOW - n);
-    int32_t best = NO_PAIR;
-    for (size_t i = 0; i + 1 < n; i++)
-        best = find_first_pair(&pairs, m, i, id[i], id[i + 1], best);
-    for (size_t i = n - 1; i < searched; i++)
-        pairs.key[i] = NO_PAIR;
-    while (best != NO_PAIR) {
-        const size_t at = (size_t)best % WINDOW;
-        uint64_t after = begins & ~(uint64_t)1 << at, before = begins & (((uint64_t)1 << at) - 1);
-        const size_t left = before ? (size_t)(WINDOW - 1 - __builtin_clzll(before)) : at;
-        id[at] = pairs.merged[at];
-        begins ^= after & -after; // the symbol that was merged into this one
-        pairs.key[__builtin_ctzll(after)] = pairs.key[at] = pairs.key[left] = NO_PAIR;
-        after &= after - 1;
-        best = smallest(pairs.key, searched);
-        if (after)
-            best = find_pair(&pairs, m, at, id[at], id[__builtin_ctzll(after)], best);
-        if (before)
-            best = find_pair(&pairs, m, left, id[left], id[at], best);
+    tok_few x;
+    begin_few(&x, m, id, n);
+    while (x.best != NO_PAIR)
+        merge_best(&x, m);
+    return x.begins;
+}
+
+// Two windows at a time: each merge waits for the one before it in its window, but not for those of
+// the other window.
+static void merge_two(const tok_merges *m, int32_t *const id[2], const size_t n[2],
+                      uint64_t begins[2])
+{
+    tok_few x, y;
+    begin_few(&x, m, id[0], n[0]);
+    begin_few(&y, m, id[1], n[1]);
+    while (x.best != NO_PAIR && y.best != NO_PAIR) {
+        merge_best(&x, m);
+        merge_best(&y, m);
     }
-    return begins;
+    while (x.best != NO_PAIR)
+        merge_best(&x, m);
+    while (y.best != NO_PAIR)
+        merge_best(&y, m);
+    begins[0] = x.begins;
+    begins[1] = y.begins;
 }
 
 // --- any number of symbols ---------------------------------------------------------------------
@@ -234,7 +275,7 @@ static int reserve_window(tok_word *w, size_t size, dsc_error *err)
         return DSC_OK;
     w->size = 0;
     int rc = DSC_OK;
-    for (int i = 0; i < 2 && !rc; i++) {
+    for (int i = 0; i < TOK_WINDOWS && !rc; i++) {
         free(w->window[i].id);
         free(w->window[i].start);
         w->window[i] = (tok_window){0};
@@ -298,70 +339,118 @@ static const uint32_t *merge_many(const tok_merges *m, tok_word *w, int32_t *id,
     return next;
 }
 
+// The tokens of n <= WINDOW symbols that were merged in place.
+static void take_few(tok_window *o, size_t from, size_t n, uint64_t begins)
+{
+    for (o->count = 0; begins; begins &= begins - 1) {
+        const int i = __builtin_ctzll(begins);
+        o->start[o->count] = (uint32_t)from + (uint32_t)i;
+        o->id[o->count++] = o->id[i];
+    }
+    o->start[o->count] = (uint32_t)(from + n);
+}
+
 // Encodes at most `size` symbols from `from` on, as if they were a word.
 static void encode_window(const tok_merges *m, tok_word *w, tok_window *o, size_t from, size_t size)
 {
     const size_t n = w->count - from < size ? w->count - from : size;
     memcpy(o->id, w->id + from, n * sizeof *o->id);
+    if (size <= WINDOW) {
+        take_few(o, from, n, merge_few(m, o->id, n));
+        return;
+    }
+    const uint32_t *next = merge_many(m, w, o->id, (uint32_t)n);
     o->count = 0;
-    if (size > WINDOW) {
-        const uint32_t *next = merge_many(m, w, o->id, (uint32_t)n);
-        for (uint32_t i = 0; i < n; i = next[i]) {
-            o->start[o->count] = (uint32_t)from + i;
-            o->id[o->count++] = o->id[i];
-        }
-    } else {
-        for (uint64_t begins = merge_few(m, o->id, n); begins; begins &= begins - 1) {
-            const int i = __builtin_ctzll(begins);
-            o->start[o->count] = (uint32_t)from + (uint32_t)i;
-            o->id[o->count++] = o->id[i];
-        }
+    for (uint32_t i = 0; i < n; i = next[i]) {
+        o->start[o->count] = (uint32_t)from + i;
+        o->id[o->count++] = o->id[i];
     }
     o->start[o->count] = (uint32_t)(from + n);
 }
 
-// Encodes the window that begins with token *i of `a`, the first among its last `overlap` symbols.
-// Returns whether that token is also the first of the new window `b`.
-static bool continue_window(const tok_merges *m, tok_word *w, const tok_window *a, tok_window *b,
-                            size_t size, size_t overlap, size_t *i)
+// Two windows of at most WINDOW symbols.
+static void encode_two(const tok_merges *m, tok_word *w, tok_window *const o[2],
+                       const size_t from[2])
 {
-    const size_t low = a->start[a->count] - overlap;
-    for (*i = a->count; a->start[*i - 1] >= low; --*i) // the first token begins before `low`
-        ;
-    if (*i == a->count)
-        return false;
-    encode_window(m, w, b, a->start[*i], size);
-    return a->start[*i + 1] == b->start[1];
+    size_t n[2];
+    uint64_t begins[2];
+    for (int i = 0; i < 2; i++) {
+        n[i] = w->count - from[i] < WINDOW ? w->count - from[i] : WINDOW;
+        memcpy(o[i]->id, w->id + from[i], n[i] * sizeof *o[i]->id);
+    }
+    merge_two(m, (int32_t *const[]){o[0]->id, o[1]->id}, n, begins);
+    for (int i = 0; i < 2; i++)
+        take_few(o[i], from[i], n[i], begins[i]);
 }
 
-// Encodes a word in windows of `size` symbols. Two that overlap are joined at a token that both
-// have. That is exact. Call a cut between two neighboring stretches of a word sound when encoding
-// the two as one word merges nothing across the cut. If all cuts of a word are sound, none is
-// crossed when the word is encoded: up to a first crossing, two stretches are merged as they would
-// be by themselves, where nothing crosses. Within a window all tokens are such stretches, and a
-// token that two windows share makes one chain of their tokens. It can only be the first one:
-// before a later one, both windows have the same text between two cuts, and so the same tokens.
-// *joined is false, and what was appended means nothing, when two windows share none; larger ones,
-// then, do.
+// Finds a token that two overlapping windows share: the *i-th of `a` and the *j-th of `b`.
+static bool share_token(const tok_window *a, const tok_window *b, size_t *i, size_t *j)
+{
+    for (*i = a->count; *i && a->start[*i - 1] >= b->start[0]; --*i)
+        ;
+    for (*j = 0; *i < a->count && *j < b->count;) {
+        const uint32_t at = a->start[*i], other = b->start[*j];
+        if (at == other && a->start[*i + 1] == b->start[*j + 1])
+            return true;
+        *i += at <= other;
+        *j += other <= at;
+    }
+    return false;
+}
+
+// Where the first token of `a` begins that is among its last `overlap` symbols, or these symbols. A
+// window from there is likely to share it.
+static size_t restart(const tok_window *a, size_t overlap)
+{
+    const uint32_t low = a->start[a->count] - (uint32_t)overlap;
+    size_t i = a->count;
+    while (a->start[i - 1] >= low) // the first token begins before `low`
+        i--;
+    return i < a->count ? a->start[i] : low;
+}
+
+// Encodes a word in windows of `size` symbols, of which each overlaps the one before. Two of them
+// are joined at a token that both have. That is exact. Call a cut between two neighboring stretches
+// of a word sound when encoding the two as one word merges nothing across the cut. If all cuts of a
+// word are sound, none is crossed when the word is encoded: up to a first crossing, two stretches
+// are merged as they would be by themselves, where nothing crosses. Within a window all tokens are
+// such stretches, wherever it begins, and a token that two windows share makes one chain of their
+// tokens. *joined is false, and what was appended means nothing, when two windows share none;
+// larger ones, then, do.
 static int encode_windows(const tok_merges *m, tok_word *w, size_t size, dsc_tokens *out,
                           bool *joined, dsc_error *err)
 {
-    tok_window *a = &w->window[0], *b = &w->window[1];
-    size_t i;
+    tok_window *a = &w->window[0], *next[2] = {&w->window[1], &w->window[2]};
+    const size_t overlap = size / 5;
+    size_t first = 0, i, j; // `first`: the first token of `a` that was not appended
+    bool ahead = false;     // next[0] follows `a`
     int rc = DSC_OK;
     *joined = true;
     encode_window(m, w, a, 0, size);
     while (!rc && a->start[a->count] < w->count) {
-        *joined = continue_window(m, w, a, b, size, size / 6, &i) ||
-                  continue_window(m, w, a, b, size, size / 2, &i);
+        const size_t from = restart(a, overlap);
+        const bool two = size == WINDOW && from + size < w->count;
+        if (!ahead && two)
+            encode_two(m, w, next, (size_t[]){from, from + size - overlap});
+        else if (!ahead)
+            encode_window(m, w, next[0], from, size);
+        *joined = share_token(a, next[0], &i, &j);
+        const bool again = !*joined;
+        if (again) {
+            encode_window(m, w, next[0], restart(a, size / 2), size);
+            *joined = share_token(a, next[0], &i, &j);
+        }
         if (!*joined)
             return DSC_OK;
-        rc = dsc_tokens_append(out, a->id, i, err);
-        tok_window *other = a;
-        a = b;
-        b = other;
+        rc = dsc_tokens_append(out, a->id + first, i - first, err);
+        first = j;
+        tok_window *done = a;
+        a = next[0];
+        next[0] = next[1];
+        next[1] = done;
+        ahead = !ahead && two && !again;
     }
-    return rc ? rc : dsc_tokens_append(out, a->id, a->count, err);
+    return rc ? rc : dsc_tokens_append(out, a->id + first, a->count - first, err);
 }
 
 static int encode_symbols(const tok_merges *m, tok_word *w, dsc_tokens *out, dsc_error *err)

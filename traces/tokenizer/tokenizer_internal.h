@@ -363,10 +363,11 @@ typedef struct tok_window {
 
 // The symbols of one word and the windows in which they are merged. The arrays grow with the
 // longest word seen.
+enum { TOK_WINDOWS = 3 };
 typedef struct tok_word {
     int32_t *id; // [capacity]
     size_t count, capacity;
-    tok_window window[2]; // of at most `size` symbols
+    tok_window window[TOK_WINDOWS]; // of at most `size` symbols
     size_t size;
     uint32_t *rank; // [3 * size] rank of the pair that begins here; the symbols after and before
     uint64_t *heap; // [2 * size] rank << 32 | position
