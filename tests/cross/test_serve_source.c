@@ -41,7 +41,7 @@ static dsc_trace *make_trace(void)
     assert_ok(dsc_trace_writer_open(&w, in_scratch("a.dst"), &info, true, 0, &e), e);
     for (int r = 0; r < REQUESTS; r++) {
         const int64_t n = r == 3 ? 0 : 1 + pick(LONGEST);
-        char id[8];
+        char id[16];
         for (int64_t i = 0; i < n; i++) {
             output[i] = (int32_t)pick(TOKENS_KNOWN);
             argmax[i] = pick(4) ? output[i] : (output[i] + 1) % TOKENS_KNOWN;
