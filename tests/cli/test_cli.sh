@@ -377,7 +377,7 @@ good sim rag.dst --method llma --progress json
 check "progress as JSON lines" grep -q '"total": 5385' err
 
 # --- on a terminal -------------------------------------------------------------------------------
-if command -v script >/dev/null; then
+if script -qec true /dev/null >/dev/null 2>&1 </dev/null; then
     terminal() {
         script -qec "$*" /dev/null </dev/null | tr -d '\r' >out
     }
