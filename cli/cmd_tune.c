@@ -254,12 +254,7 @@ static int run_methods(context *c, dsc_error *err)
         c->finished += work_of(c, m);
     }
     cli_progress_end(&c->s.progress);
-    c->stopped = rc == DSC_EINTERRUPT && c->found.trials > 1;
-    if (c->stopped)
-        dsc_tune_hurry(&c->found);
-    if (rc == DSC_EINTERRUPT && !c->stopped)
-        dsc_fail(err, rc, "interrupted before a configuration was finished: nothing was written");
-    return c->stopped ? DSC_OK : rc;
+    return cli_tune_ended(&c->found, rc, &c->stopped, err);
 }
 
 // --- output ------------------------------------------------------------------------------------

@@ -52,6 +52,9 @@ int cli_tune_comment(dsc_table *t, dsc_error *err, const char *key, const char *
 
 // standing[price] in all of these is the ranking for that price (dsc_tune_rank).
 
+// The end of a search that returned `rc`: one that was interrupted after a configuration besides
+// `none` was finished goes on to its verdict, *stopped and quickly. Otherwise returns rc.
+int cli_tune_ended(dsc_tune *found, int rc, bool *stopped, dsc_error *err);
 // The verdict for each price, *out [prices]. `use` NULL: no engine.
 int cli_tune_judge(cli_verdict **out, const dsc_tune *found, dsc_standing *const *standing,
                    const cli_engine_use *use, int threads, dsc_error *err);

@@ -7,6 +7,16 @@
 #include <stdlib.h>
 #include <string.h>
 
+int cli_tune_ended(dsc_tune *found, int rc, bool *stopped, dsc_error *err)
+{
+    *stopped = rc == DSC_EINTERRUPT && found->trials > 1;
+    if (*stopped)
+        dsc_tune_hurry(found);
+    else if (rc == DSC_EINTERRUPT)
+        dsc_fail(err, rc, "interrupted before a configuration was finished: nothing was written");
+    return *stopped ? DSC_OK : rc;
+}
+
 // --- making it ----------------------------------------------------------------------------------
 
 static bool fits(const void *use, const dsc_trial *x)
