@@ -98,8 +98,8 @@ static int find_difference(double *seconds, const dsc_cost *roofline, const cell
     if (!rc)
         rc = dsc_cost_target(roofline, (dsc_pass){1 + DRAFTED, context, clients, false}, &all, err);
     if (!rc)
-        rc = dsc_cost_drafts(roofline, (dsc_pass){1, context, clients, false}, DRAFTED, 1,
-                             &drafting, err);
+        rc = dsc_cost_drafts(roofline, (dsc_pass){1, context, clients, false}, 1 + DRAFTED, DRAFTED,
+                             1, &drafting, err);
     if (!rc)
         *seconds = all - one + drafting;
     return rc;
