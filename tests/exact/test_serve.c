@@ -298,6 +298,32 @@ static void preemption(void **state)
     finish(&b);
 }
 
+// A request waits until its whole prompt finds room, although a chunk of it would: without that
+// rule the second one is admitted in the first step and preempted in the third.
+static void admission(void **state)
+{
+    (void)state;
+    const dsc_serve_item whole = {13, 2, NULL}, one = {4, 1, NULL};
+    bench b;
+    prepare(&b, "linear:1,0", "closed:2", "fixed", 0, &whole, 1);
+    b.options.requests = 2;
+    b.options.max_num_batched_tokens = 256;
+    b.options.long_prefill_token_threshold = 4;
+    b.options.block_size = b.options.kv_blocks = 4;
+    serve(&b);
+    assert_int_equal(b.totals.preemptions, 0);
+    assert_int_equal(b.totals.steps, 2 * 5);
+    finish(&b);
+    // Room for drafts is reserved from the second step on: both requests are complete in the first.
+    prepare(&b, "linear:1,0", "closed:2", "fixed", 0, &one, 1);
+    b.options.requests = 2;
+    b.options.block_size = b.options.lookahead = 4;
+    b.options.kv_blocks = 3;
+    serve(&b);
+    assert_int_equal(b.totals.steps, 1);
+    finish(&b);
+}
+
 static void refused(void **state)
 {
     (void)state;
@@ -386,6 +412,7 @@ int main(void)
         cmocka_unit_test(one_client),
         cmocka_unit_test(chunks),
         cmocka_unit_test(preemption),
+        cmocka_unit_test(admission),
         cmocka_unit_test(refused),
         cmocka_unit_test(gaps),
         cmocka_unit_test(quantiles),
