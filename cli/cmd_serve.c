@@ -33,7 +33,7 @@ static const dsc_option options[] = {
     [SERVE_PREFILL_TIME] = {.name = "prefill-time", .kind = DSC_OPTION_REAL, .metavar = "S",
      .least = 0, .most = 1e6,
      .help = "seconds of each prefill token in addition to the pass over the other tokens "
-             "(default: the cost model prices prefill tokens as it does all others)"},
+             "(default: as the cost model prices them)"},
     [SERVE_OVERHEAD] = {.name = "overhead", .kind = DSC_OPTION_REAL, .metavar = "S",
      .initial = "0", .least = 0, .most = 1e6,
      .help = "seconds of the host for each step of the engine"},
