@@ -623,6 +623,49 @@ static void constants_are_those_of_the_fit(void **state)
     }
 }
 
+// What tiles explain without any step of speculation under load: the constants of this test are
+// fitted to the steps without speculation, to those of one request, and to 65 us for each token of
+// a prompt beside 64 requests of GSM8K. docs/validation.md has the errors.
+static void tiles_explain_steps_under_load(void **state)
+{
+    (void)state;
+    static const double docs[2][4] = {{-8.3, -9.3, -13.1, -16.0}, {-4.8, -5.0, -6.1, -7.7}};
+    static const size_t step[] = {6, 7, 15, 16}; // HumanEval and GSM8K, 32 and 64 requests
+    static const double pass_s[] = {31e-6, 25e-6}, layer_s[] = {76.7e-6, 76.9e-6};
+    size_t count;
+    const dsc_published_step *p = dsc_published_steps(&count);
+    for (int tiles = 0; tiles < 2; tiles++) {
+        char text[300];
+        double s, without;
+        dsc_error err = {0};
+        snprintf(text, sizeof text,
+                 "roofline:llama-3.1-8b,eagle3,a100-80,bandwidth-efficiency=.894,"
+                 "compute-efficiency=.671,overlap=.505,overhead=%g,draft-overhead=%g,"
+                 "attention-tile=%d",
+                 pass_s[tiles] + 32 * layer_s[tiles], pass_s[tiles] + layer_s[tiles],
+                 tiles ? 64 : 1);
+        for (size_t i = 0; i < 5; i++) { // fitted
+            dsc_published_step of = p[i];
+            of.cost = text;
+            assert_ok(dsc_published_step_time(&of, &s, &err), err);
+            assert_close(s / of.seconds, 1, 0.03);
+        }
+        for (size_t i = 0; i < 4; i++) {
+            dsc_published_step of = p[step[i]];
+            of.cost = text;
+            assert_true(of.draft_tokens == 5 && of.batch == (i % 2 ? 64 : 32));
+            assert_ok(dsc_published_step_time(&of, &s, &err), err);
+            assert_close(100 * (s / of.seconds - 1), docs[tiles][i], 0.3);
+        }
+        dsc_cost cost = cost_of(text);
+        const dsc_mixed_pass mixed = {64, 64, 64 * 845.1, 1, 717, 0, true};
+        assert_ok(dsc_mixed_target(&cost, &mixed, &s, &err), err);
+        without = target_s(&cost, 1, 845.1, 64);
+        assert_close((s - without) / 717, 65e-6, 1e-6);
+        dsc_cost_fini(&cost);
+    }
+}
+
 // --- refusals ----------------------------------------------------------------------------------
 
 static void bad_words_are_refused(void **state)
@@ -709,6 +752,7 @@ int main(void)
         cmocka_unit_test(what_does_not_fit_is_refused),
         cmocka_unit_test(published_steps_are_met),
         cmocka_unit_test(constants_are_those_of_the_fit),
+        cmocka_unit_test(tiles_explain_steps_under_load),
         cmocka_unit_test(passes_together_take_the_same_times),
         cmocka_unit_test(bad_words_are_refused),
     };
