@@ -6,15 +6,6 @@
 #include "tests/close.h"
 #include "traces/import/import_template.h"
 
-static char notes[2048];
-
-static void keep_note(void *user, const char *message)
-{
-    (void)user;
-    size_t n = strlen(notes);
-    snprintf(notes + n, sizeof notes - n, "%s\n", message);
-}
-
 // --- templates -----------------------------------------------------------------------------------
 
 static void render(const json_t *line, dsc_buffer *out)
@@ -129,12 +120,12 @@ static void test_recognizing(void **state)
 static void test_files(void **state)
 {
     (void)state;
-    char tokenizer[96], config[96], jinja[96];
+    char tokenizer[400], config[400], jinja[400];
     dsc_error err;
     const dsc_chat_template *t;
-    snprintf(tokenizer, sizeof tokenizer, "%s/tokenizer.json", folder);
-    snprintf(config, sizeof config, "%s/tokenizer_config.json", folder);
-    snprintf(jinja, sizeof jinja, "%s/chat_template.jinja", folder);
+    snprintf(tokenizer, sizeof tokenizer, "%s/tokenizer.json", scratch);
+    snprintf(config, sizeof config, "%s/tokenizer_config.json", scratch);
+    snprintf(jinja, sizeof jinja, "%s/chat_template.jinja", scratch);
     static const struct {
         const char *config, *name, *message;
     } configs[] = {
@@ -263,7 +254,7 @@ static void test_bad_chats(void **state)
     };
     dsc_import_options options = plain;
     dsc_error err;
-    char place[96];
+    char place[400];
     options.format = "chat";
     for (size_t i = 0; i < sizeof bad / sizeof *bad; i++) {
         int rc = import(bad[i][0], bytes, &options, NULL, &err);
