@@ -422,13 +422,15 @@ static void aligned_steps_add_up(void **state)
         };
         dsc_error err = {0};
         info.steps = DSC_STEPS_ALIGNED;
-        int rc = dsc_check_request(&info, &q, 3, NULL, &err);
+        dsc_input_columns columns = dsc_input_columns_of(&info);
+        int rc = dsc_check_request(&info, &columns, &q, 3, NULL, &err);
         if (cases[i].good)
             expect_ok(rc, &err);
         else
             expect_failure(rc, DSC_EINPUT, &err, "request 3: the output has ");
         info.steps = DSC_STEPS_LOGGED;
-        assert_int_equal(dsc_check_request(&info, &q, 3, NULL, &err), DSC_OK);
+        columns = dsc_input_columns_of(&info);
+        assert_int_equal(dsc_check_request(&info, &columns, &q, 3, NULL, &err), DSC_OK);
     }
 }
 
