@@ -100,3 +100,22 @@ int dsc_gbv_dist(dsc_gbv_order *order, dsc_gbv_prefix prefix, const double *draf
     }
     return DSC_OK;
 }
+
+// --- replay --------------------------------------------------------------------------------------
+
+// Where the draft never goes, nothing that follows is accepted.
+void dsc_gbv_replay(const dsc_path_token *token, int length, int paths, double *reach)
+{
+    dsc_gbv_prefix prefix = dsc_gbv_root();
+    double product = 1, least = 1;
+    for (int i = 0; i < length; i++) {
+        const dsc_path_token *t = &token[i];
+        const double lower = fmin(t->lower, 1);
+        product =
+            fmin(product * dsc_gbv_probability(prefix, lower, t->draft, paths) / t->target, 1e300);
+        least = fmin(least, product);
+        reach[i] = least;
+        if (t->draft > 0)
+            prefix = dsc_gbv_next(prefix, lower, t->draft);
+    }
+}

@@ -62,4 +62,15 @@ void dsc_gbv_order_fini(dsc_gbv_order *order);
 int dsc_gbv_dist(dsc_gbv_order *order, dsc_gbv_prefix prefix, const double *draft,
                  const double *target, size_t vocab, int paths, double *dist, dsc_error *err);
 
+// The probabilities of a token of the output where it stands; `lower` is dsc_gbv_lower of it, 0 if
+// draft is 0.
+typedef struct dsc_path_token {
+    double draft, target, lower; // target > 0
+} dsc_path_token;
+
+// Conditional replay: reach[i] becomes the probability that the first i + 1 tokens of a draft are
+// accepted, given that the output continues with token[length] (theory/block_verify.h). One path is
+// block verification.
+void dsc_gbv_replay(const dsc_path_token *token, int length, int paths, double *reach);
+
 #endif

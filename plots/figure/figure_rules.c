@@ -40,7 +40,7 @@ static const char *rule_of(const rules *r, size_t group)
 static int style_of(const char *rule)
 {
     static const char *const name[DSC_STYLES] = {"kseq",  "specinfer", "specinfer-wor", "rejection",
-                                                 "block", "greedy",    "typical",       ""};
+                                                 "block", "gbv",       "traversal",     ""};
     int i = 0;
     while (i < DSC_STYLES - 1 && strcmp(rule, name[i]))
         i++;
@@ -54,7 +54,7 @@ static void choose_lines(dsc_plot *p, rules *r)
     bool taken[DSC_STYLES] = {false};
     size_t n = r->groups.groups;
     for (size_t g = 0; g < n && !r->bound; g++)
-        if (!strcmp(rule_of(r, g), "otm")) {
+        if (!strcmp(rule_of(r, g), "otm") || !strcmp(rule_of(r, g), "bound")) {
             r->bound = true;
             r->key[0].style = DSC_STYLE_BOUND;
             r->line[r->lines++] = g;
