@@ -77,7 +77,7 @@ static int add_row(dsc_table *t, const dsc_certificate *c, const char *rule, int
 static int fill(dsc_table *t, const dsc_certificate *c, const int *paths, size_t count, int length,
                 dsc_error *err)
 {
-    int rc = cli_result_columns(t, columns, COLUMNS, err);
+    int rc = dsc_table_add_columns(t, columns, COLUMNS, err);
     for (int i = 0; i < length && c->positions[i] && !rc; i++) {
         rc = add_row(t, c, "rejection", 0, i, &c->rejection[i], true, err);
         if (!rc)
