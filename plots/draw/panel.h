@@ -12,6 +12,19 @@ typedef struct dsc_panel {
     int quantity;        // panels of one quantity share their y axis
 } dsc_panel;
 
+// A point that no line goes through.
+typedef enum dsc_glyph {
+    DSC_GLYPH_FILLED, // the point of its line
+    DSC_GLYPH_HOLLOW, // its outline
+    DSC_GLYPH_RING,   // a ring around it
+} dsc_glyph;
+typedef struct dsc_panel_point {
+    size_t panel, line;
+    double x, y; // finite; x within the values of the x axis
+    dsc_glyph glyph;
+    const char *note; // at the pointer, after the value
+} dsc_panel_point;
+
 typedef struct dsc_panels {
     const char *title, *subtitle, *x_label, *key_title;
     const double *x; // [nx] ascending
@@ -44,6 +57,9 @@ typedef struct dsc_panels {
     // Both may be NULL.
     const double *predicted;
     const char *predicted_label;
+    const dsc_panel_point *point; // [points]
+    size_t points;
+    bool bare;   // lines without their points
     bool ring;   // draw a ring around one point:
     size_t best; // index into [panels][lines][nx]
 } dsc_panels;

@@ -7,7 +7,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-// Columns of results of sweep, theory and tune; parameters stand to the left of the first of them.
+// Columns of results of sweep, theory, tune and serve; parameters stand to the left of the first of
+// them.
 static const char *const known_result[] = {
     "requests",
     "output_tokens",
@@ -29,6 +30,8 @@ static const char *const known_result[] = {
     "draft_s",
     "rank",
     "accepted",
+    "largest_stable_qps",
+    "running",
 };
 
 static bool is_identity(const char *name)
@@ -36,9 +39,15 @@ static bool is_identity(const char *name)
     return !strcmp(name, "request") || !strcmp(name, "id");
 }
 
+// Results in words: of tune, and of serve.
+static bool is_verdict(const char *name)
+{
+    return !strcmp(name, "significant") || !strcmp(name, "saturated");
+}
+
 bool dsc_is_parameter(const dsc_table *t, size_t c)
 {
-    if (is_identity(t->column[c].name) || !strcmp(t->column[c].name, "significant"))
+    if (is_identity(t->column[c].name) || is_verdict(t->column[c].name))
         return false;
     if (t->column[c].type == DSC_CELL_TEXT || !strcmp(t->column[c].name, "batch"))
         return true;

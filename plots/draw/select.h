@@ -5,7 +5,7 @@
 // columns and the numeric columns to the left of the first known result (`requests`, ...): every
 // draftscope command orders its columns that way. `batch` is a parameter wherever it stands.
 // `request` and `id`, which identify the requests of one run, are neither; `significant`, which
-// tune writes, is a result in words.
+// tune writes, and `saturated`, which serve writes, are results in words.
 #ifndef DSC_PLOTS_SELECT_H
 #define DSC_PLOTS_SELECT_H
 
