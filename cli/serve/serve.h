@@ -146,6 +146,7 @@ typedef struct cli_serve_timeline {
     FILE *f;
     bool overlap; // drafts are computed while the target verifies
     bool begun;
+    double end_s; // of the last step
 } cli_serve_timeline;
 void cli_serve_timeline_begin(cli_serve_timeline *t, const char *run);
 void cli_serve_timeline_step(cli_serve_timeline *t, const dsc_serve_engine *e);

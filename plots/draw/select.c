@@ -206,6 +206,12 @@ static void refuse_filter(dsc_plot *p, const dsc_table *t, const dsc_figure_filt
                values);
 }
 
+bool dsc_passes(const dsc_table *t, size_t row, const dsc_figure_filter *f)
+{
+    const int column = dsc_table_find(t, f->column);
+    return column >= 0 && cell_is(dsc_table_at(t, row, (size_t)column), f->value);
+}
+
 static void apply_filter(dsc_plot *p, dsc_selection *s, const dsc_figure_filter *f)
 {
     int column = dsc_table_find(s->table, f->column);

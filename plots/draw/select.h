@@ -32,6 +32,9 @@ typedef struct dsc_selection {
 dsc_selection dsc_select(dsc_plot *p, const dsc_table *t, const dsc_figure_options *o,
                          const char *method);
 
+// Whether a row has the value of a filter.
+bool dsc_passes(const dsc_table *t, size_t row, const dsc_figure_filter *f);
+
 // Of a table by a metadata field (its comment `by`) dsc_select keeps the rows of all requests, or,
 // where the options name the field as `by` or x or filter by it, those of its values. This keeps
 // both.

@@ -34,7 +34,7 @@ static void find_shares(dsc_plot *p, drawn *d)
         d->value[GOODPUT][i] = e->value[i];
         if (e->row[i] != SIZE_MAX)
             d->value[SHARE][i] =
-                100 * e->value[i] / dsc_number_at(p->table, e->row[i], "requests_per_s");
+                100 * (e->value[i] / dsc_number_at(p->table, e->row[i], "requests_per_s"));
         all = all && !(d->value[SHARE][i] < 100);
     }
     if (all && !p->rc && !dsc_table_get_comment(p->table, "slo"))

@@ -18,6 +18,22 @@ static bool says_yes(const dsc_table *t, size_t row, const char *column)
 
 // --- rows ----------------------------------------------------------------------------------------
 
+// Whether a row is of no speculation and at the loads that are drawn: it passes the filters on
+// columns in which it has a value, but for the method.
+static bool is_reference(const dsc_plot *p, size_t row)
+{
+    const dsc_table *t = p->table;
+    bool passes = is_none(t, row);
+    for (size_t i = 0; i < p->options->filters && passes; i++) {
+        const dsc_figure_filter *f = &p->options->filter[i];
+        const int column = dsc_table_find(t, f->column);
+        passes = !strcmp(f->column, "method") ||
+                 (column >= 0 && dsc_is_missing(dsc_table_at(t, row, (size_t)column))) ||
+                 dsc_passes(t, row, f);
+    }
+    return passes;
+}
+
 // The rows of dsc_select and those of no speculation, which it leaves out; the measured ones apart.
 static void select_rows(dsc_plot *p, dsc_loads *l)
 {
@@ -29,7 +45,7 @@ static void select_rows(dsc_plot *p, dsc_loads *l)
     for (size_t i = 0, next = 0; i < p->table->rows && !p->rc; i++) {
         const bool selected = next < s.rows && s.row[next] == i;
         next += selected;
-        if (!selected && !is_none(p->table, i))
+        if (!selected && !is_reference(p, i))
             continue;
         if (says_yes(p->table, i, "measured"))
             l->measured[l->measured_rows++] = i;
