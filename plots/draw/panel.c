@@ -48,7 +48,7 @@ static dsc_axis axis_of(const dsc_panels *p, int quantity, int tics)
     const double reference = reference_of(p);
     double lo = p->reference_label ? reference : INFINITY;
     double hi = p->reference_label ? reference : -INFINITY;
-    if (p->bars)
+    if (p->bars || p->from_zero)
         lo = hi = 0;
     for (size_t i = 0; i < p->panels; i++)
         for (size_t j = 0; p->panel[i].quantity == quantity && j < p->lines * p->nx; j++) {

@@ -45,6 +45,7 @@ typedef struct dsc_panels {
     const char *reference_label; // key of a dashed line at y = 1; NULL: no such line
     double reference;            // where that line is, 0: at y = 1
     bool log_y;                  // zeros break the line
+    bool from_zero;              // the y axes include 0
     bool bars;                   // bars from 0 instead of lines, side by side at each x
     bool log_x;                  // powers of two (x > 0), whatever the spread of the values
     const double *mark; // [lines] an x for each, ticked at the top of the panels; may be NULL

@@ -48,7 +48,7 @@ static void find_marks(dsc_plot *p, drawn *d)
     // A closed loop has no offered rate, so only what it completes can be compared.
     const double *judged = d->value[d->loads.clients ? GOODPUT : SHARE];
     for (size_t j = 0; j < e->lines; j++) {
-        d->even[j] = dsc_loads_crossing(p, e, judged, j, false);
+        d->even[j] = dsc_loads_crossing(p, e, judged, j, (dsc_loads_judge){.margin = 0});
         d->crosses = d->crosses || !isnan(d->even[j]);
         d->most[j] = SIZE_MAX;
         for (size_t i = 0; i < e->nx; i++)
@@ -157,11 +157,12 @@ static void draw(dsc_plot *plot)
         .panel = panel,
         .panels = PANELS,
         .columns = 2,
+        .from_zero = true,
         .mark = d.even,
         .point = d.loads.point,
         .points = d.loads.points,
     };
-    dsc_draw_panels(plot, &p, "goodput", 800, 460);
+    dsc_draw_panels(plot, &p, "goodput", 800, dsc_is_narrow(plot) ? 640 : 460);
 }
 
 static bool fits(dsc_plot *p)

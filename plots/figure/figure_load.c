@@ -17,8 +17,8 @@ typedef struct load_spec {
     const char *column[PANELS], *label[PANELS];
     int quantity[PANELS];
     size_t panels;
-    const char *judge, *verdict; // column that crossings are found in; what they mean
-    bool less_is_better;
+    const char *column_judged, *verdict; // column that crossings are found in; what they mean
+    dsc_loads_judge judge;
 } load_spec;
 
 typedef struct drawn {
@@ -34,7 +34,7 @@ static void find_crossings(dsc_plot *p, drawn *d)
 {
     const dsc_envelope *e = &d->judge;
     for (size_t j = 0; j < e->lines; j++) {
-        d->even[j] = dsc_loads_crossing(p, e, e->value, j, d->spec->less_is_better);
+        d->even[j] = dsc_loads_crossing(p, e, e->value, j, d->spec->judge);
         d->key[j] = (dsc_key){e->label[j], (int)j};
         if (isnan(d->even[j]))
             continue;
@@ -50,9 +50,9 @@ static void read_panel(dsc_plot *p, drawn *d, size_t i)
     dsc_envelope *e = &d->lines[i];
     if (p->rc)
         return;
-    dsc_envelope_init(p, e, &d->loads.rows, d->loads.x, column, -1, spec->less_is_better);
+    dsc_envelope_init(p, e, &d->loads.rows, d->loads.x, column, -1, spec->judge.less_is_better);
     if (!p->rc && (e->lines != d->judge.lines || e->nx != d->judge.nx))
-        dsc_refuse(p, "column %s lacks values that %s has", spec->column[i], spec->judge);
+        dsc_refuse(p, "column %s lacks values that %s has", spec->column[i], spec->column_judged);
     if (!p->rc)
         dsc_loads_split(p, &d->loads, i, e, e->value);
     if (!p->rc)
@@ -62,11 +62,11 @@ static void read_panel(dsc_plot *p, drawn *d, size_t i)
 static void read_loads(dsc_plot *p, drawn *d)
 {
     const load_spec *spec = d->spec;
-    const int judge = dsc_need(p, spec->judge, DSC_NUMBERS);
+    const int judge = dsc_need(p, spec->column_judged, DSC_NUMBERS);
     dsc_loads_read(p, &d->loads, spec->panels);
     if (!p->rc)
         dsc_envelope_init(p, &d->judge, &d->loads.rows, d->loads.x, judge, -1,
-                          spec->less_is_better);
+                          spec->judge.less_is_better);
     for (size_t i = 0; i < spec->panels && !p->rc; i++)
         read_panel(p, d, i);
     if (!p->rc)
@@ -161,13 +161,15 @@ static void draw(dsc_plot *plot)
         .panel = panel,
         .panels = d.spec->panels,
         .columns = 2,
-        .log_y = d.spec->less_is_better,
+        .log_y = d.spec->judge.less_is_better,
+        .from_zero = !d.spec->judge.less_is_better,
         .mark = d.even,
         .point = d.loads.point,
         .points = d.loads.points,
         .bare = d.loads.measured_rows > 0,
     };
-    dsc_draw_panels(plot, &p, d.spec->word, 800, d.spec->panels > 2 ? 660 : 440);
+    const double narrow = 160 + 200 * (double)p.panels, wide = p.panels > 2 ? 660 : 440;
+    dsc_draw_panels(plot, &p, d.spec->word, 800, dsc_is_narrow(plot) ? narrow : wide);
     put_finding(&plot->finding, &d);
     put_data(plot, &d);
 }
@@ -186,10 +188,10 @@ static const load_spec latency = {
               "median time per output token (s)", "p99 time per output token (s)"},
     .quantity = {0, 0, 1, 1},
     .panels = 4,
-    .judge = "e2e_mean_s",
+    .column_judged = "e2e_mean_s",
     .verdict = "ticks and parentheses: load from which on the mean end-to-end time is above that "
                "of no speculation",
-    .less_is_better = true,
+    .judge = {.less_is_better = true},
 };
 static const load_spec throughput = {
     .title = "Throughput by load",
@@ -198,9 +200,11 @@ static const load_spec throughput = {
     .label = {"throughput (output tokens/s)", "goodput (requests/s within the SLO)"},
     .quantity = {0, 1},
     .panels = 2,
-    .judge = "tokens_per_s",
+    .column_judged = "tokens_per_s",
     .verdict = "ticks and parentheses: load from which on there are fewer tokens per second than "
-               "without speculation",
+               "without speculation, by 1 % or more",
+    // Below saturation an open loop serves what arrives, and the rest is noise.
+    .judge = {.margin = 0.01, .saturated = true},
 };
 
 const dsc_figure_type dsc_figure_load_latency = {

@@ -254,13 +254,15 @@ static void draw(dsc_plot *plot)
         .panel = panel,
         .panels = d.workloads * QUANTITIES,
         .columns = QUANTITIES,
+        .from_zero = true,
         .predicted = d.roofline,
         .predicted_label = "predicted with the roofline",
         .point = d.point,
         .points = d.points,
         .bare = true,
     };
-    dsc_draw_panels(plot, &p, "load_published", 860, 100 + 260 * (double)d.workloads);
+    const double narrow = 140 + 200 * (double)p.panels, wide = 100 + 260 * (double)d.workloads;
+    dsc_draw_panels(plot, &p, "load_published", 860, dsc_is_narrow(plot) ? narrow : wide);
     put_finding(&plot->finding, &d);
     put_data(plot, &d);
 }

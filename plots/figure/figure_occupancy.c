@@ -122,9 +122,11 @@ static void draw(dsc_plot *plot)
         .lines = LINES,
         .panel = panel,
         .panels = ROWS * runs,
+        .from_zero = true,
         .columns = runs,
     };
-    dsc_draw_panels(plot, &p, "occupancy", 800, 560);
+    dsc_draw_panels(plot, &p, "occupancy", 800,
+                    dsc_is_narrow(plot) ? 90 + 200 * (double)p.panels : 560);
     put_finding(&plot->finding, &d);
     put_data(plot, &d);
 }

@@ -120,15 +120,16 @@ static bool is_saturated(const dsc_table *t, const dsc_envelope *e, size_t line,
 }
 
 double dsc_loads_crossing(const dsc_plot *p, const dsc_envelope *e, const double *value,
-                          size_t line, bool less)
+                          size_t line, dsc_loads_judge judge)
 {
     const size_t none = dsc_loads_none(p, e);
     double at = NAN, even = NAN, before = NAN;
     for (size_t i = 0; none < e->lines && i < e->nx; i++) {
         const double v = value[line * e->nx + i], plain = value[none * e->nx + i],
-                     worse = (less ? v - plain : plain - v) / fmax(v, plain);
-        if (!isfinite(worse) ||
-            (is_saturated(p->table, e, line, i) && is_saturated(p->table, e, none, i)))
+                     more = (judge.less_is_better ? v - plain : plain - v) / fmax(v, plain),
+                     worse = more - judge.margin;
+        if (!isfinite(worse) || (!judge.saturated && is_saturated(p->table, e, line, i) &&
+                                 is_saturated(p->table, e, none, i)))
             continue;
         if (before <= 0 && worse > 0)
             even = at + (e->x[i] - at) * before / (before - worse);

@@ -29,11 +29,17 @@ const char *dsc_loads_label(const dsc_loads *l);
 // The line of no speculation, or e->lines.
 size_t dsc_loads_none(const dsc_plot *p, const dsc_envelope *e);
 
+// How a line is compared with no speculation.
+typedef struct dsc_loads_judge {
+    bool less_is_better;
+    double margin;  // a share: differences up to it are none
+    bool saturated; // loads at which both are saturated count, as their values describe the server
+} dsc_loads_judge;
+
 // The load from which on a line of value[lines][nx] is worse than no speculation, up to the last
-// load, interpolated; NaN: it is better at the last load, or worse at every one. Loads at which
-// both are saturated do not count.
+// load, interpolated; NaN: it is better at the last load, or worse at every one.
 double dsc_loads_crossing(const dsc_plot *p, const dsc_envelope *e, const double *value,
-                          size_t line, bool less_is_better);
+                          size_t line, dsc_loads_judge judge);
 
 // Turns the values of saturated loads in value[lines][nx] of a panel into hollow points.
 void dsc_loads_split(dsc_plot *p, dsc_loads *l, size_t panel, const dsc_envelope *e, double *value);
