@@ -4,6 +4,7 @@
 // policy, the best configuration at each load. Rings mark the largest load at which 90 % of the
 // requests are within the limits, the attainment that Zhong et al. define goodput by ("DistServe",
 // OSDI 2024); ticks mark where a method falls below no speculation.
+#include "plots/draw/glossary.h"
 #include "plots/draw/lines.h"
 #include "plots/figure/figures.h"
 #include "plots/figure/loads.h"
@@ -143,9 +144,8 @@ static void draw(dsc_plot *plot)
                               ATTAINED)
                    : "",
         d.crosses ? "ticks: fewer within the SLO than without speculation from there on" : ""};
-    const dsc_panel panel[PANELS] = {
-        {"", "goodput (requests/s within the SLO)", d.value[GOODPUT], 0},
-        {"", "requests within the SLO (%)", d.value[SHARE], 1}};
+    const dsc_panel panel[PANELS] = {{"", dsc_term_title("goodput"), d.value[GOODPUT], 0},
+                                     {"", "requests within the SLO (%)", d.value[SHARE], 1}};
     const dsc_panels p = {
         .title = slo ? dsc_text(plot, "Goodput by load, SLO %s", slo) : "Goodput by load",
         .subtitle = dsc_loads_subtitle(plot, &d.loads, &d.lines, part, 2),

@@ -14,7 +14,7 @@ enum { PANELS = 4 };
 
 typedef struct load_spec {
     const char *title, *word;
-    const char *column[PANELS], *label[PANELS];
+    const char *column[PANELS];
     int quantity[PANELS];
     size_t panels;
     const char *column_judged, *verdict; // column that crossings are found in; what they mean
@@ -99,8 +99,8 @@ static void put_line(dsc_writer *w, const drawn *d, size_t j)
 static void put_finding(dsc_writer *w, const drawn *d)
 {
     const dsc_envelope *e = &d->lines[0];
-    dsc_put(w, "Line chart: %s by %s (%g to %g). ", d->spec->label[0], dsc_loads_label(&d->loads),
-            e->x[0], e->x[e->nx - 1]);
+    dsc_put(w, "Line chart: %s by %s (%g to %g). ", dsc_term_title(d->spec->column[0]),
+            dsc_loads_label(&d->loads), e->x[0], e->x[e->nx - 1]);
     for (size_t j = 0; j < e->lines; j++) {
         dsc_put(w, "%s", j ? "; " : "");
         put_line(w, d, j);
@@ -148,7 +148,8 @@ static void draw(dsc_plot *plot)
     if (plot->rc)
         return;
     for (size_t i = 0; i < d.spec->panels; i++)
-        panel[i] = (dsc_panel){"", d.spec->label[i], d.lines[i].value, d.spec->quantity[i]};
+        panel[i] = (dsc_panel){"", dsc_term_title(d.spec->column[i]), d.lines[i].value,
+                               d.spec->quantity[i]};
     const dsc_panels p = {
         .title = d.spec->title,
         .subtitle = dsc_loads_subtitle(plot, &d.loads, &d.lines[0],
@@ -184,8 +185,6 @@ static const load_spec latency = {
     .title = "Latency by load",
     .word = "load_latency",
     .column = {"ttft_p50_s", "ttft_p99_s", "tpot_p50_s", "tpot_p99_s"},
-    .label = {"median time to first token (s)", "p99 time to first token (s)",
-              "median time per output token (s)", "p99 time per output token (s)"},
     .quantity = {0, 0, 1, 1},
     .panels = 4,
     .column_judged = "e2e_mean_s",
@@ -197,7 +196,6 @@ static const load_spec throughput = {
     .title = "Throughput by load",
     .word = "load_throughput",
     .column = {"tokens_per_s", "goodput"},
-    .label = {"throughput (output tokens/s)", "goodput (requests/s within the SLO)"},
     .quantity = {0, 1},
     .panels = 2,
     .column_judged = "tokens_per_s",

@@ -3,6 +3,8 @@
 // of saturated loads and of measurements apart from the lines.
 #include "plots/figure/loads.h"
 
+#include "plots/draw/glossary.h"
+
 #include <math.h>
 #include <string.h>
 
@@ -100,7 +102,7 @@ void dsc_loads_read(dsc_plot *p, dsc_loads *l, size_t panels)
 
 const char *dsc_loads_label(const dsc_loads *l)
 {
-    return l->clients ? "concurrency (clients of a closed loop)" : "request rate (requests/s)";
+    return dsc_term_title(l->clients ? "clients" : "qps");
 }
 
 size_t dsc_loads_none(const dsc_plot *p, const dsc_envelope *e)
