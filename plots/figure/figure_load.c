@@ -2,7 +2,7 @@
 // Draws latencies or throughput of a simulated server by load (draftscope serve): of each method,
 // the best configuration at each load, and no speculation. Ticks mark the load from which on a
 // method is worse than no speculation by its judge: mean end-to-end time, or tokens per second.
-// Measured rows, from a table joined to the simulated one, are points beside the lines.
+// Measured rows, from a table joined to the simulated one, are points next to the lines.
 #include "plots/draw/glossary.h"
 #include "plots/draw/lines.h"
 #include "plots/figure/figures.h"

@@ -274,7 +274,7 @@ static bool fits(dsc_plot *p)
 
 const dsc_figure_type dsc_figure_load_published = {
     .name = "load-published",
-    .summary = "latency and throughput by clients, predicted beside a published measurement",
+    .summary = "latency and throughput by clients, predicted next to a published measurement",
     .needs = "row case quantity at published predicted",
     .fits = fits,
     .draw = draw,

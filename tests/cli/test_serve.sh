@@ -109,8 +109,8 @@ if command -v gnuplot >/dev/null; then
     bad 2 '--slo ttft=S,tpot=S' plot goodput a.tsv -o goodput.svg
     good plot goodput kinds.tsv --where clients=2 -o goodput.svg
     printf 'method\tqps\tclients\tttft_p50_s\tmeasured\nngram\t5\t0\t0.1\tyes\n' >measured.tsv
-    good plot load-latency a.tsv measured.tsv -o beside.svg
-    check 'measured loads are points beside the lines' grep -q '^ngram.*measured.5' beside.data.tsv
+    good plot load-latency a.tsv measured.tsv -o compared.svg
+    check 'measured loads are points next to the lines' grep -q '^ngram.*measured.5' compared.data.tsv
 else
     skip 'figures' 'no gnuplot'
 fi
