@@ -194,8 +194,8 @@ static void test_goodput(void **state)
     check_script(&d.script);
     assert_contains(&d.script, "'Goodput by load, SLO ttft=1'");
     assert_contains(&d.script, "'none (2)'");
-    assert_contains(&d.script, "fixed (\u2265 4)'");
-    assert_contains(&d.script, "adaptive'");
+    assert_contains(&d.script, "'ngram, fixed (\u2265 4)'");
+    assert_contains(&d.script, "'ngram, adaptive'");
     assert_contains(&d.script, "$panel1 << EOD\n1 1 0.9 0.5\n2 2 1.8 1\n4 ? 3.6 2\nEOD");
     assert_contains(&d.script, "$panel2 << EOD\n1 100 90 50\n2 100 90 50\n4 ? 90 50\nEOD");
     assert_contains(&d.script, "$points1_1_2 << EOD\n2 2\nEOD");  // the ring of none
@@ -272,7 +272,7 @@ static void test_occupancy(void **state)
     add_bin(&t, "oracle", 0, 1, 2);
     add_bin(&t, "oracle", 8, 0, NAN);
     draw("occupancy", &t, NULL, "svg", &d);
-    assert_contains(&d.script, "'speculation fixed'");
+    assert_contains(&d.script, "'fixed'");
     assert_contains(&d.script, "$panel4 << EOD\n0 ? ? 2 1\n2 ? ? ? ?\n4 ? ? ? ?\n8 ? ? ? ?\nEOD");
     assert_int_equal(d.data.rows, 5);
     dsc_drawing_fini(&d);
