@@ -110,6 +110,12 @@ if command -v gnuplot >/dev/null; then
     good plot goodput kinds.tsv --where clients=2 -o goodput.svg
     printf 'method\tqps\tclients\tttft_p50_s\tmeasured\nngram\t5\t0\t0.1\tyes\n' >measured.tsv
     good plot load-latency a.tsv measured.tsv -o compared.svg
+    good validate serving --published --tables "$top/tests/validation" -o cells.tsv
+    good plot load-published cells.tsv -o cells.svg
+    check 'published cells of both workloads are drawn' awk -F '\t' '/^#/ { next }
+        $1 == "GSM8K" && $4 == 64 && $3 ~ /^throughput/ && $2 == "none" && $5 == $6 { fitted = 1 }
+        $1 == "GSM8K" { a++ } $1 == "HumanEval" { b++ }
+        END { exit !(fitted && a >= 24 && b >= 24) }' cells.data.tsv
     check 'measured loads are points next to the lines' grep -q '^ngram.*measured.5' compared.data.tsv
 else
     skip 'figures' 'no gnuplot'
