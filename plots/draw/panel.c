@@ -17,12 +17,17 @@ static const double *line_of(const dsc_panels *p, size_t panel, size_t line)
     return p->panel[panel].y + line * p->nx;
 }
 
+static size_t count_finite(const double *v, size_t n)
+{
+    size_t count = 0;
+    for (size_t i = 0; i < n; i++)
+        count += isfinite(v[i]) != 0;
+    return count;
+}
+
 static bool any_finite(const double *v, size_t n)
 {
-    for (size_t i = 0; i < n; i++)
-        if (isfinite(v[i]))
-            return true;
-    return false;
+    return count_finite(v, n) > 0;
 }
 
 // The index at which a line begins in low, high and predicted.
@@ -296,7 +301,8 @@ static void put_line(dsc_writer *w, const dsc_canvas *c, const dsc_panels *p, si
     }
     // Points would hide a line if there were many; labels at its end tell it apart.
     int every = spacing < 9 ? (int)ceil(18 / fmax(spacing, 1)) : 1;
-    bool bare = p->bare || (has_end_labels(c, p) && p->nx > 12);
+    bool bare = (p->bare && count_finite(line_of(p, panel, j), p->nx) > 1) ||
+                (has_end_labels(c, p) && p->nx > 12);
     dsc_put(w, "$panel%zu using 1:%zu with %s ", panel + 1, j + 2, bare ? "lines" : "linespoints");
     dsc_put_line_style(w, c, style, spacing < 12 ? 0.8 : 1);
     if (every > 1 && !bare && !c->dumb)

@@ -60,7 +60,7 @@ typedef struct dsc_panels {
     const char *predicted_label;
     const dsc_panel_point *point; // [points]
     size_t points;
-    bool bare;   // lines without their points
+    bool bare;   // lines of several points without these
     bool ring;   // draw a ring around one point:
     size_t best; // index into [panels][lines][nx]
 } dsc_panels;

@@ -107,7 +107,7 @@ static void put_finding(dsc_writer *w, const drawn *d)
     }
     dsc_put(w, ".");
     if (d->loads.measured_rows)
-        dsc_put(w, " Points: %zu measured loads.", d->loads.measured_rows);
+        dsc_put(w, " Points: %zu measured loads.", d->loads.measured_rows - d->loads.outside);
 }
 
 // A row per point of the first panel, with the values of the others.

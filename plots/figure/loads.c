@@ -193,7 +193,9 @@ void dsc_loads_add_measured(dsc_plot *p, dsc_loads *l, size_t panel, const dsc_e
         if (j == e->lines)
             dsc_refuse(p, "%s: no predicted row has the method '%.60s' of a measured one", p->name,
                        dsc_text_at(t, row, "method"));
-        else if (x >= e->x[0] && x <= e->x[e->nx - 1] && !isnan(y))
+        else if (!(x >= e->x[0] && x <= e->x[e->nx - 1]))
+            l->outside += panel == 0;
+        else if (!isnan(y))
             dsc_loads_add(p, l,
                           (dsc_panel_point){.panel = panel,
                                             .line = j,
@@ -210,6 +212,9 @@ const char *dsc_loads_subtitle(dsc_plot *p, const dsc_loads *l, const dsc_envelo
     const char *const own[] = {
         e->several ? "best configuration of each method at each load" : "",
         l->measured_rows ? "lines: predicted, filled points: measured" : "",
+        l->outside ? dsc_text(p, "%zu measured load%s outside the predicted range left out",
+                              l->outside, l->outside > 1 ? "s" : "")
+                   : "",
         l->saturated ? "hollow points: saturated, the queue grew to the end of the run" : ""};
     const char *separator = "";
     dsc_writer *w = dsc_text_begin(p);

@@ -9,11 +9,12 @@
 #include "plots/figure/envelope.h"
 
 typedef struct dsc_loads {
-    bool clients;           // the load is a number of clients, not a rate
-    int x;                  // its column
-    dsc_selection rows;     // simulated, those of no speculation among them
-    size_t *measured;       // [measured_rows] rows with `measured` = yes
-    size_t measured_rows;   //
+    bool clients;       // the load is a number of clients, not a rate
+    int x;              // its column
+    dsc_selection rows; // simulated, those of no speculation among them
+    size_t *measured;   // [measured_rows] rows with `measured` = yes
+    size_t measured_rows;
+    size_t outside;         // measured rows at loads below or above the simulated ones
     dsc_panel_point *point; // [points] of all panels
     size_t points, room;
     bool saturated; // some point is of a saturated load
@@ -44,8 +45,8 @@ double dsc_loads_crossing(const dsc_plot *p, const dsc_envelope *e, const double
 // Turns the values of saturated loads in value[lines][nx] of a panel into hollow points.
 void dsc_loads_split(dsc_plot *p, dsc_loads *l, size_t panel, const dsc_envelope *e, double *value);
 
-// Adds the measured rows to a panel as filled points, `column` times `scale`. DSC_EUSAGE: no line
-// has the method of a measured row.
+// Adds `column` of the measured rows to a panel as filled points. DSC_EUSAGE: no line has the
+// method of a measured row.
 void dsc_loads_add_measured(dsc_plot *p, dsc_loads *l, size_t panel, const dsc_envelope *e,
                             const char *column);
 

@@ -125,13 +125,14 @@ static void test_measured(void **state)
     add_loads(&t);
     add_load(&t, &(load){"ngram", "", "", "yes", NAN, 3, 0, .3, NAN, NAN});
     add_load(&t, &(load){"none", "", "", "yes", NAN, 4, 0, NAN, NAN, NAN}); // nothing to draw
+    add_load(&t, &(load){"none", "", "", "yes", NAN, 9, 0, .3, NAN, NAN});  // beyond the last load
     draw("load-latency", &t, NULL, "svg", &d);
     check_script(&d.script);
     assert_contains(&d.script, "$points1_2_0 << EOD\n3 0.3\nEOD");
     assert_contains(&d.script, "$points4_2_0 << EOD\n3 0.006\nEOD");
     assert_null(strstr(d.script.data, "$points1_1_0"));
     assert_contains(&d.script, "$panel1 using 1:2 with lines ");
-    assert_contains(&d.script, "filled points: measured");
+    assert_contains(&d.script, "filled points: measured; 1 measured load outside the");
     assert_contains(&d.finding, "Points: 2 measured loads.");
     assert_string_equal(text_of(&d, 8, "kind"), "measured");
     dsc_drawing_fini(&d);
