@@ -657,6 +657,8 @@ static int execute(const cli_call *call, dsc_error *err)
     context c = {.call = call};
     const char *occupancy = call->value[SERVE_OCCUPANCY].text;
     int rc = strcmp(call->out, "-") ? dsc_outfile_check(call->out, call->force, err) : DSC_OK;
+    if (!rc && occupancy && strcmp(occupancy, call->out) == 0)
+        rc = dsc_fail(err, DSC_EUSAGE, "--occupancy and --output both name '%.200s'", occupancy);
     if (!rc && occupancy)
         rc = dsc_outfile_check(occupancy, call->force, err);
     if (!rc)

@@ -157,6 +157,7 @@ check 'running requests over time have the mean of the run' awk -F '\t' \
     occupancy.tsv
 bad 2 'exists' $load --arrivals closed:3 --occupancy occupancy.tsv -o again.tsv
 check 'and no table is written' test ! -e again.tsv
+bad 2 'both name' $load --arrivals closed:3 --occupancy both.tsv --force -o both.tsv
 bad 2 'is an input' $load --arrivals closed:3 --occupancy rag.dst/manifest.json --force -o again.tsv
 "$draftscope" serve rag.dst --method ngram $dyadic --arrivals closed:1,2 --requests 100000000 \
     -o long.tsv >out 2>err &
