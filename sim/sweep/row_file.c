@@ -7,6 +7,8 @@
 #include "sim/sweep/row_table.h"
 #include "sim/sweep/row_units.h"
 
+#include <errno.h>
+#include <fcntl.h>
 #include <stdlib.h>
 #include <time.h>
 #include <unistd.h>
@@ -86,6 +88,52 @@ int dsc_row_file_flush(dsc_row_file *f, dsc_error *err)
     return dsc_part_file_flush(&f->file, err);
 }
 
+// --- the final order -----------------------------------------------------------------------------
+
+// The rows in their order, before they get the final name. A command that is killed here leaves it
+// to the next one, which makes it anew, so the name is not a random one.
+typedef struct sorted {
+    dsc_buffer name;
+    FILE *stream;
+} sorted;
+
+static int sorted_error(const sorted *s, dsc_error *err)
+{
+    return dsc_fail_errno(err, DSC_EIO, errno, "cannot write %s", s->name.data);
+}
+
+static int open_sorted(sorted *s, const dsc_row_file *f, dsc_error *err)
+{
+    int rc = dsc_buffer_printf(&s->name, err, "%s.sorted", f->file.part);
+    if (rc)
+        return rc;
+    unlink(s->name.data);
+    const int fd = open(s->name.data, O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, 0666);
+    s->stream = fd < 0 ? NULL : fdopen(fd, "wb");
+    if (s->stream)
+        return DSC_OK;
+    rc = sorted_error(s, err);
+    if (fd >= 0)
+        close(fd);
+    return rc;
+}
+
+static int publish(sorted *s, const dsc_row_file *f, dsc_error *err)
+{
+    if (fflush(s->stream) || ferror(s->stream) || fsync(fileno(s->stream)))
+        return sorted_error(s, err);
+    return dsc_publish(s->name.data, f->file.path, f->file.force, err);
+}
+
+static void close_sorted(sorted *s, bool published)
+{
+    if (s->stream)
+        fclose(s->stream);
+    if (s->stream && !published)
+        unlink(s->name.data);
+    dsc_buffer_fini(&s->name);
+}
+
 static int write_head(const dsc_row_file *f, bool shard, bool jsonl, FILE *out, dsc_error *err)
 {
     dsc_table result = {0};
@@ -104,7 +152,7 @@ int dsc_row_file_finish(dsc_row_file *f, bool shard, bool jsonl, dsc_error *err)
 {
     dsc_shard_reader r = {0};
     dsc_row_units units = {0};
-    dsc_outfile out = {0};
+    sorted out = {0};
     size_t end;
     int rc = dsc_part_file_flush(&f->file, err);
     if (!rc)
@@ -114,14 +162,14 @@ int dsc_row_file_finish(dsc_row_file *f, bool shard, bool jsonl, dsc_error *err)
     if (!rc)
         rc = dsc_row_units_read(&units, &r, &end, err);
     if (!rc)
-        rc = dsc_outfile_open(&out, f->file.path, f->file.force, err);
+        rc = open_sorted(&out, f, err);
     if (!rc)
         rc = write_head(f, shard, jsonl, out.stream, err);
     if (!rc)
         rc = dsc_row_units_write(&units, f->head, shard, jsonl && !shard, out.stream, err);
     if (!rc)
-        rc = dsc_outfile_commit(&out, err);
-    dsc_outfile_abort(&out);
+        rc = publish(&out, f, err);
+    close_sorted(&out, !rc);
     dsc_row_units_fini(&units);
     dsc_shard_reader_close(&r);
     if (!rc)

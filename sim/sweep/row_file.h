@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // A file of numbered rows (sim/sweep/row_table.h) that grows as units are finished, in any order,
 // and can be resumed after an interruption at any moment: PATH.part. When all units are there, PATH
-// gets them in their order, as the result or as the table of a shard.
+// gets them in their order, as the result or as the table of a shard, by way of PATH.part.sorted.
 #ifndef DSC_SIM_ROW_FILE_H
 #define DSC_SIM_ROW_FILE_H
 
