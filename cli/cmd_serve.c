@@ -719,7 +719,10 @@ const cli_command cli_serve = {
         "method, configuration, policy and load is a row of one table, with the same requests, "
         "arrivals and random numbers; method none is always among them. Instead of a trace, a "
         "result table with one row (draftscope sim --json) or --target iid:ALPHA gives acceptance "
-        "rates. docs/serving.md says what is modeled.",
+        "rates. Rows of finished runs are kept in FILE.part while it runs; after an interruption "
+        "the same command continues. With --shard I/N each of N processes, on any machines, "
+        "computes one share, and draftscope merge joins their files. docs/serving.md says what is "
+        "modeled.",
     .more_help = cli_serve_print_columns,
     .own_columns = true,
     .execute = execute,

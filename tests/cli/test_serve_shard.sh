@@ -60,6 +60,26 @@ for i in 1 2 3; do
 done
 check 'the rates of a group are of one shard' awk '$1 != 4 { exit 1 }' groups.1 groups.2 groups.3
 
+# --- job arrays and GNU parallel, as in contrib/parallel.md --------------------------------------
+job() { # index of the task, and what follows sweep.sbatch
+    SLURM_ARRAY_TASK_ID=$1
+    export SLURM_ARRAY_TASK_ID
+    shift
+    sh "$top/contrib/slurm/sweep.sbatch" "$@"
+}
+for i in 1 2; do check "task $i" job $i 2 job $mixed; done
+check 'a finished task does nothing' job 1 2 job $mixed
+good merge job.1-of-2 job.2-of-2 -o job.tsv
+check 'a job array of serve' cmp job.tsv mixed.whole
+if parallel --version 2>/dev/null | grep -q GNU; then
+    check 'GNU parallel' parallel --will-cite --joblog log --resume-failed \
+        "$draftscope $each --shard {}/3 -o para.{}-of-3" ::: 1 2 3
+    good merge para.*-of-3 -o para.tsv
+    check 'shards by GNU parallel' cmp para.tsv each.whole
+else
+    skip 'GNU parallel' 'it is not installed'
+fi
+
 # --- refusals ------------------------------------------------------------------------------------
 bad 2 '--shard' $mixed --shard 0/3 -o x
 bad 2 '--shard' $mixed --shard 4/3 -o x
