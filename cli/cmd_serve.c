@@ -364,6 +364,8 @@ static int make_runs(context *c, dsc_error *err)
     }
     c->timed = m->count > 1 ? c->loads.count : 0;
     if (!rc)
+        c->run[c->timed].again = c->call->value[SERVE_TIMELINE].given;
+    if (!rc)
         rc = cli_serve_deal(c->run, c->runs, &c->split, err);
     for (size_t i = 0; i < c->runs; i++)
         c->own += !c->run[i].elsewhere;
@@ -392,6 +394,7 @@ static int read_policies(context *c, dsc_error *err)
 
 static int read_split(context *c, dsc_error *err)
 {
+    static const int beside[] = {SERVE_TIMELINE}; // options that name a file of all runs or one
     const cli_call *call = c->call;
     const dsc_option_value *v = call->value;
     c->split = (dsc_split){.shard = 1, .shards = 1};
@@ -399,11 +402,15 @@ static int read_split(context *c, dsc_error *err)
         return DSC_OK;
     if (!strcmp(call->out, "-"))
         return dsc_fail(err, DSC_EUSAGE, "--shard: -o FILE expected, for draftscope merge");
-    if (call->json || v[SERVE_TIMELINE].given)
-        return dsc_fail(err, DSC_EUSAGE, "--shard and %s cannot be combined: %s",
-                        call->json ? "--json" : "--timeline",
-                        call->json ? "draftscope merge -o FILE.jsonl writes JSON lines"
-                                   : "the run of the timeline is of one shard only");
+    if (call->json)
+        return dsc_fail(err, DSC_EUSAGE,
+                        "--shard and --json cannot be combined: draftscope merge "
+                        "-o FILE.jsonl writes JSON lines");
+    for (size_t i = 0; i < sizeof beside / sizeof *beside; i++)
+        if (v[beside[i]].given)
+            return dsc_fail(err, DSC_EUSAGE,
+                            "--shard and --%s cannot be combined: merge joins tables only",
+                            options[beside[i]].name);
     return dsc_split_shard(&c->split, v[SERVE_SHARD].text, err);
 }
 
@@ -594,10 +601,7 @@ static int open_rows(context *c, dsc_error *err)
     const cli_call *call = c->call;
     const bool per_request = call->value[SERVE_PER_REQUEST].given,
                file = strcmp(call->out, "-") != 0;
-    c->rows = (cli_serve_rows){.run = c->run,
-                               .runs = c->runs,
-                               .per_request = per_request,
-                               .repeated = c->timeline.f ? c->timed : SIZE_MAX};
+    c->rows = (cli_serve_rows){.run = c->run, .runs = c->runs, .per_request = per_request};
     int rc = cli_comments(&c->table, c->s.trace, call->seed, call->value[SERVE_COST].text, err);
     if (!rc && file)
         rc = cli_serve_rows_head(&c->table, &c->s, call, &c->loads, err);

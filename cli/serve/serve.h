@@ -107,6 +107,7 @@ typedef struct cli_serve_run {
     double figure[CLI_SERVE_FIGURES];
     bool saturated, done;
     bool elsewhere;     // another shard has it
+    bool again;         // it runs although its row is on disk, as another file is written of it
     int64_t requests;   // to serve
     size_t row;         // 1 + that of the table of restored rows; 0: it ran in this process
     cli_served *served; // [served_count] of --per-request, or NULL
@@ -158,7 +159,6 @@ typedef struct cli_serve_rows {
     cli_serve_run *run; // [runs] of all shards
     size_t runs;
     bool per_request;
-    size_t repeated; // run that is not restored, as its timeline is written; or SIZE_MAX
     bool open;       // there is a file
     size_t restored; // runs
     dsc_row_file file;

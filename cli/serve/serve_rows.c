@@ -58,7 +58,7 @@ static int restore(void *user, size_t unit, const dsc_cell *cell, dsc_error *err
 {
     cli_serve_rows *r = user;
     cli_serve_run *run = &r->run[unit];
-    if (unit == r->repeated || run->elsewhere)
+    if (run->again || run->elsewhere)
         return DSC_OK;
     run->done = true;
     r->restored++;

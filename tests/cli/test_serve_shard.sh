@@ -85,7 +85,7 @@ bad 2 '--shard' $mixed --shard 0/3 -o x
 bad 2 '--shard' $mixed --shard 4/3 -o x
 bad 2 '-o FILE expected' $mixed --shard 1/3
 bad 2 'JSON lines' $mixed --shard 1/3 --json -o x
-bad 2 'the run of the timeline' $mixed --shard 1/3 --timeline t.json -o x
+bad 2 '--shard and --timeline' $mixed --shard 1/3 --timeline t.json -o x
 bad 2 'missing of 3 shards: 2' merge m.1 m.3 -o x
 bad 2 'are both shard 1/3' merge m.1 m.1 m.2 m.3 -o x
 good $load --arrivals closed:1 --requests 9 --shard 2/3 -o other.2
@@ -136,6 +136,17 @@ good $mixed --shard 1/2 -o resumed
 check "it says where it goes on: $(cat err)" grep -q 'going on after 10 of' err
 check 'the result is the same' cmp resumed whole.1
 check 'nothing is left' test ! -e resumed.part
+# A run whose timeline is written runs again.
+good $mixed --timeline t.json -o timed
+head -n $(($(grep -c '^#' timed) + 11)) timed >cells
+{ # as a part file: the comments of shards, and numbers before the rows
+    grep '^# [a-z_]*: ' whole.1 | sed 's|shard=1/2|shard=1/1|'
+    awk -F '\t' '/^#/ { next } !h++ { print "unit\trows_left\t" $0; next } { print n++ "\t0\t" $0 }' cells
+} >again.part
+good $mixed --timeline t2.json -o again
+check 'it goes on after the others' grep -q 'going on after' err
+check 'the timeline is the same' cmp t.json t2.json
+check 'the table is the same' cmp timed again
 # Finished rows are not computed again: a changed cell stays.
 head -n $(($(grep -c '^#' whole.1) + 11)) whole.1 |
     awk -F '\t' -v OFS='\t' '!/^#/ && $1 ~ /^[0-9]/ && !h++ { $NF = "0.125" } { print }' >kept.part
