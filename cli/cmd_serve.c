@@ -394,7 +394,7 @@ static int read_policies(context *c, dsc_error *err)
 
 static int read_split(context *c, dsc_error *err)
 {
-    static const int beside[] = {SERVE_TIMELINE}; // options that name a file of all runs or one
+    static const int files[] = {SERVE_TIMELINE}; // not joined by merge
     const cli_call *call = c->call;
     const dsc_option_value *v = call->value;
     c->split = (dsc_split){.shard = 1, .shards = 1};
@@ -406,11 +406,11 @@ static int read_split(context *c, dsc_error *err)
         return dsc_fail(err, DSC_EUSAGE,
                         "--shard and --json cannot be combined: draftscope merge "
                         "-o FILE.jsonl writes JSON lines");
-    for (size_t i = 0; i < sizeof beside / sizeof *beside; i++)
-        if (v[beside[i]].given)
+    for (size_t i = 0; i < sizeof files / sizeof *files; i++)
+        if (v[files[i]].given)
             return dsc_fail(err, DSC_EUSAGE,
                             "--shard and --%s cannot be combined: merge joins tables only",
-                            options[beside[i]].name);
+                            options[files[i]].name);
     return dsc_split_shard(&c->split, v[SERVE_SHARD].text, err);
 }
 

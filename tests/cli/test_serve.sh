@@ -156,6 +156,7 @@ check 'and says how many rows are finished' grep -q '0 of 4 rows are finished' e
 base="serve rag.dst --method none $dyadic --requests 5"
 bad 2 '--arrivals is missing' $base
 bad 2 'constant:QPS' $base --arrivals often
+bad 2 'at most 16384 loads' $base --arrivals closed:1-975808
 bad 2 'gamma:QPS,CV' $base --arrivals gamma:2
 bad 2 'serve needs seconds' serve rag.dst --method none --arrivals closed:1
 bad 2 '--max-num-batched-tokens 4 is less than --max-num-seqs 8' $base --arrivals closed:1 \

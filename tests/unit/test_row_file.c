@@ -45,7 +45,7 @@ static void add_unit(dsc_row_file *f, const dsc_table *head, int64_t u)
     assert_ok(dsc_table_add_columns(&t, head->column, head->columns, &e), e);
     for (int64_t i = 0; i <= u; i++) {
         const dsc_cell cell[] = {dsc_cell_text(u % 2 ? "odd one" : ""), dsc_cell_int(-10 * u - i),
-                                 i ? dsc_cell_real(u / 3.0) : dsc_cell_absent(),
+                                 i ? dsc_cell_real((double)u / 3) : dsc_cell_absent(),
                                  u % 2
                                      ? (dsc_cell){.type = DSC_CELL_LIST, .list = whole, .i = u - 1}
                                      : (dsc_cell){.type = DSC_CELL_LIST, .reals = part, .i = 2}};
