@@ -239,37 +239,62 @@ static int write_result(merge *m, const char *path, dsc_error *err)
 
 // --- numbered rows -------------------------------------------------------------------------------
 
-// Finds all units. A unit in two shards, or in none, is refused.
-static int find_units(merge *m, dsc_shard_reader *r, dsc_row_units *all, dsc_error *err)
+static int missing(size_t unit, int64_t units, dsc_error *err)
 {
-    const dsc_merge_options *o = m->options;
-    dsc_row_units own = {0};
-    size_t end = 0;
-    int rc = dsc_row_units_init(all, m->first.split.configurations, err);
+    return dsc_fail(err, DSC_EINPUT,
+                    "run %zu of %" PRId64 " is in no shard: one of them is unfinished; run the "
+                    "command that began it again to complete it",
+                    unit, units);
+}
+
+// Opens all shards. A unit takes at least a byte of a file, so a number of units that memory was
+// not made for is refused.
+static int open_shards(const merge *m, dsc_shard_reader *r, dsc_error *err)
+{
+    const int64_t units = m->first.split.configurations;
+    size_t bytes = 0;
+    int rc = DSC_OK;
     for (size_t i = 0; i < m->count && !rc; i++) {
         rc = dsc_shard_reader_open(&r[i], m->part[i], err);
-        if (!rc)
-            rc = dsc_row_units_init(&own, (int64_t)all->count, err);
-        if (!rc)
-            rc = dsc_row_units_read(&own, &r[i], &end, err);
-        if (!rc && end != r[i].bytes)
-            rc = dsc_fail(err, DSC_EINPUT, "%s: the end of the file is missing", m->part[i]);
-        for (size_t u = 0; u < own.count && !rc; u++)
-            if (own.unit[u].text && all->unit[u].text)
-                rc = dsc_fail(err, DSC_EINPUT, "%s: run %zu is in another shard, too", m->part[i],
-                              u);
-            else if (own.unit[u].text)
-                all->unit[u] = own.unit[u];
-        dsc_row_units_fini(&own);
+        bytes += r[i].bytes;
+    }
+    return rc || (size_t)units <= bytes ? rc : missing(bytes, units, err);
+}
+
+// Takes the units of a shard that no other one has.
+static int take_units(dsc_shard_reader *r, dsc_row_units *all, dsc_error *err)
+{
+    dsc_row_units own = {0};
+    size_t end = 0;
+    int rc = dsc_row_units_init(&own, (int64_t)all->count, err);
+    if (!rc)
+        rc = dsc_row_units_read(&own, r, &end, err);
+    if (!rc && end != r->bytes)
+        rc = dsc_fail(err, DSC_EINPUT, "%s: the end of the file is missing", r->path);
+    for (size_t u = 0; u < own.count && !rc; u++)
+        if (own.unit[u].text && all->unit[u].text)
+            rc = dsc_fail(err, DSC_EINPUT, "%s: run %zu is in another shard, too", r->path, u);
+        else if (own.unit[u].text)
+            all->unit[u] = own.unit[u];
+    dsc_row_units_fini(&own);
+    return rc;
+}
+
+// Finds all units. One in two shards, or in none, is refused.
+static int find_units(const merge *m, dsc_shard_reader *r, dsc_row_units *all, dsc_error *err)
+{
+    const dsc_merge_options *o = m->options;
+    int rc = open_shards(m, r, err);
+    if (!rc)
+        rc = dsc_row_units_init(all, m->first.split.configurations, err);
+    for (size_t i = 0; i < m->count && !rc; i++) {
+        rc = take_units(&r[i], all, err);
         if (!rc && o->progress && o->progress(o->user, (int64_t)i + 1, (int64_t)m->count))
             rc = dsc_fail(err, DSC_EINTERRUPT, "stopped");
     }
     for (size_t u = 0; u < all->count && !rc; u++)
         if (!all->unit[u].text)
-            rc = dsc_fail(err, DSC_EINPUT,
-                          "run %zu of %zu is in no shard: one of them is unfinished; run the "
-                          "command that began it again to complete it",
-                          u, all->count);
+            rc = missing(u, (int64_t)all->count, err);
     return rc;
 }
 
@@ -293,7 +318,7 @@ static int write_units(const merge *m, const dsc_row_units *units, const char *p
     return rc;
 }
 
-static int merge_numbered(merge *m, const char *path, dsc_error *err)
+static int merge_numbered(const merge *m, const char *path, dsc_error *err)
 {
     dsc_shard_reader *r;
     dsc_row_units units = {0};
