@@ -80,6 +80,9 @@ static const dsc_option options[] = {
     [SERVE_TIMELINE] = {.name = "timeline", .kind = DSC_OPTION_TEXT, .metavar = "FILE",
      .help = "file for the steps and requests of the first method's first load, as trace events "
              "that Perfetto opens"},
+    [SERVE_OCCUPANCY] = {.name = "occupancy", .kind = DSC_OPTION_TEXT, .metavar = "FILE",
+     .help = "table of running and waiting requests, KV use and draft lengths over time, for every "
+             "load (see: draftscope plot occupancy)"},
     [SERVE_SHARD] = {.name = "shard", .kind = DSC_OPTION_TEXT, .metavar = "I/N",
      .help = "compute share I of N of the rows, I from 1; merge joins the shares"},
     CLI_OPTIONS_RESULT,
@@ -89,7 +92,7 @@ static const dsc_option options[] = {
 };
 // clang-format on
 // These options change no row of the result.
-static const char *const without[] = {"output",   "threads", "shard", "timeline",
+static const char *const without[] = {"output",   "threads", "shard", "timeline", "occupancy",
                                       "progress", "force",   "json",  NULL};
 static const char *const repeated[] = {"arrivals", "speculation", NULL};
 
@@ -130,6 +133,8 @@ static int on_step(void *user, const dsc_serve_engine *engine, dsc_error *err)
         return dsc_fail(err, DSC_EINTERRUPT, "stopped");
     if (o->timeline)
         cli_serve_timeline_step(o->timeline, engine);
+    if (o->run->occupancy)
+        dsc_serve_occupancy_add(o->run->occupancy, engine);
     return DSC_OK;
 }
 
@@ -217,6 +222,8 @@ static int run_one(context *c, size_t i, dsc_error *err)
         run->served_count = run->requests;
         rc = dsc_new(&run->served, (size_t)run->served_count, err);
     }
+    if (!rc && c->call->value[SERVE_OCCUPANCY].given)
+        rc = dsc_new(&run->occupancy, 1, err);
     return rc ? rc : serve(c, &o, &arrivals, err);
 }
 
@@ -365,6 +372,8 @@ static int make_runs(context *c, dsc_error *err)
     c->timed = m->count > 1 ? c->loads.count : 0;
     if (!rc)
         c->run[c->timed].again = c->call->value[SERVE_TIMELINE].given;
+    for (size_t i = 0; i < c->runs; i++)
+        c->run[i].again |= c->call->value[SERVE_OCCUPANCY].given;
     if (!rc)
         rc = cli_serve_deal(c->run, c->runs, &c->split, err);
     for (size_t i = 0; i < c->runs; i++)
@@ -394,7 +403,7 @@ static int read_policies(context *c, dsc_error *err)
 
 static int read_split(context *c, dsc_error *err)
 {
-    static const int files[] = {SERVE_TIMELINE}; // not joined by merge
+    static const int files[] = {SERVE_TIMELINE, SERVE_OCCUPANCY}; // not joined by merge
     const cli_call *call = c->call;
     const dsc_option_value *v = call->value;
     c->split = (dsc_split){.shard = 1, .shards = 1};
@@ -595,6 +604,25 @@ static int open_timeline(context *c, dsc_error *err)
     return DSC_OK;
 }
 
+static int write_occupancy(const context *c, dsc_error *err)
+{
+    dsc_table t = {0};
+    dsc_outfile f = {0};
+    int rc = cli_comments(&t, c->s.trace, c->call->seed, c->call->value[SERVE_COST].text, err);
+    if (!rc)
+        rc = cli_serve_occupancy_columns(&t, &c->methods, err);
+    for (size_t i = 0; i < c->runs && !rc; i++)
+        rc = cli_serve_occupancy_add(&t, &c->run[i], c->options.kv_blocks, err);
+    if (!rc)
+        rc = dsc_outfile_open(&f, c->call->value[SERVE_OCCUPANCY].text, c->call->force, err);
+    if (!rc) {
+        cli_result_print(&t, false, true, f.stream);
+        rc = dsc_outfile_commit(&f, err);
+    }
+    dsc_table_fini(&t);
+    return rc;
+}
+
 // Comments and columns of the table, and the file that keeps the rows of finished runs.
 static int open_rows(context *c, dsc_error *err)
 {
@@ -603,6 +631,8 @@ static int open_rows(context *c, dsc_error *err)
                file = strcmp(call->out, "-") != 0;
     c->rows = (cli_serve_rows){.run = c->run, .runs = c->runs, .per_request = per_request};
     int rc = cli_comments(&c->table, c->s.trace, call->seed, call->value[SERVE_COST].text, err);
+    if (!rc && call->value[SERVE_SLO].text)
+        rc = dsc_table_comment(&c->table, "slo", call->value[SERVE_SLO].text, err);
     if (!rc && file)
         rc = cli_serve_rows_head(&c->table, &c->s, call, &c->loads, err);
     if (!rc)
@@ -652,6 +682,8 @@ static int finish(context *c, dsc_error *err)
         rc = write_table(c, err);
     if (!rc && stopped)
         return interrupted(c, done, err);
+    if (!rc && c->call->value[SERVE_OCCUPANCY].given)
+        rc = write_occupancy(c, err);
     if (!rc && c->rows.open)
         rc = cli_serve_rows_finish(&c->rows, c->call->value[SERVE_SHARD].given, c->call->json, err);
     if (rc)
@@ -665,8 +697,10 @@ static int finish(context *c, dsc_error *err)
 
 static void context_fini(context *c)
 {
-    for (size_t i = 0; i < c->runs; i++)
+    for (size_t i = 0; i < c->runs; i++) {
         free(c->run[i].served);
+        free(c->run[i].occupancy);
+    }
     free(c->run);
     free(c->policy);
     dsc_outfile_abort(&c->timeline_file);
@@ -680,7 +714,12 @@ static void context_fini(context *c)
 static int execute(const cli_call *call, dsc_error *err)
 {
     context c = {.call = call};
+    const char *occupancy = call->value[SERVE_OCCUPANCY].text;
     int rc = strcmp(call->out, "-") ? dsc_outfile_check(call->out, call->force, err) : DSC_OK;
+    if (!rc && occupancy && strcmp(occupancy, call->out) == 0)
+        rc = dsc_fail(err, DSC_EUSAGE, "--occupancy and --output both name '%.200s'", occupancy);
+    if (!rc && occupancy)
+        rc = dsc_outfile_check(occupancy, call->force, err);
     if (!rc)
         rc = open_source(&c, err);
     if (!rc)

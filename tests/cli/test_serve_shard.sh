@@ -86,6 +86,7 @@ bad 2 '--shard' $mixed --shard 4/3 -o x
 bad 2 '-o FILE expected' $mixed --shard 1/3
 bad 2 'JSON lines' $mixed --shard 1/3 --json -o x
 bad 2 '--shard and --timeline' $mixed --shard 1/3 --timeline t.json -o x
+bad 2 '--shard and --occupancy' $mixed --shard 1/3 --occupancy t.tsv -o x
 bad 2 'missing of 3 shards: 2' merge m.1 m.3 -o x
 bad 2 'are both shard 1/3' merge m.1 m.1 m.2 m.3 -o x
 good $load --arrivals closed:1 --requests 9 --shard 2/3 -o other.2
