@@ -27,7 +27,7 @@ typedef struct cli_help_fields {
         title, list, sizeof(list) / sizeof *(list)                                                 \
     }
 
-enum { CLI_MAX_OPTIONS = 32, CLI_MAX_FIELDS = 4, CLI_MAX_METHODS = 32 };
+enum { CLI_MAX_OPTIONS = 48, CLI_MAX_FIELDS = 4, CLI_MAX_METHODS = 32 };
 
 // A table of options as that of a command.
 #define CLI_OPTIONS(table) .option = table, .options = sizeof(table) / sizeof *(table)

@@ -7,6 +7,7 @@
 #include "cli/guard.h"
 #include "cli/result.h"
 #include "cli/serve/serve.h"
+#include "cli/serve/serve_answer.h"
 #include "sim/serve/serve_schedule.h"
 
 #include <inttypes.h>
@@ -80,6 +81,9 @@ static const dsc_option options[] = {
     [SERVE_TIMELINE] = {.name = "timeline", .kind = DSC_OPTION_TEXT, .metavar = "FILE",
      .help = "file for the steps and requests of the first method's first load, as trace events "
              "that Perfetto opens"},
+    [SERVE_ENGINE] = {.name = "engine", .kind = DSC_OPTION_CHOICE, .choices = CLI_ENGINES,
+     .help = "recommend configurations that this engine has settings for, and print these"},
+    [SERVE_DRAFT_KIND] = CLI_OPTION_DRAFT_KIND,
     CLI_OPTIONS_RESULT,
     CLI_OPTION_SEED,
     CLI_OPTION_THREADS,
@@ -119,6 +123,7 @@ static int on_step(void *user, const dsc_serve_engine *engine, dsc_error *err)
     observer *o = user;
     if (cli_signal())
         return dsc_fail(err, DSC_EINTERRUPT, "stopped");
+    cli_serve_blocks_step(&o->run->blocks, engine);
     if (o->timeline)
         cli_serve_timeline_step(o->timeline, engine);
     return DSC_OK;
@@ -132,6 +137,7 @@ static int on_complete(void *user, const dsc_serve_sequence *s, dsc_error *err)
                  item = o->run->load->recorded ? m->order[at] : at;
     (void)err;
     cli_serve_batches_add(&o->batches, s);
+    cli_serve_blocks_add(&o->run->blocks, s, at);
     if (o->run->served)
         o->run->served[s->number] = (cli_served){.arrival_s = s->arrival_s,
                                                  .first_s = s->first_s,
@@ -182,6 +188,7 @@ static int serve(const context *c, observer *o, const dsc_arrivals *arrivals, ds
     o->pool = &pool;
     const int64_t measured = served.requests - served.warmup;
     o->batches = (cli_serve_batches){.first = served.warmup, .each = measured / CLI_SERVE_BATCHES};
+    cli_serve_blocks_begin(&run->blocks, &served, m->source.count);
     int rc = dsc_serve_policy_parse(&policy, *run->policy ? run->policy : "fixed",
                                     m->source.longest, err);
     if (rc)
@@ -585,7 +592,7 @@ static int write_table(context *c, dsc_error *err)
     for (size_t i = 0; i < c->runs && !rc; i++)
         if (c->run[i].done)
             rc = cli_serve_table_add(&c->table, &c->run[i], per_request, err);
-    return rc ? rc : cli_result_write(&c->table, c->call, err);
+    return rc ? rc : cli_serve_answer_write(&c->table, c->s.trace, c->call, err);
 }
 
 static int finish(context *c, dsc_error *err)
