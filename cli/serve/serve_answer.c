@@ -286,7 +286,10 @@ static int put_conditions(dsc_table *t, const dsc_trace *trace, const cli_call *
     const dsc_option_value *v = call->value;
     char kind[32];
     bool head = false;
-    int rc = v[SERVE_SLO].given ? dsc_table_comment(t, "slo", v[SERVE_SLO].text, err) : DSC_OK;
+    int rc = dsc_table_comment(
+        t, "not_modeled", "prefix caching, tokenization and HTTP, routing to several engines", err);
+    if (!rc && v[SERVE_SLO].given)
+        rc = dsc_table_comment(t, "slo", v[SERVE_SLO].text, err);
     if (rc || !v[SERVE_ENGINE].given)
         return rc;
     rc = cli_recorded_head(&head, trace, err);

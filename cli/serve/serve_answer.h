@@ -20,7 +20,7 @@ typedef enum cli_load_unit {
 // The verdict at one load. Rows are those of the table; SIZE_MAX: there is none.
 typedef struct cli_load_verdict {
     const char *arrivals; // as in the table, "poisson:4"
-    char kind[64];        // what the loads of a sweep have in common: "poisson", "gamma, cv 2"
+    char kind[64];        // what the loads of a sweep have in common: "Gamma arrivals, cv 2"
     cli_load_unit unit;
     double at;
     dsc_load_advice own; // on the rows that the engine has settings for; without one as `all`
@@ -79,6 +79,7 @@ size_t cli_serve_kind_end(const cli_serve_answer *a, size_t first);
 // Whether two verdicts recommend the same.
 bool cli_serve_same_setting(const cli_serve_answer *a, const cli_load_verdict *x,
                             const cli_load_verdict *y);
+const char *cli_serve_load_unit(const cli_load_verdict *v); // " requests/s"
 // Appends "4 requests/s", or "1 to 4 requests/s" where the loads differ.
 int cli_serve_load_words(dsc_buffer *b, const cli_load_verdict *from, const cli_load_verdict *to,
                          dsc_error *err);

@@ -93,19 +93,17 @@ static int add_load(choices *c, const cli_serve_answer *a, const cli_load_verdic
 
 // --- lines ---------------------------------------------------------------------------------------
 
-// "# poisson: 1 to 3 requests/s are up to 4 running requests, ...".
+// "# Poisson arrivals: the mean number of running requests is 2 at 0.5 requests/s, 3 at 0.75".
 static int put_loads(dsc_buffer *out, const cli_serve_answer *a, size_t first, size_t end,
                      dsc_error *err)
 {
+    const cli_load_verdict *v = a->load;
     int rc =
-        dsc_buffer_printf(out, err, "# %s, in running requests on average:", a->load[first].kind);
-    for (size_t i = first; i < end && !rc; i++) {
-        rc = dsc_buffer_puts(out, i > first ? ", " : " ", err);
-        if (!rc)
-            rc = cli_serve_load_words(out, &a->load[i], &a->load[i], err);
-        if (!rc)
-            rc = dsc_buffer_printf(out, err, " %" PRId64, running(a, &a->load[i]));
-    }
+        dsc_buffer_printf(out, err, "# %s: the mean number of running requests is", v[first].kind);
+    for (size_t i = first; i < end && !rc; i++)
+        rc = dsc_buffer_printf(out, err, "%s %" PRId64 " at %g%s", i > first ? "," : "",
+                               running(a, &v[i]), v[i].at,
+                               i > first ? "" : cli_serve_load_unit(&v[i]));
     return rc ? rc : dsc_buffer_puts(out, "\n", err);
 }
 
@@ -117,11 +115,14 @@ static int put_kind(dsc_buffer *out, const cli_serve_answer *a, size_t first, si
     int rc = DSC_OK;
     for (size_t i = first + 1; i < end; i++)
         differ = differ || !cli_serve_same_setting(a, &a->load[first], &a->load[i]);
-    // One setting for all loads has no batch size.
-    for (size_t i = first; i < (differ ? end : first + 1) && !rc; i++)
-        rc = add_load(&c, a, &a->load[i], err);
+    for (size_t i = first; i < end && !rc; i++) // the last load of each setting
+        if (i + 1 == end || !cli_serve_same_setting(a, &a->load[i], &a->load[i + 1]))
+            rc = add_load(&c, a, &a->load[i], err);
     if (!rc && differ)
         rc = put_loads(out, a, first, end, err);
+    else if (!rc)
+        rc = dsc_buffer_printf(out, err, "# %s: %s\n", a->load[first].kind,
+                               c.count ? "one setting for every load" : "no verdict");
     if (!rc && c.count)
         rc = cli_engine_lines(out, a->use, c.choice, c.count, err);
     choices_fini(&c);

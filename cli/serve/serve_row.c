@@ -23,6 +23,11 @@ double cli_serve_number(const dsc_table *t, size_t row, const char *column)
     return c < 0 ? NAN : dsc_table_real(t, row, (size_t)c);
 }
 
+bool cli_serve_is_schedule(const char *policy)
+{
+    return !strncmp(policy, "schedule:", 9);
+}
+
 int cli_serve_row_config(dsc_config *out, const dsc_table *t, size_t row, dsc_error *err)
 {
     const dsc_drafter_type *d = dsc_drafter_find(cli_serve_text(t, row, DSC_COL_METHOD), err);
@@ -84,7 +89,7 @@ static bool is_default(const dsc_config *c, const dsc_config *initial, size_t o)
 int cli_serve_row_name(dsc_buffer *b, const dsc_table *t, size_t row, dsc_error *err)
 {
     dsc_config c, initial;
-    const int policy = dsc_table_find(t, "speculation");
+    const char *policy = cli_serve_text(t, row, "speculation");
     int rc = cli_serve_row_config(&c, t, row, err);
     if (rc)
         return rc;
@@ -95,18 +100,14 @@ int cli_serve_row_name(dsc_buffer *b, const dsc_table *t, size_t row, dsc_error 
         char name[DSC_PARAMETER_NAME];
         dsc_parameter_name(&d->option[o], name);
         const int column = dsc_table_find(t, name);
+        if (d->option[o].length && cli_serve_is_schedule(policy))
+            continue; // the tiers are the lengths
         if (!is_default(&c, &initial, o) || (column >= 0 && varies(t, row, d->name, column)))
             rc = put_parameter(b, &d->option[o], &c, o, err);
     }
-    const char *text = policy < 0 ? "" : dsc_table_at(t, row, (size_t)policy)->text;
-    if (!rc && *text && strcmp(text, "fixed") != 0)
-        rc = dsc_buffer_printf(b, err, " with --speculation %s", text);
+    if (!rc && *policy && strcmp(policy, "fixed") != 0)
+        rc = dsc_buffer_printf(b, err, " with --speculation %s", policy);
     return rc;
-}
-
-bool cli_serve_is_schedule(const char *policy)
-{
-    return !strncmp(policy, "schedule:", 9);
 }
 
 const char *cli_serve_row_lacks(const cli_engine_use *use, const dsc_table *t, size_t row)

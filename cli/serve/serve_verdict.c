@@ -135,24 +135,34 @@ static int judge(const cli_serve_answer *a, cli_load_verdict *v, dsc_error *err)
     return rc;
 }
 
-// "poisson:4" is kind poisson at 4, "gamma:4,2" gamma, cv 2 at 4, "recorded:x2" recorded at 2.
+// The loads of a sweep, as in --arrivals, and what they have in common.
+static const struct {
+    const char *name, *kind;
+    cli_load_unit unit;
+} kinds[] = {
+    {"poisson:", "Poisson arrivals", CLI_LOAD_RATE},
+    {"constant:", "Constant arrivals", CLI_LOAD_RATE},
+    {"gamma:", "Gamma arrivals", CLI_LOAD_RATE},
+    {"closed:", "Closed loop", CLI_LOAD_CLIENTS},
+    {"recorded:x", "Recorded arrivals", CLI_LOAD_SPEED},
+    {"recorded", "Recorded arrivals", CLI_LOAD_SPEED},
+};
+
+// "gamma:4,2" is kind "Gamma arrivals, cv 2" at 4, "recorded" at 1, a file its own kind.
 static void parse_load(cli_load_verdict *v)
 {
-    const char *colon = strchr(v->arrivals, ':'), *number = colon ? colon + 1 : "";
-    const int name = colon ? (int)(colon - v->arrivals) : (int)strlen(v->arrivals);
-    const bool recorded = !strncmp(v->arrivals, "recorded", 8);
     char *end = NULL;
-    v->at = dsc_strtod(number + (recorded && *number == 'x'), &end);
-    v->unit = !strncmp(v->arrivals, "file", 4)     ? CLI_LOAD_LISTED
-              : !strncmp(v->arrivals, "closed", 6) ? CLI_LOAD_CLIENTS
-              : recorded                           ? CLI_LOAD_SPEED
-                                                   : CLI_LOAD_RATE;
-    v->at = recorded && !colon ? 1 : v->at;
-    if (v->unit == CLI_LOAD_LISTED)
-        snprintf(v->kind, sizeof v->kind, "%.60s", v->arrivals);
-    else
-        snprintf(v->kind, sizeof v->kind, "%.*s%s%.20s", name < 20 ? name : 20, v->arrivals,
-                 *end == ',' ? ", cv " : "", *end == ',' ? end + 1 : "");
+    v->unit = CLI_LOAD_LISTED;
+    snprintf(v->kind, sizeof v->kind, "%.60s", v->arrivals);
+    for (size_t i = 0; i < sizeof kinds / sizeof *kinds && v->unit == CLI_LOAD_LISTED; i++) {
+        const size_t n = strlen(kinds[i].name);
+        if (strncmp(v->arrivals, kinds[i].name, n) != 0)
+            continue;
+        v->unit = kinds[i].unit;
+        v->at = v->arrivals[n] ? dsc_strtod(v->arrivals + n, &end) : 1;
+        snprintf(v->kind, sizeof v->kind, "%s%s%.20s", kinds[i].kind,
+                 end && *end == ',' ? ", cv " : "", end && *end == ',' ? end + 1 : "");
+    }
 }
 
 // --- all loads -----------------------------------------------------------------------------------
@@ -243,20 +253,26 @@ size_t cli_serve_kind_end(const cli_serve_answer *a, size_t first)
     return end;
 }
 
+const char *cli_serve_load_unit(const cli_load_verdict *v)
+{
+    static const char *const one[] = {[CLI_LOAD_RATE] = " request/s",
+                                      [CLI_LOAD_CLIENTS] = " client",
+                                      [CLI_LOAD_SPEED] = " times the recorded speed",
+                                      [CLI_LOAD_LISTED] = ""},
+                             *const many[] = {[CLI_LOAD_RATE] = " requests/s",
+                                              [CLI_LOAD_CLIENTS] = " clients",
+                                              [CLI_LOAD_SPEED] = " times the recorded speed",
+                                              [CLI_LOAD_LISTED] = ""};
+    return v->at > 1 || v->at < 1 ? many[v->unit] : one[v->unit];
+}
+
 int cli_serve_load_words(dsc_buffer *b, const cli_load_verdict *from, const cli_load_verdict *to,
                          dsc_error *err)
 {
-    static const char *const unit[] = {[CLI_LOAD_RATE] = " requests/s",
-                                       [CLI_LOAD_CLIENTS] = " clients",
-                                       [CLI_LOAD_SPEED] = " times the recorded speed"};
     if (from->unit == CLI_LOAD_LISTED)
         return dsc_buffer_puts(b, from->arrivals, err);
     int rc = from == to ? DSC_OK : dsc_buffer_printf(b, err, "%g to ", from->at);
-    return rc ? rc
-              : dsc_buffer_printf(b, err, "%g%s", to->at,
-                                  to->unit == CLI_LOAD_CLIENTS && to->at == 1 && from == to
-                                      ? " client"
-                                      : unit[to->unit]);
+    return rc ? rc : dsc_buffer_printf(b, err, "%g%s", to->at, cli_serve_load_unit(to));
 }
 
 bool cli_serve_same_setting(const cli_serve_answer *a, const cli_load_verdict *x,
