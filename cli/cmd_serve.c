@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // draftscope serve: simulates one engine with continuous batching under load, for every method,
 // configuration, policy and load side by side, with common random numbers.
-#include "base/number.h"
 #include "base/outfile.h"
 #include "base/threads.h"
 #include "cli/guard.h"
@@ -381,27 +380,6 @@ static int read_policies(context *c, dsc_error *err)
 
 // --- options -------------------------------------------------------------------------------------
 
-static int read_slo(const char *text, dsc_serve_options *o, dsc_error *err)
-{
-    o->slo_ttft_s = o->slo_tpot_s = INFINITY;
-    for (const char *p = text; p && *p;) {
-        char *end = NULL;
-        double *limit = !strncmp(p, "ttft=", 5)   ? &o->slo_ttft_s
-                        : !strncmp(p, "tpot=", 5) ? &o->slo_tpot_s
-                                                  : NULL;
-        const double x = limit ? dsc_strtod(p + 5, &end) : NAN;
-        if (!limit || end == p + 5 || (*end && *end != ',') || !(x > 0) || !isfinite(x) ||
-            (*end && !end[1]))
-            return dsc_fail(err, DSC_EUSAGE,
-                            "--slo: '%.60s' is not ttft=S, tpot=S or both joined by a comma, with "
-                            "seconds above 0",
-                            text);
-        *limit = x;
-        p = *end ? end + 1 : end;
-    }
-    return DSC_OK;
-}
-
 // Blocks from bytes: a token takes what the roofline's shapes and KV format say.
 static int read_kv_memory(context *c, dsc_error *err)
 {
@@ -460,7 +438,7 @@ static int read_options(context *c, dsc_error *err)
                         "--max-num-batched-tokens %d is less than --max-num-seqs %d: every running "
                         "request needs a token of a step",
                         c->options.max_num_batched_tokens, c->options.max_num_seqs);
-    int rc = read_slo(v[SERVE_SLO].text, &c->options, err);
+    int rc = cli_serve_slo_read(v[SERVE_SLO].text, &c->options, err);
     if (!rc)
         rc = dsc_cost_parse(&c->s.cost, v[SERVE_COST].text, err);
     if (!rc)

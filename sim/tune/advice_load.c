@@ -194,7 +194,7 @@ static void judge(const dsc_load_row *x, const dsc_load_row *none, bool closed, 
                   dsc_load_advice *out)
 {
     const dsc_load_criterion without_slo = closed ? DSC_LOAD_THROUGHPUT : DSC_LOAD_LATENCY;
-    if (x->saturated || none->saturated)
+    if (none->saturated) // without, no row that is saturated is judged
         judge_by(x, none, DSC_LOAD_OVERLOAD, closed, out);
     else if (!slo || (!judge_by(x, none, DSC_LOAD_GOODPUT, closed, out) && out->low >= 1 - margin))
         judge_by(x, none, without_slo, closed, out);
