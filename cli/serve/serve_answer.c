@@ -2,8 +2,6 @@
 // The answer of draftscope serve in words: the verdict at each load, and up to which load
 // speculation pays with which setting. The loads of a sweep are judged one by one: what is said
 // between two of them is that the verdict changes there.
-#include "cli/result.h"
-#include "cli/serve/serve.h"
 #include "cli/serve/serve_answer.h"
 
 #include <math.h>
@@ -96,24 +94,23 @@ static int put_pays(dsc_buffer *b, const cli_serve_answer *a, size_t first, size
             change = i;
         }
     }
-    int rc = dsc_buffer_puts(b, "speculation pays ", err);
-    if (rc)
-        return rc;
-    if (changes == 1) {
-        rc = dsc_buffer_printf(b, err, "%s between ",
-                               is_on(&v[first]) ? "up to a load" : "from a load on");
-        if (!rc)
-            rc = dsc_buffer_printf(b, err, "%g and ", v[change - 1].at);
-        return rc ? rc : cli_serve_load_words(b, &v[change], &v[change], err);
-    }
-    if (changes)
+    int rc = dsc_buffer_puts(
+        b, end - first == 1 && !on ? "speculation does not pay " : "speculation pays ", err);
+    if (!rc && changes > 1)
         return put_where_on(b, a, first, end, err);
-    rc = dsc_buffer_puts(b,
-                         end - first == 1 ? on ? "at " : "not at "
-                         : on             ? "at every load, "
-                                          : "at no load, ",
-                         err);
-    return rc ? rc : cli_serve_load_words(b, &v[first], &v[end - 1], err);
+    if (!rc && changes)
+        rc = dsc_buffer_printf(b, err, "%s a load between %g and ",
+                               is_on(&v[first]) ? "up to" : "from", v[change - 1].at);
+    else if (!rc)
+        rc = dsc_buffer_puts(b,
+                             end - first == 1 ? "at "
+                             : on             ? "at every load, "
+                                              : "at no load, ",
+                             err);
+    if (!rc)
+        rc = cli_serve_load_words(b, changes ? &v[change] : &v[first],
+                                  changes ? &v[change] : &v[end - 1], err);
+    return rc || !changes || is_on(&v[first]) ? rc : dsc_buffer_puts(b, " on", err);
 }
 
 // What to set from load to load.
@@ -274,47 +271,5 @@ int cli_serve_answer_print(const cli_serve_answer *a, FILE *f, dsc_error *err)
     if (!rc && a->use)
         fprintf(f, "\n%s", b.data ? b.data : "");
     dsc_buffer_fini(&b);
-    return rc;
-}
-
-// --- the result of a call ------------------------------------------------------------------------
-
-// What a reader of the table needs to make the answer again.
-static int put_conditions(dsc_table *t, const dsc_trace *trace, const cli_call *call,
-                          dsc_error *err)
-{
-    const dsc_option_value *v = call->value;
-    char kind[32];
-    bool head = false;
-    int rc = dsc_table_comment(
-        t, "not_modeled", "prefix caching, tokenization and HTTP, routing to several engines", err);
-    if (!rc && v[SERVE_SLO].given)
-        rc = dsc_table_comment(t, "slo", v[SERVE_SLO].text, err);
-    if (rc || !v[SERVE_ENGINE].given)
-        return rc;
-    rc = cli_recorded_head(&head, trace, err);
-    dsc_option_text(&call->command->option[SERVE_DRAFT_KIND],
-                    cli_tune_draft_kind(&v[SERVE_DRAFT_KIND], head), kind, sizeof kind);
-    if (!rc)
-        rc = dsc_table_comment(t, "engine", cli_engine_word[v[SERVE_ENGINE].integer], err);
-    return rc ? rc : dsc_table_comment(t, "draft_kind", kind, err);
-}
-
-int cli_serve_answer_write(dsc_table *t, const dsc_trace *trace, const cli_call *call,
-                           dsc_error *err)
-{
-    cli_serve_answer a = {0};
-    const bool answers = cli_serve_has_answer(t),
-               table_only = !strcmp(call->out, "-") && !cli_result_terminal();
-    int rc = answers ? put_conditions(t, trace, call, err) : DSC_OK;
-    if (!rc && answers)
-        rc = cli_serve_answer_init(&a, t, err);
-    if (!rc && answers)
-        rc = cli_serve_answer_describe(&a, t, err);
-    if (!rc)
-        rc = cli_result_write(t, call, err);
-    if (!rc && answers && !table_only && !call->json)
-        rc = cli_serve_answer_print(&a, stdout, err);
-    cli_serve_answer_fini(&a);
     return rc;
 }

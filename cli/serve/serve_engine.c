@@ -46,9 +46,10 @@ static int add(choices *c, const dsc_config *config, const dsc_verifier_type *ru
     return DSC_OK;
 }
 
-// The tiers of a schedule, as a policy contains them, are choices of their own.
+// The tiers of a schedule, as a policy contains them, are choices of their own. The last one, which
+// goes on without end, ends where as many requests run as were simulated.
 static int add_schedule(choices *c, dsc_config *config, const dsc_verifier_type *rule,
-                        const char *policy, dsc_error *err)
+                        const char *policy, int64_t most, dsc_error *err)
 {
     dsc_serve_policy p;
     int rc = dsc_serve_policy_parse(&p, policy, 1, err);
@@ -59,7 +60,7 @@ static int add_schedule(choices *c, dsc_config *config, const dsc_verifier_type 
         snprintf(k, sizeof k, "%" PRId32, p.by_size[i]);
         rc = dsc_config_set(config, "num-speculative-tokens", k, err);
         if (!rc)
-            rc = add(c, config, rule, i, err);
+            rc = add(c, config, rule, i + 1 == p.sizes && most > i ? most : i, err);
     }
     dsc_serve_policy_fini(&p);
     return rc;
@@ -87,8 +88,9 @@ static int add_load(choices *c, const cli_serve_answer *a, const cli_load_verdic
     int rc = rule ? cli_serve_row_config(&config, a->table, v->row, err) : DSC_EINPUT;
     if (rc)
         return rc;
-    return cli_serve_is_schedule(policy) ? add_schedule(c, &config, rule, policy, err)
-                                         : add(c, &config, rule, running(a, v), err);
+    return cli_serve_is_schedule(policy)
+               ? add_schedule(c, &config, rule, policy, running(a, v), err)
+               : add(c, &config, rule, running(a, v), err);
 }
 
 // --- lines ---------------------------------------------------------------------------------------
