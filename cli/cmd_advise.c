@@ -69,15 +69,15 @@ static const dsc_option options[] = {
     CLI_OPTIONS_LOGS,
     {.name = "output", .letter = 'o', .kind = DSC_OPTION_TEXT, .metavar = "NAME",
      .initial = "advice",
-     .help = "writes NAME.dst (the logs as a trace), NAME.tsv (all configurations) and NAME.html "
-             "(the report)"},
+     .help = "writes NAME.dst (the logs as a trace), NAME.tsv (all configurations), NAME-load.tsv "
+             "(the loads, if any) and NAME.html (the report)"},
     {.name = "resamples", .kind = DSC_OPTION_INT, .metavar = "N", .initial = "2000", .min = 100,
      .max = 1000000, .help = "number of bootstrap resamples"},
     {.name = "arrivals", .kind = DSC_OPTION_TEXT,
      .metavar = "closed:C|constant:QPS|poisson:QPS|gamma:QPS,CV|recorded[:xSPEED]|file:CSV",
-     .help = "also answer up to which load speculation pays: serves up to 1000 requests at each of these "
-             "loads with the best configurations, as draftscope serve does (default: the recorded "
-             "arrivals at several speeds, where every request has arrival_s); may be repeated"},
+     .help = "also answer up to which load speculation pays: serve up to 1000 requests at each "
+             "of these loads with the best configurations, as draftscope serve does; may be "
+             "repeated (default: recorded arrivals, where every request has arrival_s)"},
     {.name = "slo", .kind = DSC_OPTION_TEXT, .metavar = "ttft=S,tpot=S",
      .help = "limits in seconds that a request must keep: under load, goodput decides"},
     {.name = "prefill-time", .kind = DSC_OPTION_REAL, .metavar = "S", .least = 0, .most = 1e6,
@@ -748,7 +748,8 @@ const cli_command cli_advise = {
     .about =
         "Imports logs (or takes a trace), tries every method that the data can answer, and prints "
         "for each batch size which configuration to run, with the 95 % interval of its speedup on "
-        "requests that it was not chosen on, or to leave speculation off. It lists what the data "
+        "requests that it was not chosen on, or to leave speculation off. With arrivals it also "
+        "says up to which load speculation pays. It lists what the data "
         "cannot answer, prints the settings of an inference engine, and writes the table and a "
         "report. The imported trace is used again while the logs stay the same.",
     .least = 1,

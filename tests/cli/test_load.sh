@@ -72,7 +72,7 @@ good $rag --arrivals closed:1 --requests 100 --speculation fixed --speculation o
 case $(comment oracle.tsv load_verdict_1) in
 *oracle*) not_ok 'an oracle is recommended' ;;
 *': run '*) ok ;;
-*) not_ok "no recommendation beside an oracle" ;;
+*) not_ok "no recommendation next to an oracle" ;;
 esac
 good $rag --arrivals poisson:1 --requests 300 --slo ttft=9,tpot=0.03 -o slo.tsv
 says slo.tsv slo 'ttft=9,tpot=0.03'
