@@ -447,7 +447,7 @@ static int check_load(context *c, dsc_error *err)
     dsc_serve_options limits;
     cli_call serve = {0};
     c->under_load = value[ARRIVALS].given;
-    int rc = cli_serve_slo_read(value[SLO].text, &limits, err);
+    int rc = cli_serve_read_slo(value[SLO].text, &limits, err);
     if (rc || !c->under_load)
         return rc;
     if (cost->type == &dsc_cost_unit)

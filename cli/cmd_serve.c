@@ -438,7 +438,7 @@ static int read_options(context *c, dsc_error *err)
                         "--max-num-batched-tokens %d is less than --max-num-seqs %d: every running "
                         "request needs a token of a step",
                         c->options.max_num_batched_tokens, c->options.max_num_seqs);
-    int rc = cli_serve_slo_read(v[SERVE_SLO].text, &c->options, err);
+    int rc = cli_serve_read_slo(v[SERVE_SLO].text, &c->options, err);
     if (!rc)
         rc = dsc_cost_parse(&c->s.cost, v[SERVE_COST].text, err);
     if (!rc)

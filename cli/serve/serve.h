@@ -58,8 +58,8 @@ typedef struct cli_serve_loads {
 int cli_serve_loads_read(cli_serve_loads *loads, const cli_call *call, dsc_error *err);
 void cli_serve_loads_fini(cli_serve_loads *loads);
 
-// Sets the limits of "ttft=S,tpot=S"; one that is not named, or NULL, is infinite. DSC_EUSAGE.
-int cli_serve_slo_read(const char *text, dsc_serve_options *options, dsc_error *err);
+// Sets the limits of --slo, without one to infinity. `text` may be NULL. DSC_EUSAGE.
+int cli_serve_read_slo(const char *text, dsc_serve_options *options, dsc_error *err);
 
 // --- requests and drafts -------------------------------------------------------------------------
 

@@ -2,6 +2,8 @@
 // The answer of draftscope serve in words: the verdict at each load, and up to which load
 // speculation pays with which setting. The loads of a sweep are judged one by one: what is said
 // between two of them is that the verdict changes there.
+#include "base/outfile.h"
+#include "cli/result.h"
 #include "cli/serve/serve_answer.h"
 
 #include <math.h>
@@ -221,6 +223,38 @@ int cli_serve_answer_add(dsc_table *t, dsc_error *err)
     if (!rc)
         rc = cli_serve_answer_describe(&a, t, err);
     cli_serve_answer_fini(&a);
+    return rc;
+}
+
+// Whether the head of a file names the columns that an answer is made from.
+static bool is_of_loads(const char *path)
+{
+    char head[1 << 15];
+    FILE *f = fopen(path, "rb");
+    const size_t n = f ? fread(head, 1, sizeof head - 1, f) : 0;
+    head[n] = '\0';
+    if (f)
+        fclose(f);
+    return strstr(head, "block_latency_s") != NULL;
+}
+
+int cli_serve_answer_file(const char *path, bool jsonl, dsc_error *err)
+{
+    dsc_table t = {0};
+    dsc_outfile f = {0};
+    if (!strcmp(path, "-") || !is_of_loads(path))
+        return DSC_OK;
+    int rc = dsc_table_read(&t, path, err);
+    if (!rc)
+        rc = cli_serve_answer_add(&t, err);
+    if (!rc)
+        rc = dsc_outfile_open(&f, path, true, err);
+    if (!rc) {
+        cli_result_print(&t, jsonl, true, f.stream);
+        rc = dsc_outfile_commit(&f, err);
+    }
+    dsc_outfile_abort(&f);
+    dsc_table_fini(&t);
     return rc;
 }
 

@@ -51,11 +51,17 @@ void cli_serve_answer_fini(cli_serve_answer *a);
 int cli_serve_answer_describe(const cli_serve_answer *a, dsc_table *t, dsc_error *err);
 // Both, for a table that has none yet. Nothing happens where the table has no answer.
 int cli_serve_answer_add(dsc_table *t, dsc_error *err);
+// The same for a table in a file, as it is after draftscope merge: TSV or, with `jsonl`, JSON
+// lines. A file with another table stays as it is.
+int cli_serve_answer_file(const char *path, bool jsonl, dsc_error *err);
 // Prints the answer for a person.
 int cli_serve_answer_print(const cli_serve_answer *a, FILE *f, dsc_error *err);
-// Writes the table of a call with what the answer needs as comments (`slo`, `engine`,
-// `draft_kind`), and the answer: in the table and, unless standard output has that, on standard
-// output. `trace` may be NULL.
+// Adds the comments that the answer needs in addition to rows: `slo`, `engine`, `draft_kind`; and
+// what is not modeled. `trace` may be NULL.
+int cli_serve_answer_conditions(dsc_table *t, const dsc_trace *trace, const cli_call *call,
+                                dsc_error *err);
+// Writes the table of a call with these and the answer: in the table and, unless standard output
+// has that, on standard output.
 int cli_serve_answer_write(dsc_table *t, const dsc_trace *trace, const cli_call *call,
                            dsc_error *err);
 

@@ -6,9 +6,8 @@
 
 #include <string.h>
 
-// What a reader of the table needs to make the answer again.
-static int put_conditions(dsc_table *t, const dsc_trace *trace, const cli_call *call,
-                          dsc_error *err)
+int cli_serve_answer_conditions(dsc_table *t, const dsc_trace *trace, const cli_call *call,
+                                dsc_error *err)
 {
     const dsc_option_value *v = call->value;
     char kind[32];
@@ -33,7 +32,7 @@ int cli_serve_answer_write(dsc_table *t, const dsc_trace *trace, const cli_call 
     cli_serve_answer a = {0};
     const bool answers = cli_serve_has_answer(t),
                table_only = !strcmp(call->out, "-") && !cli_result_terminal();
-    int rc = answers ? put_conditions(t, trace, call, err) : DSC_OK;
+    int rc = answers ? cli_serve_answer_conditions(t, trace, call, err) : DSC_OK;
     if (!rc && answers)
         rc = cli_serve_answer_init(&a, t, err);
     if (!rc && answers)
