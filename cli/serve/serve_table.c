@@ -146,8 +146,9 @@ static int add_figures(dsc_table *t, row *r, const cli_serve_run *run, dsc_error
             figure[i].type == DSC_CELL_INT ? cli_integer((int64_t)run->figure[i])
                                            : cli_real(run->figure[i]));
     cli_serve_block_room room;
-    cli_serve_block_cells(&run->blocks,
-                          &r->cell[dsc_table_find(t, cli_serve_block_columns[0].name)], &room);
+    if (run->blocks.blocks) // a row that was read from a file has these cells
+        cli_serve_block_cells(&run->blocks,
+                              &r->cell[dsc_table_find(t, cli_serve_block_columns[0].name)], &room);
     return dsc_table_add_row(t, r->cell, err);
 }
 
