@@ -447,6 +447,8 @@ static int read_options(context *c, dsc_error *err)
         rc = read_kv_memory(c, err);
     if (!rc)
         rc = cli_serve_loads_read(&c->loads, c->call, err);
+    if (!rc)
+        rc = cli_serve_check_engine(c->s.trace, c->call, err);
     return rc ? rc : read_policies(c, err);
 }
 

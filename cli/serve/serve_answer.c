@@ -39,22 +39,35 @@ static const char *queue_words(const dsc_load_advice *v)
                                              : "";
 }
 
-static int put_verdict(dsc_buffer *b, const dsc_table *t, const dsc_load_advice *v, size_t row,
-                       dsc_error *err)
+// Why no row was judged.
+static int put_why(dsc_buffer *b, const cli_serve_answer *a, const cli_load_verdict *v,
+                   const dsc_load_advice *of, dsc_error *err)
 {
+    return v->differs && of == &v->own && of->kind == DSC_ADVICE_ABSTAIN
+               ? dsc_buffer_printf(b, err, "%s has no setting for any of these configurations",
+                                   cli_engine_word[a->use->engine])
+               : dsc_buffer_puts(b, of->why, err);
+}
+
+// `v`: one of the two of the load.
+static int put_verdict(dsc_buffer *b, const cli_serve_answer *a, const cli_load_verdict *load,
+                       const dsc_load_advice *v, dsc_error *err)
+{
+    const dsc_table *t = a->table;
+    const size_t row = v == &load->own ? load->row : load->best;
     dsc_buffer name = {0};
     const bool judged = row != SIZE_MAX && v->gain >= 0;
     int rc = row == SIZE_MAX ? DSC_OK : cli_serve_row_name(&name, t, row, err);
     if (!rc && v->kind == DSC_ADVICE_ABSTAIN)
-        rc = dsc_buffer_printf(b, err, "no recommendation: %s", v->why);
+        rc = dsc_buffer_puts(b, "no recommendation: ", err);
     else if (!rc && !judged)
-        rc = dsc_buffer_printf(b, err, "leave speculation off: %s", v->why);
+        rc = dsc_buffer_puts(b, "leave speculation off: ", err);
     else if (!rc)
         rc = dsc_buffer_printf(
             b, err, v->kind == DSC_ADVICE_ON ? "run %s: " : "leave speculation off: %s has ",
             name.data);
-    if (!rc && judged && v->kind != DSC_ADVICE_ABSTAIN)
-        rc = put_gain(b, v, err);
+    if (!rc)
+        rc = judged ? put_gain(b, v, err) : put_why(b, a, load, v, err);
     if (!rc)
         rc = dsc_buffer_puts(b, queue_words(v), err);
     dsc_buffer_fini(&name);
@@ -83,19 +96,23 @@ static int put_where_on(dsc_buffer *b, const cli_serve_answer *a, size_t first, 
     return rc;
 }
 
-// Where speculation pays: at all loads, at none, up to a load, from one on, or at some.
+// Where speculation pays: at all loads, at none, up to a load, from one on, or at some; or that no
+// load has a verdict.
 static int put_pays(dsc_buffer *b, const cli_serve_answer *a, size_t first, size_t end,
                     dsc_error *err)
 {
     const cli_load_verdict *v = a->load;
-    size_t on = 0, changes = 0, change = first;
+    size_t on = 0, none = 0, changes = 0, change = first;
     for (size_t i = first; i < end; i++) {
         on += is_on(&v[i]);
+        none += v[i].own.kind == DSC_ADVICE_ABSTAIN;
         if (i > first && is_on(&v[i]) != is_on(&v[i - 1])) {
             changes++;
             change = i;
         }
     }
+    if (none == end - first)
+        return dsc_buffer_puts(b, "no verdict", err);
     int rc = dsc_buffer_puts(
         b, end - first == 1 && !on ? "speculation does not pay " : "speculation pays ", err);
     if (!rc && changes > 1)
@@ -165,13 +182,13 @@ static int describe_load(const cli_serve_answer *a, size_t i, dsc_table *t, dsc_
     dsc_buffer b = {0};
     int rc = dsc_buffer_printf(&b, err, "%s: ", v->arrivals);
     if (!rc)
-        rc = put_verdict(&b, a->table, &v->own, v->row, err);
+        rc = put_verdict(&b, a, v, &v->own, err);
     if (!rc)
         rc = comment(t, "load_verdict", i + 1, &b, err);
     if (!rc && v->differs) {
         rc = dsc_buffer_printf(&b, err, "%s: ", v->arrivals);
         if (!rc)
-            rc = put_verdict(&b, a->table, &v->all, v->best, err);
+            rc = put_verdict(&b, a, v, &v->all, err);
         if (!rc)
             rc = dsc_buffer_printf(&b, err, "; %s has no setting for it: %s",
                                    cli_engine_word[a->use->engine],
@@ -260,8 +277,9 @@ int cli_serve_answer_file(const char *path, bool jsonl, dsc_error *err)
 
 // --- for a person --------------------------------------------------------------------------------
 
-// "  poisson:4  1.21   1.15 to 1.28   run ngram ...".
-static int print_row(const cli_serve_answer *a, const cli_load_verdict *v, FILE *f, dsc_error *err)
+// "  poisson:4  1.21   1.15 to 1.28   latency   run ngram ...". `of`: one of the two of v.
+static int print_row(const cli_serve_answer *a, const cli_load_verdict *v,
+                     const dsc_load_advice *of, FILE *f, dsc_error *err)
 {
     static const char *const verb[] = {[DSC_ADVICE_ABSTAIN] = "no verdict: ",
                                        [DSC_ADVICE_OFF] = "leave speculation off: ",
@@ -270,20 +288,24 @@ static int print_row(const cli_serve_answer *a, const cli_load_verdict *v, FILE 
                                        [DSC_LOAD_THROUGHPUT] = "throughput",
                                        [DSC_LOAD_GOODPUT] = "goodput",
                                        [DSC_LOAD_OVERLOAD] = "overload"};
-    dsc_buffer name = {0};
+    dsc_buffer what = {0};
     char gain[32] = "-", interval[64] = "-";
-    const bool judged = v->row != SIZE_MAX && v->own.gain >= 0;
-    int rc = judged ? cli_serve_row_name(&name, a->table, v->row, err) : DSC_OK;
-    if (judged && isfinite(v->own.gain)) {
-        snprintf(gain, sizeof gain, "%.2f", v->own.gain);
-        snprintf(interval, sizeof interval, "%.2f to %.2f", v->own.low, v->own.high);
+    const bool own = of == &v->own, judged = of->gain >= 0;
+    int rc = own ? dsc_buffer_puts(&what, verb[of->kind], err)
+                 : dsc_buffer_printf(&what, err, "(best of all, no setting of %s: ",
+                                     cli_engine_word[a->use->engine]);
+    if (!rc)
+        rc = judged ? cli_serve_row_name(&what, a->table, own ? v->row : v->best, err)
+                    : put_why(&what, a, v, of, err);
+    if (judged && isfinite(of->gain)) {
+        snprintf(gain, sizeof gain, "%.2f", of->gain);
+        snprintf(interval, sizeof interval, "%.2f to %.2f", of->low, of->high);
     }
     if (!rc)
-        fprintf(f, "%-16s  %6s  %-14s  %-10s  %s%s%s\n", v->arrivals, gain, interval,
-                judged ? word[v->own.criterion] : "-", verb[v->own.kind],
-                judged ? name.data : v->own.why, queue_words(&v->own));
-    dsc_buffer_fini(&name);
-    return rc;
+        fprintf(f, "%-16s  %6s  %-14s  %-10s  %s%s%s\n", own ? v->arrivals : "", gain, interval,
+                judged ? word[of->criterion] : "-", what.data, queue_words(of), own ? "" : ")");
+    dsc_buffer_fini(&what);
+    return rc || !own || !v->differs ? rc : print_row(a, v, &v->all, f, err);
 }
 
 int cli_serve_answer_print(const cli_serve_answer *a, FILE *f, dsc_error *err)
@@ -293,7 +315,7 @@ int cli_serve_answer_print(const cli_serve_answer *a, FILE *f, dsc_error *err)
     fprintf(f, "\n%-16s  %6s  %-14s  %-10s  %s\n", "arrivals", "gain", "95 % interval", "by",
             "verdict");
     for (size_t i = 0; i < a->loads && !rc; i++)
-        rc = print_row(a, &a->load[i], f, err);
+        rc = print_row(a, &a->load[i], &a->load[i].own, f, err);
     for (size_t i = 0; i < a->loads && !rc; i = cli_serve_kind_end(a, i)) {
         rc = put_answer(&b, a, i, cli_serve_kind_end(a, i), err);
         if (!rc)

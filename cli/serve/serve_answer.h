@@ -56,6 +56,8 @@ int cli_serve_answer_add(dsc_table *t, dsc_error *err);
 int cli_serve_answer_file(const char *path, bool jsonl, dsc_error *err);
 // Prints the answer for a person.
 int cli_serve_answer_print(const cli_serve_answer *a, FILE *f, dsc_error *err);
+// DSC_EUSAGE: --engine has none of the methods. `trace` may be NULL.
+int cli_serve_check_engine(const dsc_trace *trace, const cli_call *call, dsc_error *err);
 // Adds the comments that the answer needs in addition to rows: `slo`, `engine`, `draft_kind`; and
 // what is not modeled. `trace` may be NULL.
 int cli_serve_answer_conditions(dsc_table *t, const dsc_trace *trace, const cli_call *call,

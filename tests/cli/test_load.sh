@@ -81,6 +81,13 @@ good serve rag.dst --method ngram,llma --num-speculative-tokens 4 --ngram.semant
     --cost linear:0.02,0.0002 --arrivals closed:1,2 --requests 100 --engine vllm -o vllm.tsv
 says vllm.tsv load_verdict_1 ': run ngram num-speculative-tokens=4 semantics=vllm'
 says vllm.tsv load_best_of_all_1 'vllm has no setting for it: it has no such method'
+check 'and is printed' grep -q '(best of all, no setting of vllm: llma num-speculative-tokens=4)' out
+good serve rag.dst --method ngram --num-speculative-tokens 4 --cost linear:0.02,0.0002 \
+    --arrivals closed:1,2 --requests 100 --engine vllm -o other.tsv
+says other.tsv load_verdict_1 'no recommendation: vllm has no setting for any of these configurations'
+says other.tsv load_answer_1 'Closed loop: no verdict'
+bad 2 'the engine supports none of the methods' serve rag.dst --method ngram --cost linear:0.02,0.0002 \
+    --arrivals closed:1 --engine tensorrt-llm
 check 'settings of the engine' grep -q '^# engine_line_2: vllm serve MODEL --speculative-config' vllm.tsv
 good serve $iid --cost linear:0.02,0.0008,0.001 --arrivals closed:1,16,128 --requests 200 --engine vllm \
     --draft-kind eagle3 -o tiers.tsv
