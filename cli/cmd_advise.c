@@ -499,6 +499,20 @@ static int plan_load(context *c, dsc_error *err)
     return rc || !c->under_load ? rc : dsc_outfile_check(c->load_tsv, c->call->force, err);
 }
 
+// The command without what changes no row.
+static void print_command(const cli_words *w)
+{
+    fputs("\nUnder load, with at most 1000 requests at each\n  draftscope serve", stdout);
+    for (size_t i = 0; i < w->count; i++) {
+        const char *word = w->word[i];
+        const bool option = !strcmp(word, "--threads") || !strcmp(word, "--progress");
+        i += option;
+        if (!option && strcmp(word, "--force") != 0)
+            printf(strpbrk(word, " *?$'\"\\<>|&;()") ? " '%s'" : " %s", word);
+    }
+    puts("");
+}
+
 // Serves the best configurations, and prints the answer after the command that repeats it.
 static int serve(context *c, dsc_error *err)
 {
@@ -512,10 +526,7 @@ static int serve(context *c, dsc_error *err)
         puts("\nUnder load\n  No method that was tried can be served.");
         c->under_load = false;
     } else if (!rc) {
-        fputs("\nUnder load, with at most 1000 requests at each\n  draftscope serve", stdout);
-        for (size_t i = 0; i < w.count; i++)
-            printf(strpbrk(w.word[i], " *?$'\"\\<>|&;()") ? " '%s'" : " %s", w.word[i]);
-        puts("");
+        print_command(&w);
         rc = cli_command_run(&cli_serve, (int)w.count, w.word, err);
     }
     cli_words_fini(&w);

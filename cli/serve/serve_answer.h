@@ -76,8 +76,8 @@ bool cli_serve_is_schedule(const char *policy);
 // The configuration of a row, not prepared; its texts are the table's. DSC_EINPUT: the row has no
 // known method, or a value outside its range.
 int cli_serve_row_config(dsc_config *out, const dsc_table *t, size_t row, dsc_error *err);
-// Appends "ngram num-speculative-tokens=4": the method with the parameters that differ from their
-// defaults or between the rows of the method, and the policy unless it is `fixed`.
+// Appends "ngram num-speculative-tokens=4": the method with its draft length, the parameters that
+// differ from their defaults or between the rows of the method, and a policy other than `fixed`.
 int cli_serve_row_name(dsc_buffer *b, const dsc_table *t, size_t row, dsc_error *err);
 // Returns NULL when the engine has settings for the row, else the reason, a static text.
 const char *cli_serve_row_lacks(const cli_engine_use *use, const dsc_table *t, size_t row);

@@ -100,9 +100,10 @@ int cli_serve_row_name(dsc_buffer *b, const dsc_table *t, size_t row, dsc_error 
         char name[DSC_PARAMETER_NAME];
         dsc_parameter_name(&d->option[o], name);
         const int column = dsc_table_find(t, name);
-        if (d->option[o].length && cli_serve_is_schedule(policy))
-            continue; // the tiers are the lengths
-        if (!is_default(&c, &initial, o) || (column >= 0 && varies(t, row, d->name, column)))
+        const bool length = !strcmp(d->option[o].name, "num-speculative-tokens");
+        if (length
+                ? !cli_serve_is_schedule(policy) // whose tiers are the lengths
+                : !is_default(&c, &initial, o) || (column >= 0 && varies(t, row, d->name, column)))
             rc = put_parameter(b, &d->option[o], &c, o, err);
     }
     if (!rc && *policy && strcmp(policy, "fixed") != 0)

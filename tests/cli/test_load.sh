@@ -103,7 +103,7 @@ says few.tsv load_verdict_1 'no recommendation: there are fewer than 2 blocks'
 
 # --- advise --------------------------------------------------------------------------------------
 good advise rag.dst --cost linear:0.02,0.0004 --batch-size 1 --arrivals closed:1,2 -o load
-check 'the command is printed' grep -q '^  draftscope serve rag.dst --arrivals closed:1,2 ' out
+check 'the command is printed' grep -q '^  draftscope serve rag.dst --arrivals closed:1,2 --requests 1000 ' out
 check 'and the answer' grep -q '^Closed loop: speculation pays at every load, 1 to 2 clients' out
 check 'rows are written' grep -q '^# load_answer_1: ' load-load.tsv
 good advise rag.dst --cost linear:0.02,0.0004 --batch-size 1 -o plain
