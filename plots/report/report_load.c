@@ -134,6 +134,21 @@ void dsc_put_load_verdicts(dsc_page *p, const dsc_result_view *r)
 
 // --- the rows by load ----------------------------------------------------------------------------
 
+// Whether rows that have a value in a column differ in it: a parameter that `none` lacks does not.
+static bool differs(const dsc_table *t, size_t c)
+{
+    const dsc_cell *first = NULL;
+    for (size_t i = 0; i < t->rows; i++) {
+        const dsc_cell *cell = dsc_table_at(t, i, c);
+        if (dsc_is_missing(cell))
+            continue;
+        if (first && !dsc_same_cell(first, cell))
+            return true;
+        first = cell;
+    }
+    return false;
+}
+
 // Writes the columns of the short table to r->column: the load, the configuration, and what a
 // server is judged by.
 static size_t find_columns(dsc_result_view *r)
@@ -146,7 +161,7 @@ static size_t find_columns(dsc_result_view *r)
     size_t n = 0;
     r->column[n++] = (size_t)load;
     for (int c = 0; c <= last; c++)
-        if (c != load && (t->rows == 1 || dsc_varies(t, (size_t)c)))
+        if (c != load && (t->rows == 1 || differs(t, (size_t)c)))
             r->column[n++] = (size_t)c;
     for (size_t i = 0; i < sizeof figure / sizeof *figure; i++)
         if (dsc_table_find(t, figure[i]) >= 0)
