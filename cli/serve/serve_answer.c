@@ -243,38 +243,6 @@ int cli_serve_answer_add(dsc_table *t, dsc_error *err)
     return rc;
 }
 
-// Whether the head of a file names the columns that an answer is made from.
-static bool is_of_loads(const char *path)
-{
-    char head[1 << 15];
-    FILE *f = fopen(path, "rb");
-    const size_t n = f ? fread(head, 1, sizeof head - 1, f) : 0;
-    head[n] = '\0';
-    if (f)
-        fclose(f);
-    return strstr(head, "block_latency_s") != NULL;
-}
-
-int cli_serve_answer_file(const char *path, bool jsonl, dsc_error *err)
-{
-    dsc_table t = {0};
-    dsc_outfile f = {0};
-    if (!strcmp(path, "-") || !is_of_loads(path))
-        return DSC_OK;
-    int rc = dsc_table_read(&t, path, err);
-    if (!rc)
-        rc = cli_serve_answer_add(&t, err);
-    if (!rc)
-        rc = dsc_outfile_open(&f, path, true, err);
-    if (!rc) {
-        cli_result_print(&t, jsonl, true, f.stream);
-        rc = dsc_outfile_commit(&f, err);
-    }
-    dsc_outfile_abort(&f);
-    dsc_table_fini(&t);
-    return rc;
-}
-
 // --- for a person --------------------------------------------------------------------------------
 
 // "  poisson:4  1.21   1.15 to 1.28   latency   run ngram ...". `of`: one of the two of v.
@@ -327,5 +295,45 @@ int cli_serve_answer_print(const cli_serve_answer *a, FILE *f, dsc_error *err)
     if (!rc && a->use)
         fprintf(f, "\n%s", b.data ? b.data : "");
     dsc_buffer_fini(&b);
+    return rc;
+}
+
+// --- files ---------------------------------------------------------------------------------------
+
+// Whether the head of a file names the columns that an answer is made from.
+static bool is_of_loads(const char *path)
+{
+    char head[1 << 15];
+    FILE *f = fopen(path, "rb");
+    const size_t n = f ? fread(head, 1, sizeof head - 1, f) : 0;
+    head[n] = '\0';
+    if (f)
+        fclose(f);
+    return strstr(head, "block_latency_s") != NULL;
+}
+
+int cli_serve_answer_file(const char *path, bool jsonl, FILE *person, dsc_error *err)
+{
+    dsc_table t = {0};
+    dsc_outfile f = {0};
+    cli_serve_answer a = {0};
+    if (!strcmp(path, "-") || !is_of_loads(path))
+        return DSC_OK;
+    int rc = dsc_table_read(&t, path, err);
+    if (!rc)
+        rc = cli_serve_answer_add(&t, err);
+    if (!rc)
+        rc = dsc_outfile_open(&f, path, true, err);
+    if (!rc) {
+        cli_result_print(&t, jsonl, true, f.stream);
+        rc = dsc_outfile_commit(&f, err);
+    }
+    if (!rc && person && cli_serve_has_answer(&t))
+        rc = cli_serve_answer_init(&a, &t, err);
+    if (!rc && a.loads)
+        rc = cli_serve_answer_print(&a, person, err);
+    cli_serve_answer_fini(&a);
+    dsc_outfile_abort(&f);
+    dsc_table_fini(&t);
     return rc;
 }

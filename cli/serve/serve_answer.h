@@ -53,19 +53,17 @@ int cli_serve_answer_describe(const cli_serve_answer *a, dsc_table *t, dsc_error
 int cli_serve_answer_add(dsc_table *t, dsc_error *err);
 // The same for a table in a file, as it is after draftscope merge: TSV or, with `jsonl`, JSON
 // lines. A file with another table stays as it is.
-int cli_serve_answer_file(const char *path, bool jsonl, dsc_error *err);
+int cli_serve_answer_file(const char *path, bool jsonl, FILE *person, dsc_error *err);
 // Prints the answer for a person.
 int cli_serve_answer_print(const cli_serve_answer *a, FILE *f, dsc_error *err);
 // DSC_EUSAGE: --engine has none of the methods. `trace` may be NULL.
 int cli_serve_check_engine(const dsc_trace *trace, const cli_call *call, dsc_error *err);
-// Adds the comments that the answer needs in addition to rows: `slo`, `engine`, `draft_kind`; and
-// what is not modeled. `trace` may be NULL.
+// Adds the comments that the answer needs in addition to rows and `slo`: `engine`, `draft_kind`;
+// and what is not modeled. Nothing is added where no method drafts.
 int cli_serve_answer_conditions(dsc_table *t, const dsc_trace *trace, const cli_call *call,
                                 dsc_error *err);
-// Writes the table of a call with these and the answer: in the table and, unless standard output
-// has that, on standard output.
-int cli_serve_answer_write(dsc_table *t, const dsc_trace *trace, const cli_call *call,
-                           dsc_error *err);
+// Writes the table of a call with the answer to standard output, on a terminal also in words.
+int cli_serve_answer_write(dsc_table *t, const cli_call *call, dsc_error *err);
 
 // --- parts ---------------------------------------------------------------------------------------
 

@@ -35,8 +35,6 @@ int cli_serve_answer_conditions(dsc_table *t, const dsc_trace *trace, const cli_
     char kind[32];
     int rc = dsc_table_comment(
         t, "not_modeled", "prefix caching, tokenization and HTTP, routing to several engines", err);
-    if (!rc && v[SERVE_SLO].given)
-        rc = dsc_table_comment(t, "slo", v[SERVE_SLO].text, err);
     if (rc || !v[SERVE_ENGINE].given)
         return rc;
     rc = read_engine(&use, trace, call, err);
@@ -46,20 +44,16 @@ int cli_serve_answer_conditions(dsc_table *t, const dsc_trace *trace, const cli_
     return rc ? rc : dsc_table_comment(t, "draft_kind", kind, err);
 }
 
-int cli_serve_answer_write(dsc_table *t, const dsc_trace *trace, const cli_call *call,
-                           dsc_error *err)
+int cli_serve_answer_write(dsc_table *t, const cli_call *call, dsc_error *err)
 {
     cli_serve_answer a = {0};
-    const bool answers = cli_serve_has_answer(t),
-               table_only = !strcmp(call->out, "-") && !cli_result_terminal();
-    int rc = answers ? cli_serve_answer_conditions(t, trace, call, err) : DSC_OK;
-    if (!rc && answers)
-        rc = cli_serve_answer_init(&a, t, err);
+    const bool answers = cli_serve_has_answer(t);
+    int rc = answers ? cli_serve_answer_init(&a, t, err) : DSC_OK;
     if (!rc && answers)
         rc = cli_serve_answer_describe(&a, t, err);
     if (!rc)
         rc = cli_result_write(t, call, err);
-    if (!rc && answers && !table_only && !call->json)
+    if (!rc && answers && cli_result_terminal() && !call->json)
         rc = cli_serve_answer_print(&a, stdout, err);
     cli_serve_answer_fini(&a);
     return rc;

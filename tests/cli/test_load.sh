@@ -65,6 +65,11 @@ good $rag --arrivals poisson:1:9:4 --requests 300 --threads 3 -o b.tsv
 grep -v '^# command' a.tsv >a
 grep -v '^# command' b.tsv >b
 check 'the same answer for any number of threads' cmp a b
+for share in 1/3 2/3 3/3; do
+    good $rag --arrivals poisson:1:9:4 --requests 300 --shard $share -o "part${share%/3}.tsv"
+done
+good merge part1.tsv part2.tsv part3.tsv -o merged.tsv
+check 'merged shards have the table and the answer of one process' cmp a.tsv merged.tsv
 says a.tsv load_verdict_1 'as fast as without speculation from arrival to last token on held-out'
 says a.tsv load_verdict_3 'the queue grows'
 says a.tsv load_answer_1 'Poisson arrivals: speculation pays up to a load between 1 and '
