@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
 // draftscope serve: simulates one engine with continuous batching under load, for every method,
 // configuration, policy and load side by side, with common random numbers.
-#include "base/number.h"
 #include "base/outfile.h"
 #include "base/threads.h"
 #include "cli/guard.h"
 #include "cli/result.h"
 #include "cli/serve/serve.h"
+#include "cli/serve/serve_answer.h"
 #include "sim/serve/serve_schedule.h"
 
 #include <inttypes.h>
@@ -83,6 +83,9 @@ static const dsc_option options[] = {
     [SERVE_OCCUPANCY] = {.name = "occupancy", .kind = DSC_OPTION_TEXT, .metavar = "FILE",
      .help = "table of running and waiting requests, KV use and draft lengths over time, for every "
              "load (see: draftscope plot occupancy)"},
+    [SERVE_ENGINE] = {.name = "engine", .kind = DSC_OPTION_CHOICE, .choices = CLI_ENGINES,
+     .help = "recommend configurations that this engine has settings for, and print these"},
+    [SERVE_DRAFT_KIND] = CLI_OPTION_DRAFT_KIND,
     [SERVE_SHARD] = {.name = "shard", .kind = DSC_OPTION_TEXT, .metavar = "I/N",
      .help = "compute share I of N of the rows, I from 1; merge joins the shares"},
     CLI_OPTIONS_RESULT,
@@ -131,6 +134,7 @@ static int on_step(void *user, const dsc_serve_engine *engine, dsc_error *err)
     observer *o = user;
     if (cli_signal())
         return dsc_fail(err, DSC_EINTERRUPT, "stopped");
+    cli_serve_blocks_step(&o->run->blocks, engine);
     if (o->timeline)
         cli_serve_timeline_step(o->timeline, engine);
     if (o->run->occupancy)
@@ -146,6 +150,7 @@ static int on_complete(void *user, const dsc_serve_sequence *s, dsc_error *err)
                  item = o->run->load->recorded ? m->order[at] : at;
     (void)err;
     cli_serve_batches_add(&o->batches, s);
+    cli_serve_blocks_add(&o->run->blocks, s, at);
     if (o->run->served)
         o->run->served[s->number] = (cli_served){.arrival_s = s->arrival_s,
                                                  .first_s = s->first_s,
@@ -196,6 +201,7 @@ static int serve(const context *c, observer *o, const dsc_arrivals *arrivals, ds
     o->pool = &pool;
     const int64_t measured = served.requests - served.warmup;
     o->batches = (cli_serve_batches){.first = served.warmup, .each = measured / CLI_SERVE_BATCHES};
+    cli_serve_blocks_begin(&run->blocks, &served, m->source.count);
     int rc = dsc_serve_policy_parse(&policy, *run->policy ? run->policy : "fixed",
                                     m->source.longest, err);
     if (rc)
@@ -492,6 +498,8 @@ static int read_options(context *c, dsc_error *err)
         rc = read_kv_memory(c, err);
     if (!rc)
         rc = cli_serve_loads_read(&c->loads, c->call, err);
+    if (!rc)
+        rc = cli_serve_check_engine(c->s.trace, c->call, err);
     return rc ? rc : read_policies(c, err);
 }
 
@@ -633,6 +641,8 @@ static int open_rows(context *c, dsc_error *err)
     int rc = cli_comments(&c->table, c->s.trace, call->seed, call->value[SERVE_COST].text, err);
     if (!rc && call->value[SERVE_SLO].text)
         rc = dsc_table_comment(&c->table, "slo", call->value[SERVE_SLO].text, err);
+    if (!rc && !per_request)
+        rc = cli_serve_answer_conditions(&c->table, c->s.trace, call, err);
     if (!rc && file)
         rc = cli_serve_rows_head(&c->table, &c->s, call, &c->loads, err);
     if (!rc)
@@ -656,7 +666,7 @@ static int write_table(context *c, dsc_error *err)
                      ? cli_serve_table_add_requests(&c->table, run, 0, run->served_count, err)
                      : cli_serve_table_add(&c->table, run, &c->rows.rows, err);
     }
-    return rc ? rc : cli_result_write(&c->table, c->call, err);
+    return rc ? rc : cli_serve_answer_write(&c->table, c->call, err);
 }
 
 static int interrupted(context *c, size_t done, dsc_error *err)
@@ -686,6 +696,8 @@ static int finish(context *c, dsc_error *err)
         rc = write_occupancy(c, err);
     if (!rc && c->rows.open)
         rc = cli_serve_rows_finish(&c->rows, c->call->value[SERVE_SHARD].given, c->call->json, err);
+    if (!rc && c->rows.open && !c->rows.per_request && !c->call->value[SERVE_SHARD].given)
+        rc = cli_serve_answer_file(c->call->out, c->call->json, c->call->json ? NULL : stdout, err);
     if (rc)
         cli_serve_rows_close(&c->rows, done);
     if (!rc && c->timeline.f) {

@@ -59,8 +59,8 @@ sim/sweep base traces/trace sim sim/model sim/cost sim/run
 sim/tune base sim sim/cost sim/run
 sim/reduce base theory theory/rows traces/trace
 cli base traces/trace sim sim/model sim/cost sim/expect sim/run
-cli/advise base traces/import traces/trace sim/cost cli cli/trace
-cli/serve base sim/model sim/run sim/serve sim/sweep cli
+cli/advise base traces/import traces/trace sim/cost sim/serve cli cli/trace cli/tune
+cli/serve base sim/model sim/run sim/serve sim/sweep sim/tune cli cli/tune
 cli/theory base theory traces/files traces/trace sim/draft sim/expect cli
 cli/trace base traces/trace traces/import sim/model sim/reduce cli
 cli/tune base sim sim/tune cli

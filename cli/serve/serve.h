@@ -37,6 +37,8 @@ enum {
     SERVE_PER_REQUEST,
     SERVE_TIMELINE,
     SERVE_OCCUPANCY,
+    SERVE_ENGINE,
+    SERVE_DRAFT_KIND,
     SERVE_SHARD
 };
 
@@ -102,11 +104,45 @@ typedef struct cli_served {
     int32_t preemptions, passes;
 } cli_served;
 
+// Sums over blocks of requests after the warm-up, from which the verdict on a load is made
+// (sim/tune/advice_load.h). A block has consecutive requests of the source, each with every time
+// that it is served, so that blocks differ in their requests. A verdict is judged on the blocks
+// with odd indices; a batch has consecutive requests of the run that are in these.
+enum { CLI_SERVE_BLOCKS = 40, CLI_SERVE_RUN_BATCHES = 20 };
+typedef struct cli_serve_sums {
+    double latency_s, engine_s;
+    int64_t good;
+} cli_serve_sums;
+typedef struct cli_serve_blocks {
+    int64_t first, measured;       // request that is measured first; how many are
+    int64_t items;                 // of the source that are served
+    size_t blocks, batches;        // in use
+    double slo_ttft_s, slo_tpot_s; // limits of a request that is `good`
+    cli_serve_sums block[CLI_SERVE_BLOCKS], batch[CLI_SERVE_RUN_BATCHES];
+    double passed_s; // of the engine, not yet in engine_s
+    int64_t steps;
+} cli_serve_blocks;
+// `items`: of the source.
+void cli_serve_blocks_begin(cli_serve_blocks *b, const dsc_serve_options *options, size_t items);
+void cli_serve_blocks_step(cli_serve_blocks *b, const dsc_serve_engine *engine);
+void cli_serve_blocks_add(cli_serve_blocks *b, const dsc_serve_sequence *s, size_t item);
+// Their columns, which are added to a row.
+extern const dsc_column cli_serve_block_columns[];
+extern const size_t cli_serve_block_columns_count;
+// Sets the cells of these columns, the first of which is cell[0]; lists are in `room`.
+enum { CLI_SERVE_BLOCK_ROOM = 2 * (CLI_SERVE_BLOCKS + CLI_SERVE_RUN_BATCHES) };
+typedef struct cli_serve_block_room {
+    double reals[CLI_SERVE_BLOCK_ROOM];
+    int64_t good[CLI_SERVE_BLOCKS + CLI_SERVE_RUN_BATCHES];
+} cli_serve_block_room;
+void cli_serve_block_cells(const cli_serve_blocks *b, dsc_cell *cell, cli_serve_block_room *room);
+
 typedef struct cli_serve_run {
     const cli_serve_method *method;
     const char *policy; // "fixed", ...; "": no speculation
     const cli_serve_load *load;
     double figure[CLI_SERVE_FIGURES];
+    cli_serve_blocks blocks;
     bool saturated, done;
     bool elsewhere;     // another shard has it
     bool again;         // it runs although its row is on disk, as another file is written of it

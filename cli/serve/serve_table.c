@@ -59,6 +59,7 @@ void cli_serve_print_columns(void)
     cli_print_fields("Columns", after, LENGTH(after));
     cli_print_fields(NULL, load_only, LENGTH(load_only));
     cli_print_fields(NULL, figure, figures);
+    cli_print_fields(NULL, cli_serve_block_columns, cli_serve_block_columns_count);
     cli_print_fields("Columns with --per-request", request_only, LENGTH(request_only));
     cli_print_fields("Columns of --occupancy", occupancy_only, LENGTH(occupancy_only));
 }
@@ -100,7 +101,11 @@ int cli_serve_table_columns(dsc_table *t, const cli_serve_methods *m, bool per_r
         return dsc_table_add_columns(t, request_only, LENGTH(request_only), err);
     if (!rc)
         rc = dsc_table_add_columns(t, load_only, LENGTH(load_only), err);
-    return rc ? rc : dsc_table_add_columns(t, figure, figures, err);
+    if (!rc)
+        rc = dsc_table_add_columns(t, figure, figures, err);
+    return rc ? rc
+              : dsc_table_add_columns(t, cli_serve_block_columns, cli_serve_block_columns_count,
+                                      err);
 }
 
 // A row under way: a cell of every column, and the texts of some.
@@ -159,6 +164,10 @@ static int add_figures(dsc_table *t, row *r, const cli_serve_run *run, dsc_error
         put(r, figure[i].name,
             figure[i].type == DSC_CELL_INT ? cli_integer((int64_t)run->figure[i])
                                            : cli_real(run->figure[i]));
+    cli_serve_block_room room;
+    if (run->blocks.blocks) // a row that was read from a file has these cells
+        cli_serve_block_cells(&run->blocks,
+                              &r->cell[dsc_table_find(t, cli_serve_block_columns[0].name)], &room);
     return dsc_table_add_row(t, r->cell, err);
 }
 
