@@ -430,10 +430,10 @@ static int check_cost(context *c, dsc_error *err)
                         "--cost %.60s has no time of a pass without a draft, which every "
                         "server has: %s",
                         cost->type->name, cost->no_plain);
-    if (!prefill->given && !cost->type->linear && cost->type != &dsc_cost_roofline)
+    if (!prefill->given && !cost->type->linear && cost->type != &dsc_cost_roofline && !cost->mixed)
         return dsc_fail(err, DSC_EUSAGE,
                         "--cost %.60s has no time of prefill tokens: --prefill-time S gives the "
-                        "seconds of each",
+                        "seconds of each, or draftscope live profile measures them",
                         cost->type->name);
     return DSC_OK;
 }

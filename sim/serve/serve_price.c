@@ -17,9 +17,37 @@ static int pass_time(const dsc_serve_price *price, int64_t sequences, int64_t to
     return dsc_cost_target(price->cost, pass, seconds, err);
 }
 
+// A pass with measured chunks.
+static int mixed_time(const dsc_serve_price *price, const dsc_serve_step *s, double *seconds,
+                      dsc_error *err)
+{
+    const bool alone = !s->decoding; // the first token of each chunk counts as a decode token
+    const int64_t sequences = alone ? s->prefilling : s->decoding;
+    const int64_t tokens = alone ? s->prefilling : s->decode_tokens;
+    const dsc_pass beside = {.tokens = (double)tokens / (double)sequences,
+                             .context = (double)s->prefill_context / (double)s->prefilling,
+                             .batch = (double)sequences};
+    double added;
+    int rc = pass_time(price, sequences, tokens, alone ? s->prefill_context : s->decode_context,
+                       seconds, err);
+    if (!rc)
+        rc = dsc_cost_prefill(price->cost, beside,
+                              (double)(s->prefill_tokens - (alone ? s->prefilling : 0)), &added,
+                              err);
+    if (!rc && !(*seconds + added > 0))
+        rc = dsc_fail(err, DSC_EINPUT,
+                      "the cost model's times with prefill tokens contradict those without: a "
+                      "step would take %.3g s",
+                      *seconds + added);
+    *seconds += rc ? 0 : added;
+    return rc;
+}
+
 int dsc_serve_target_time(const dsc_serve_price *price, const dsc_serve_step *s, double *seconds,
                           dsc_error *err)
 {
+    if (s->prefilling && isnan(price->prefill_s) && price->cost->mixed)
+        return mixed_time(price, s, seconds, err);
     if (!s->prefilling || isnan(price->prefill_s))
         return pass_time(price, s->decoding + s->prefilling, s->decode_tokens + s->prefill_tokens,
                          s->decode_context + s->prefill_context, seconds, err);

@@ -20,8 +20,10 @@ typedef struct dsc_serve_price {
     bool overlap;      // drafts are computed while the target verifies: the longer of both counts
     double overhead_s; // of the host, for each step, >= 0
     // Seconds for each prefill token in addition to the pass over the other tokens (a pass of
-    // prefill only: to a pass of one token). NaN: prefill tokens are priced as all others, by the
-    // mean number of tokens of a sequence.
+    // prefill only: to a pass of one token). NaN: as measured, if cost->mixed: as one chunk
+    // after their mean context (in a pass of prefill only, the first token of each sequence counts
+    // as a decode token); else prefill tokens are priced as all others, by the mean number of
+    // tokens of a sequence.
     double prefill_s;
 } dsc_serve_price;
 
