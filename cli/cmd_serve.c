@@ -80,6 +80,9 @@ static const dsc_option options[] = {
     [SERVE_TIMELINE] = {.name = "timeline", .kind = DSC_OPTION_TEXT, .metavar = "FILE",
      .help = "file for the steps and requests of the first method's first load, as trace events "
              "that Perfetto opens"},
+    [SERVE_SCHEDULE] = {.name = "schedule", .kind = DSC_OPTION_TEXT, .metavar = "FILE",
+     .help = "file for the steps of the first method's first load, in JSON lines, which draftscope "
+             "live profile --schedule runs on models"},
     CLI_OPTIONS_RESULT,
     CLI_OPTION_SEED,
     CLI_OPTION_THREADS,
@@ -101,6 +104,7 @@ typedef struct context {
     dsc_table table;
     dsc_outfile timeline_file;
     cli_serve_timeline timeline;
+    cli_serve_schedule schedule;
 } context;
 
 // A run under way.
@@ -110,9 +114,16 @@ typedef struct observer {
     const dsc_serve_pool *pool;
     cli_serve_batches batches;
     cli_serve_timeline *timeline; // or NULL
+    cli_serve_schedule *schedule; // or NULL
 } observer;
 
 // --- a run ---------------------------------------------------------------------------------------
+
+static int on_pass(void *user, const dsc_serve_engine *engine, dsc_error *err)
+{
+    const observer *o = user;
+    return o->schedule ? cli_serve_schedule_pass(o->schedule, engine, err) : DSC_OK;
+}
 
 static int on_step(void *user, const dsc_serve_engine *engine, dsc_error *err)
 {
@@ -121,6 +132,8 @@ static int on_step(void *user, const dsc_serve_engine *engine, dsc_error *err)
         return dsc_fail(err, DSC_EINTERRUPT, "stopped");
     if (o->timeline)
         cli_serve_timeline_step(o->timeline, engine);
+    if (o->schedule)
+        cli_serve_schedule_step(o->schedule, engine);
     return DSC_OK;
 }
 
@@ -176,6 +189,7 @@ static int serve(const context *c, observer *o, const dsc_arrivals *arrivals, ds
     dsc_serve_totals totals;
     served.requests = requests_of(c, run->load);
     served.lookahead = m->source.drafting == DSC_SERVE_DRAFT_FREE ? 0 : m->source.longest;
+    served.pass = on_pass;
     served.step = on_step;
     served.complete = on_complete;
     served.user = o;
@@ -204,6 +218,8 @@ static int run_one(context *c, size_t i, dsc_error *err)
         arrivals.time = run->load->recorded ? c->methods.time : run->load->time;
     if (c->timeline.f && i == c->timed)
         o.timeline = &c->timeline;
+    if (c->schedule.file.stream && i == c->timed)
+        o.schedule = &c->schedule;
     if (c->call->value[SERVE_PER_REQUEST].given) {
         run->served_count = requests_of(c, run->load);
         rc = dsc_new(&run->served, (size_t)run->served_count, err);
@@ -557,18 +573,22 @@ static int read_requests(context *c, dsc_error *err)
     return rc ? rc : check_room(c, err);
 }
 
-static int open_timeline(context *c, dsc_error *err)
+// The files of --timeline and --schedule.
+static int open_files(context *c, dsc_error *err)
 {
-    const char *path = c->call->value[SERVE_TIMELINE].text;
+    const dsc_option_value *v = c->call->value;
     const cli_serve_run *run = &c->run[c->timed];
     char name[200];
-    if (!path)
-        return DSC_OK;
-    int rc = dsc_outfile_open(&c->timeline_file, path, c->call->force, err);
-    if (rc)
-        return rc;
     snprintf(name, sizeof name, "%.60s %.60s %.60s", run->method->config.drafter->name, run->policy,
              run->load->text);
+    int rc = v[SERVE_SCHEDULE].text
+                 ? cli_serve_schedule_open(&c->schedule, &c->s, c->call, name, err)
+                 : DSC_OK;
+    if (rc || !v[SERVE_TIMELINE].text)
+        return rc;
+    rc = dsc_outfile_open(&c->timeline_file, v[SERVE_TIMELINE].text, c->call->force, err);
+    if (rc)
+        return rc;
     c->timeline = (cli_serve_timeline){.f = c->timeline_file.stream};
     cli_serve_timeline_begin(&c->timeline, name);
     return DSC_OK;
@@ -604,7 +624,7 @@ static int finish(context *c, dsc_error *err)
         cli_serve_timeline_end(&c->timeline);
         rc = dsc_outfile_commit(&c->timeline_file, err);
     }
-    return rc;
+    return rc ? rc : cli_serve_schedule_commit(&c->schedule, err);
 }
 
 static void context_fini(context *c)
@@ -614,6 +634,7 @@ static void context_fini(context *c)
     free(c->run);
     free(c->policy);
     dsc_outfile_abort(&c->timeline_file);
+    cli_serve_schedule_fini(&c->schedule);
     dsc_table_fini(&c->table);
     cli_serve_loads_fini(&c->loads);
     cli_serve_methods_fini(&c->methods);
@@ -635,7 +656,7 @@ static int execute(const cli_call *call, dsc_error *err)
     if (!rc)
         rc = make_runs(&c, err);
     if (!rc)
-        rc = open_timeline(&c, err);
+        rc = open_files(&c, err);
     cli_progress_init(&c.s.progress, call->progress, "rows");
     if (!rc) {
         run_all(&c);
