@@ -64,7 +64,7 @@ static void turn_heads(float *x, int64_t heads, int64_t head, const float *weigh
     }
 }
 
-// The rows of one batch of the pass; `angles` (NULL: nothing is rotated), qkv, keys and values are
+// The rows of one batch of the pass; `angles` (NULL: nothing is rotated), qkv and the cache are
 // those of its first sequence.
 static void rotate_batch(const live_backend *b, const live_batch *batch, float *qkv,
                          const float *angles, const live_rotation *r, const live_attention *a,

@@ -3,6 +3,7 @@
 // different lengths, one for each number of tokens.
 #include "live/program/bench.h"
 
+#include "base/order.h"
 #include "live/device/clock.h"
 
 #include <inttypes.h>
@@ -87,6 +88,27 @@ int live_bench_pass(live_bench *n, const live_batch *batch, double *seconds, dsc
         rc = n->b->type->pass.wait(n->b, err);
     *seconds = live_now_s() - start;
     return rc;
+}
+
+// --- times ---------------------------------------------------------------------------------------
+
+double live_quantile(const double *x, int n, double share)
+{
+    const double at = share * (n - 1);
+    const int i = (int)at, next = i + 1 < n ? i + 1 : i;
+    return x[i] + (at - i) * (x[next] - x[i]);
+}
+
+double live_typical(double *time, int repeats)
+{
+    double sum = 0;
+    int rounds = 0;
+    for (int from = 0; from < repeats; from += LIVE_IN_A_ROW, rounds++) {
+        const int n = from + LIVE_IN_A_ROW < repeats ? LIVE_IN_A_ROW : repeats - from;
+        qsort(time + from, (size_t)n, sizeof *time, dsc_by_real);
+        sum += live_quantile(time + from, n, .5);
+    }
+    return sum / rounds;
 }
 
 // --- spans ---------------------------------------------------------------------------------------

@@ -33,6 +33,15 @@ void live_bench_close(live_bench *n); // zeroed: does nothing
 // Runs a pass and waits for its end.
 int live_bench_pass(live_bench *n, const live_batch *batch, double *seconds, dsc_error *err);
 
+// Times are measured in rounds over all passes, a few in a row.
+enum { LIVE_IN_A_ROW = 3 };
+// The mean over rounds of the median of each; sorts the times within rounds. A round yields the
+// median, which an interruption does not affect; the rounds yield their mean, because the tokens
+// per second of a run are also a mean over fast and slow periods.
+double live_typical(double *time, int repeats);
+// A quantile of sorted x[n], linearly interpolated.
+double live_quantile(const double *x, int n, double share);
+
 // The tokens of one sequence in a pass.
 typedef struct live_span {
     int32_t tokens, context; // >= 1; before them

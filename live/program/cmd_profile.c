@@ -32,9 +32,8 @@ static const dsc_option options[] = {
              "--tokens), measured at the ends of the other lists; 0: none"},
     {.name = "repeats", .kind = DSC_OPTION_INT, .metavar = "R", .initial = "9", .min = 1,
      .max = 100000,
-     .help = "number of measurements of each pass, in rounds of three after three warm-up "
-             "passes; the result is the mean of the rounds' medians (with --schedule: rounds over "
-             "the steps; the median)"},
+     .help = "number of measurements of each pass or step, in rounds of three after uncounted "
+             "passes; the result is the mean of the rounds' medians"},
     {.name = "schedule", .kind = DSC_OPTION_TEXT, .metavar = "STEPS",
      .help = "run the steps of a server that draftscope serve --schedule wrote, and compare their "
              "times with the predicted ones"},

@@ -13,8 +13,7 @@
 //
 // The grid is measured in rounds, and every round measures each cell a few times: a machine that is
 // slower for a while, because of its clock or other work, is then slower for all cells, and their
-// ratios stay. A round yields the median, which an interruption does not affect; the rounds yield
-// their mean, because the tokens per second of a run are also a mean over fast and slow periods.
+// ratios stay (live_typical).
 #include "live/program/profile.h"
 
 #include "base/order.h"
@@ -29,11 +28,11 @@
 
 enum {
     MODELS = 2,
-    TIMES = 3,    // as many repeats of a cell whose quartiles are far apart
-    PARTS = 5,    // columns of a model
-    WARM_UP = 3,  // uncounted passes of a cell in every round: see take_turns
-    IN_A_ROW = 3, // counted passes of a cell in a round
-    DRAFTS = 2,   // draft passes of one token between
+    TIMES = 3,   // as many repeats of a cell whose quartiles are far apart
+    PARTS = 5,   // columns of a model
+    WARM_UP = 3, // uncounted passes of a cell in every round: see take_turns
+    IN_A_ROW = LIVE_IN_A_ROW,
+    DRAFTS = 2, // draft passes of one token between
     WORD = 64,
     KEYS = 4 // of a cell: tokens, context, batch, prefill
 };
@@ -110,14 +109,6 @@ static double bound_s(const bench *m, const int64_t at[KEYS])
     return fmax(bytes / m->probe.read_bytes_s, flops / m->probe.flops_s);
 }
 
-// A quantile of sorted x[n], linearly interpolated.
-static double quantile(const double *x, int n, double share)
-{
-    const double at = share * (n - 1);
-    const int i = (int)at, next = i + 1 < n ? i + 1 : i;
-    return x[i] + (at - i) * (x[next] - x[i]);
-}
-
 // --- a cell --------------------------------------------------------------------------------------
 
 static live_batch batch_of(profile *p, const live_bench *n, int64_t tokens, int64_t context,
@@ -166,7 +157,7 @@ static int mixed_batch(const live_batch **out, dsc_arena *memory, const profile 
                                  err);
 }
 
-// Models of a cell: beside prefill tokens only the target is measured.
+// Models of a cell: next to prefill tokens only the target is measured.
 static int models_of(const profile *p, const int64_t at[KEYS])
 {
     return at[3] ? 1 : p->models;
@@ -208,29 +199,16 @@ static int take_turns(profile *p, const int64_t at[KEYS], size_t cell, int from,
     return rc;
 }
 
-// The mean over rounds of the median of each; sorts the times.
-static double typical(double *time, int repeats)
-{
-    double sum = 0;
-    int rounds = 0;
-    for (int from = 0; from < repeats; from += IN_A_ROW, rounds++) {
-        const int n = from + IN_A_ROW < repeats ? IN_A_ROW : repeats - from;
-        qsort(time + from, (size_t)n, sizeof *time, dsc_by_real);
-        sum += quantile(time + from, n, .5);
-    }
-    return sum / rounds;
-}
-
 // Summarizes the first `repeats` repeats of a cell.
 static void sum_up(const profile *p, bench *n, const int64_t at[KEYS], size_t cell, int repeats)
 {
     const size_t first = cell * (size_t)p->room;
     double *time = n->time[0] + first;
-    n->pass_s = typical(time, repeats);
-    n->again_s = models_of(p, at) > 1 ? typical(n->time[1] + first, repeats) : n->pass_s;
+    n->pass_s = live_typical(time, repeats);
+    n->again_s = models_of(p, at) > 1 ? live_typical(n->time[1] + first, repeats) : n->pass_s;
     qsort(time, (size_t)repeats, sizeof *time, dsc_by_real);
-    n->low_s = quantile(time, repeats, .25);
-    n->high_s = quantile(time, repeats, .75);
+    n->low_s = live_quantile(time, repeats, .25);
+    n->high_s = live_quantile(time, repeats, .75);
     n->share = bound_s(n, at) / n->pass_s;
 }
 
@@ -364,10 +342,10 @@ static bool is_wide(const profile *p, size_t cell, int repeats, double *sorted)
     for (int m = 0; m < models_of(p, at); m++) {
         memcpy(sorted, p->bench[m].time[0] + cell * (size_t)p->room,
                (size_t)repeats * sizeof *sorted);
-        const double middle = typical(sorted, repeats);
+        const double middle = live_typical(sorted, repeats);
         qsort(sorted, (size_t)repeats, sizeof *sorted, dsc_by_real);
-        wide |= fmax(middle, quantile(sorted, repeats, .75)) >
-                DSC_COST_WIDE * fmin(middle, quantile(sorted, repeats, .25));
+        wide |= fmax(middle, live_quantile(sorted, repeats, .75)) >
+                DSC_COST_WIDE * fmin(middle, live_quantile(sorted, repeats, .25));
     }
     return wide;
 }

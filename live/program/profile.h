@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // Measures forward-pass latency by the tokens in a pass, the context before them, the number of
-// sequences, and the prefill tokens beside them. `--cost table:FILE` reads the table
+// sequences, and the prefill tokens next to them. `--cost table:FILE` reads the table
 // (sim/cost/cost_table.c).
 #ifndef DSC_LIVE_PROFILE_H
 #define DSC_LIVE_PROFILE_H

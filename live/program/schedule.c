@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// Runs steps in the order of the schedule, round after round, so that passes follow each other as
-// they do in a server: the target's pass over all sequences of a step, then the draft model's
-// passes for the next drafts, one token of each sequence that drafts. Sequence i of a step has
+// Runs steps in the order of the schedule, round after round. A step is the target's pass over all
+// of its sequences, then the draft model's passes for the next drafts, one token of each sequence
+// that drafts, so that passes follow each other as they do in a server. Sequence i of a step has
 // place i in the KV cache; contents and tokens do not matter to the time.
 #include "live/program/schedule.h"
 
@@ -16,8 +16,8 @@
 #include <sys/stat.h>
 
 enum { TARGET, DRAFT, SIDES };
-// Rounds that are not counted. A GPU records a pass and replays it only from its fourth run on
-// (live/program/profile.c).
+// Runs of a step in every round that are not counted. A GPU records a pass and replays it only from
+// its fourth run on (live/program/profile.c).
 enum { WARM_UP_HOST = 1, WARM_UP_DEVICE = 3 };
 
 // A step to run.
@@ -213,16 +213,31 @@ static int run_stage(schedule *s, stage *x, bool counted, dsc_error *err)
     return DSC_OK;
 }
 
+// A step runs a few times in a row in every round, as the passes of a cost table do: the predicted
+// times come from there.
+static int run_turn(schedule *s, stage *x, dsc_error *err)
+{
+    const int warm = s->bench[TARGET].b->on_host ? WARM_UP_HOST : WARM_UP_DEVICE;
+    const int to =
+        x->done + LIVE_IN_A_ROW < s->o->repeats ? x->done + LIVE_IN_A_ROW : s->o->repeats;
+    int rc = DSC_OK;
+    for (int i = 0; i < warm && !rc; i++)
+        rc = run_stage(s, x, false, err);
+    while (x->done < to && !rc)
+        rc = run_stage(s, x, true, err);
+    return rc;
+}
+
 static int run_all(schedule *s, dsc_error *err)
 {
     const live_schedule_options *o = s->o;
-    const int warm = o->target->backend->on_host ? WARM_UP_HOST : WARM_UP_DEVICE;
-    const int64_t total = (int64_t)s->stages * (warm + o->repeats);
+    const int rounds = (o->repeats + LIVE_IN_A_ROW - 1) / LIVE_IN_A_ROW;
+    const int64_t total = (int64_t)s->stages * rounds;
     int64_t done = 0;
     int rc = DSC_OK;
-    for (int round = 0; round < warm + o->repeats && !rc; round++)
+    for (int round = 0; round < rounds && !rc; round++)
         for (size_t i = 0; i < s->stages && !rc; i++) {
-            rc = run_stage(s, &s->stage[i], round >= warm, err);
+            rc = run_turn(s, &s->stage[i], err);
             if (!rc && o->progress && o->progress(o->user, ++done, total) && done < total)
                 rc = dsc_fail(err, DSC_EINTERRUPT, "interrupted");
         }
@@ -242,26 +257,14 @@ static const dsc_column columns[] = {
     {"measured_s_low", DSC_CELL_REAL, "first quartile of the repeats of all passes, seconds"},
     {"measured_s_high", DSC_CELL_REAL, "third quartile of the repeats of all passes, seconds"},
     {"predicted_target_s", DSC_CELL_REAL, "predicted seconds of the target's pass"},
-    {"measured_target_s", DSC_CELL_REAL, "median seconds of the target's pass"},
+    {"measured_target_s", DSC_CELL_REAL,
+     "seconds of the target's pass, mean of the rounds' medians"},
     {"predicted_draft_s", DSC_CELL_REAL, "predicted seconds of the draft model's passes"},
-    {"measured_draft_s", DSC_CELL_REAL, "median seconds of the draft model's passes"},
+    {"measured_draft_s", DSC_CELL_REAL,
+     "seconds of the draft model's passes, mean of the rounds' medians"},
     {"error_percent", DSC_CELL_REAL, "100 (predicted_s - measured_s) / measured_s"},
     {"repeats", DSC_CELL_INT, "number of measurements"},
 };
-
-// A quantile of sorted x[n], linearly interpolated.
-static double quantile(const double *x, int n, double share)
-{
-    const double at = share * (n - 1);
-    const int i = (int)at, next = i + 1 < n ? i + 1 : i;
-    return x[i] + (at - i) * (x[next] - x[i]);
-}
-
-static double median(double *x, int n)
-{
-    qsort(x, (size_t)n, sizeof *x, dsc_by_real);
-    return quantile(x, n, 0.5);
-}
 
 static int add_row(dsc_table *t, schedule *s, stage *x, live_schedule_totals *out, dsc_error *err)
 {
@@ -273,7 +276,7 @@ static int add_row(dsc_table *t, schedule *s, stage *x, live_schedule_totals *ou
     for (int i = 0; i < n; i++)
         sum[i] = x->time[TARGET][i] + x->time[DRAFT][i];
     const double predicted = x->predicted[TARGET] + x->predicted[DRAFT];
-    const double target = median(x->time[TARGET], n), draft = median(x->time[DRAFT], n);
+    const double target = live_typical(x->time[TARGET], n), draft = live_typical(x->time[DRAFT], n);
     qsort(sum, (size_t)n, sizeof *sum, dsc_by_real);
     out->steps++;
     out->predicted_target_s += x->predicted[TARGET];
@@ -287,8 +290,8 @@ static int add_row(dsc_table *t, schedule *s, stage *x, live_schedule_totals *ou
                              dsc_cell_int(x->longest),
                              dsc_cell_real(predicted),
                              dsc_cell_real(target + draft),
-                             dsc_cell_real(quantile(sum, n, 0.25)),
-                             dsc_cell_real(quantile(sum, n, 0.75)),
+                             dsc_cell_real(live_quantile(sum, n, 0.25)),
+                             dsc_cell_real(live_quantile(sum, n, 0.75)),
                              dsc_cell_real(x->predicted[TARGET]),
                              dsc_cell_real(target),
                              dsc_cell_real(x->predicted[DRAFT]),

@@ -18,7 +18,7 @@
 // and any others. The rows are a full grid, sorted by tokens, then context, then batch. Between its
 // points times are interpolated, linearly in each key; outside of its range they are refused.
 //
-// A server's steps compute chunks of prompts beside the decode tokens. For those there is a column
+// A server's steps compute chunks of prompts in the same pass as decode tokens. For those there is a column
 //
 //   prefill_tokens  tokens of one more sequence in the same pass, a chunk of its prompt; without
 //                   the column 0
@@ -252,7 +252,7 @@ static int place(const grid *g, const lattice *l, int which, double x, size_t *a
                         "%s: a pass with %s %.6g%s was not measured: the table goes from %.0f to "
                         "%.0f%s and is not extrapolated",
                         g->path, axis_name[which], x,
-                        l->first && which != PREFILL ? " beside prefill tokens" : "", a->key[0],
+                        l->first && which != PREFILL ? " next to prefill tokens" : "", a->key[0],
                         a->key[a->count - 1], l->first && which != PREFILL ? " there" : "");
     while (*at + 2 < a->count && a->key[*at + 1] < x)
         ++*at;

@@ -24,14 +24,14 @@ static int mixed_time(const dsc_serve_price *price, const dsc_serve_step *s, dou
     const bool alone = !s->decoding; // the first token of each chunk counts as a decode token
     const int64_t sequences = alone ? s->prefilling : s->decoding;
     const int64_t tokens = alone ? s->prefilling : s->decode_tokens;
-    const dsc_pass beside = {.tokens = (double)tokens / (double)sequences,
+    const dsc_pass next_to = {.tokens = (double)tokens / (double)sequences,
                              .context = (double)s->prefill_context / (double)s->prefilling,
                              .batch = (double)sequences};
     double added;
     int rc = pass_time(price, sequences, tokens, alone ? s->prefill_context : s->decode_context,
                        seconds, err);
     if (!rc)
-        rc = dsc_cost_prefill(price->cost, beside,
+        rc = dsc_cost_prefill(price->cost, next_to,
                               (double)(s->prefill_tokens - (alone ? s->prefilling : 0)), &added,
                               err);
     if (!rc && !(*seconds + added > 0))

@@ -117,7 +117,7 @@ static void a_table_may_have_fewer_columns(void **state)
     dsc_cost_fini(&cost);
 }
 
-// --- prefill tokens beside decode tokens ---------------------------------------------------------
+// --- prefill tokens next to decode tokens ---------------------------------------------------------
 
 static const double chunk_at[] = {16, 64, 256};
 
@@ -179,9 +179,9 @@ static void chunks_are_interpolated(void **state)
         double chunk;
         const char *says;
     } beyond[] = {{{2, 10, 1, false}, 257, "prefill_tokens 257"},
-                  {{65, 10, 1, false}, 16, "tokens 65 beside prefill tokens"},
-                  {{2, 4097, 1, false}, 16, "context 4097 beside prefill tokens"},
-                  {{2, 10, 4, false}, 16, "batch 4 beside prefill tokens"}};
+                  {{65, 10, 1, false}, 16, "tokens 65 next to prefill tokens"},
+                  {{2, 4097, 1, false}, 16, "context 4097 next to prefill tokens"},
+                  {{2, 10, 4, false}, 16, "batch 4 next to prefill tokens"}};
     double s;
     dsc_error err = {0};
     for (size_t i = 0; i < sizeof beyond / sizeof *beyond; i++)
