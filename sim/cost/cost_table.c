@@ -18,7 +18,8 @@
 // and any others. The rows are a full grid, sorted by tokens, then context, then batch. Between its
 // points times are interpolated, linearly in each key; outside of its range they are refused.
 //
-// A server's steps compute chunks of prompts in the same pass as decode tokens. For those there is a column
+// A server's steps compute chunks of prompts in the same pass as decode tokens. For those there is
+// a column
 //
 //   prefill_tokens  tokens of one more sequence in the same pass, a chunk of its prompt; without
 //                   the column 0
@@ -26,9 +27,10 @@
 // Rows where it is above 0 follow the others and are a second full grid, sorted by tokens, context,
 // batch, then prefill_tokens, over some of the points of the first. `context` is that of the
 // decoding sequences and of the chunk; draft_s is not read there. What a chunk adds to a pass is
-// the difference of target_s to the row without it, interpolated linearly in each key, from 0 at no
-// prefill tokens on: it depends on the decode tokens far less than the pass does, so few rows are
-// enough. The decoding sequences may have another context than the chunk.
+// the difference of target_s to the row without it, or 0 if that is larger, interpolated linearly
+// in each key, from 0 at no prefill tokens on: it depends on the decode tokens far less than the
+// pass does, so few rows are enough. The decoding sequences may have another context than the
+// chunk.
 #include "sim/cost/cost.h"
 
 #include "base/order.h"
@@ -328,7 +330,7 @@ static int read_added(grid *g, const dsc_table *t, dsc_error *err)
         keys_of(&g->mixed, r, key);
         const dsc_pass pass = {key[TOKENS], key[CONTEXT], key[BATCH], false};
         rc = look_up(g, g->target, g->target_quartile, 0, pass, &alone, err);
-        g->added[r] -= rc ? 0 : alone;
+        g->added[r] = fmax(g->added[r] - (rc ? 0 : alone), 0);
     }
     return rc;
 }

@@ -25,8 +25,8 @@ static int mixed_time(const dsc_serve_price *price, const dsc_serve_step *s, dou
     const int64_t sequences = alone ? s->prefilling : s->decoding;
     const int64_t tokens = alone ? s->prefilling : s->decode_tokens;
     const dsc_pass next_to = {.tokens = (double)tokens / (double)sequences,
-                             .context = (double)s->prefill_context / (double)s->prefilling,
-                             .batch = (double)sequences};
+                              .context = (double)s->prefill_context / (double)s->prefilling,
+                              .batch = (double)sequences};
     double added;
     int rc = pass_time(price, sequences, tokens, alone ? s->prefill_context : s->decode_context,
                        seconds, err);
@@ -34,11 +34,6 @@ static int mixed_time(const dsc_serve_price *price, const dsc_serve_step *s, dou
         rc = dsc_cost_prefill(price->cost, next_to,
                               (double)(s->prefill_tokens - (alone ? s->prefilling : 0)), &added,
                               err);
-    if (!rc && !(*seconds + added > 0))
-        rc = dsc_fail(err, DSC_EINPUT,
-                      "the cost model's times with prefill tokens contradict those without: a "
-                      "step would take %.3g s",
-                      *seconds + added);
     *seconds += rc ? 0 : added;
     return rc;
 }

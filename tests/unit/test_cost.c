@@ -117,7 +117,8 @@ static void a_table_may_have_fewer_columns(void **state)
     dsc_cost_fini(&cost);
 }
 
-// --- prefill tokens next to decode tokens ---------------------------------------------------------
+// --- prefill tokens next to decode tokens
+// ---------------------------------------------------------
 
 static const double chunk_at[] = {16, 64, 256};
 
@@ -189,6 +190,12 @@ static void chunks_are_interpolated(void **state)
                        DSC_EINPUT, &err, beyond[i].says);
     expect_failure(dsc_cost_prefill(&cost, beyond[0].pass, -1, &s, &err), DSC_EUSAGE, &err,
                    "at least 0");
+    dsc_cost_fini(&cost);
+    static const char noisy[] = "tokens\tprefill_tokens\ttarget_s\n1\t0\t2\n1\t8\t1\n1\t16\t3\n";
+    put_file(in_scratch("t.tsv"), noisy, sizeof noisy - 1);
+    cost = cost_of(table_text("t.tsv"));
+    assert_close(prefill_s(&cost, 1, 5, 7, 8), 0, 0); // no chunk makes a pass shorter
+    assert_close(prefill_s(&cost, 1, 5, 7, 12), 0.5, 1e-15);
     dsc_cost_fini(&cost);
     cost = cost_of("linear:1,2");
     expect_failure(dsc_cost_prefill(&cost, beyond[0].pass, 1, &s, &err), DSC_EUSAGE, &err,
