@@ -80,6 +80,9 @@ static const dsc_option options[] = {
     [SERVE_TIMELINE] = {.name = "timeline", .kind = DSC_OPTION_TEXT, .metavar = "FILE",
      .help = "file for the steps and requests of the first method's first load, as trace events "
              "that Perfetto opens"},
+    [SERVE_SCHEDULE] = {.name = "schedule", .kind = DSC_OPTION_TEXT, .metavar = "FILE",
+     .help = "file for the steps of the first method's first load, in JSON lines, which draftscope "
+             "live profile --schedule runs on models"},
     [SERVE_OCCUPANCY] = {.name = "occupancy", .kind = DSC_OPTION_TEXT, .metavar = "FILE",
      .help = "table of running and waiting requests, KV use and draft lengths over time, for every "
              "load (see: draftscope plot occupancy)"},
@@ -95,8 +98,8 @@ static const dsc_option options[] = {
 };
 // clang-format on
 // These options change no row of the result.
-static const char *const without[] = {"output",   "threads", "shard", "timeline", "occupancy",
-                                      "progress", "force",   "json",  NULL};
+static const char *const without[] = {"output",    "threads",  "shard", "timeline", "schedule",
+                                      "occupancy", "progress", "force", "json",     NULL};
 static const char *const repeated[] = {"arrivals", "speculation", NULL};
 
 typedef struct context {
@@ -116,6 +119,7 @@ typedef struct context {
     dsc_table table; // of `rows` it is the head
     dsc_outfile timeline_file;
     cli_serve_timeline timeline;
+    cli_serve_schedule schedule;
 } context;
 
 // A run under way.
@@ -125,9 +129,16 @@ typedef struct observer {
     const dsc_serve_pool *pool;
     cli_serve_batches batches;
     cli_serve_timeline *timeline; // or NULL
+    cli_serve_schedule *schedule; // or NULL
 } observer;
 
 // --- a run ---------------------------------------------------------------------------------------
+
+static int on_pass(void *user, const dsc_serve_engine *engine, dsc_error *err)
+{
+    const observer *o = user;
+    return o->schedule ? cli_serve_schedule_pass(o->schedule, engine, err) : DSC_OK;
+}
 
 static int on_step(void *user, const dsc_serve_engine *engine, dsc_error *err)
 {
@@ -137,6 +148,8 @@ static int on_step(void *user, const dsc_serve_engine *engine, dsc_error *err)
     cli_serve_blocks_step(&o->run->blocks, engine);
     if (o->timeline)
         cli_serve_timeline_step(o->timeline, engine);
+    if (o->schedule)
+        cli_serve_schedule_step(o->schedule, engine);
     if (o->run->occupancy)
         dsc_serve_occupancy_add(o->run->occupancy, engine);
     return DSC_OK;
@@ -195,6 +208,7 @@ static int serve(const context *c, observer *o, const dsc_arrivals *arrivals, ds
     dsc_serve_totals totals;
     served.requests = run->requests;
     served.lookahead = m->source.drafting == DSC_SERVE_DRAFT_FREE ? 0 : m->source.longest;
+    served.pass = on_pass;
     served.step = on_step;
     served.complete = on_complete;
     served.user = o;
@@ -224,6 +238,8 @@ static int run_one(context *c, size_t i, dsc_error *err)
         arrivals.time = run->load->recorded ? c->methods.time : run->load->time;
     if (c->timeline.f && i == c->timed)
         o.timeline = &c->timeline;
+    if (c->schedule.file.stream && i == c->timed)
+        o.schedule = &c->schedule;
     if (c->call->value[SERVE_PER_REQUEST].given) {
         run->served_count = run->requests;
         rc = dsc_new(&run->served, (size_t)run->served_count, err);
@@ -377,7 +393,8 @@ static int make_runs(context *c, dsc_error *err)
     }
     c->timed = m->count > 1 ? c->loads.count : 0;
     if (!rc)
-        c->run[c->timed].again = c->call->value[SERVE_TIMELINE].given;
+        c->run[c->timed].again =
+            c->call->value[SERVE_TIMELINE].given || c->call->value[SERVE_SCHEDULE].given;
     for (size_t i = 0; i < c->runs; i++)
         c->run[i].again |= c->call->value[SERVE_OCCUPANCY].given;
     if (!rc)
@@ -409,7 +426,8 @@ static int read_policies(context *c, dsc_error *err)
 
 static int read_split(context *c, dsc_error *err)
 {
-    static const int files[] = {SERVE_TIMELINE, SERVE_OCCUPANCY}; // not joined by merge
+    static const int files[] = {SERVE_TIMELINE, SERVE_SCHEDULE,
+                                SERVE_OCCUPANCY}; // not joined by merge
     const cli_call *call = c->call;
     const dsc_option_value *v = call->value;
     c->split = (dsc_split){.shard = 1, .shards = 1};
@@ -466,10 +484,10 @@ static int check_cost(context *c, dsc_error *err)
                         "--cost %.60s has no time of a pass without a draft, which every "
                         "server has: %s",
                         cost->type->name, cost->no_plain);
-    if (!prefill->given && !cost->type->linear && cost->type != &dsc_cost_roofline)
+    if (!prefill->given && !cost->type->linear && cost->type != &dsc_cost_roofline && !cost->mixed)
         return dsc_fail(err, DSC_EUSAGE,
                         "--cost %.60s has no time of prefill tokens: --prefill-time S gives the "
-                        "seconds of each",
+                        "seconds of each, or draftscope live profile measures them",
                         cost->type->name);
     return DSC_OK;
 }
@@ -595,18 +613,22 @@ static int read_requests(context *c, dsc_error *err)
     return rc ? rc : check_room(c, err);
 }
 
-static int open_timeline(context *c, dsc_error *err)
+// The files of --timeline and --schedule.
+static int open_files(context *c, dsc_error *err)
 {
-    const char *path = c->call->value[SERVE_TIMELINE].text;
+    const dsc_option_value *v = c->call->value;
     const cli_serve_run *run = &c->run[c->timed];
     char name[200];
-    if (!path)
-        return DSC_OK;
-    int rc = dsc_outfile_open(&c->timeline_file, path, c->call->force, err);
-    if (rc)
-        return rc;
     snprintf(name, sizeof name, "%.60s %.60s %.60s", run->method->config.drafter->name, run->policy,
              run->load->text);
+    int rc = v[SERVE_SCHEDULE].text
+                 ? cli_serve_schedule_open(&c->schedule, &c->s, c->call, name, err)
+                 : DSC_OK;
+    if (rc || !v[SERVE_TIMELINE].text)
+        return rc;
+    rc = dsc_outfile_open(&c->timeline_file, v[SERVE_TIMELINE].text, c->call->force, err);
+    if (rc)
+        return rc;
     c->timeline = (cli_serve_timeline){.f = c->timeline_file.stream};
     cli_serve_timeline_begin(&c->timeline, name);
     return DSC_OK;
@@ -704,7 +726,7 @@ static int finish(context *c, dsc_error *err)
         cli_serve_timeline_end(&c->timeline);
         rc = dsc_outfile_commit(&c->timeline_file, err);
     }
-    return rc;
+    return rc ? rc : cli_serve_schedule_commit(&c->schedule, err);
 }
 
 static void context_fini(context *c)
@@ -716,6 +738,7 @@ static void context_fini(context *c)
     free(c->run);
     free(c->policy);
     dsc_outfile_abort(&c->timeline_file);
+    cli_serve_schedule_fini(&c->schedule);
     cli_serve_rows_close(&c->rows, true);
     dsc_table_fini(&c->table);
     cli_serve_loads_fini(&c->loads);
@@ -745,7 +768,7 @@ static int execute(const cli_call *call, dsc_error *err)
     if (!rc)
         rc = make_runs(&c, err);
     if (!rc)
-        rc = open_timeline(&c, err);
+        rc = open_files(&c, err);
     cli_progress_init(&c.s.progress, call->progress, "rows");
     if (!rc)
         rc = open_rows(&c, err);

@@ -82,6 +82,7 @@ _draftscope_value() {
     *:TRACE | *:NAME.dst) _draftscope_traces ;;
     *:RESULT) _draftscope_files .tsv .jsonl ;;
     *:SHARD) _draftscope_files '' ;;
+    *:STEPS) _draftscope_files .jsonl ;;
     *:IN) _draftscope_files .jsonl .jsonl.gz .jsonl.zst ;;
     *:DIR) _draftscope_traces ;;
     *:ROW) # or two traces, without --published

@@ -4,10 +4,12 @@
 #ifndef DSC_CLI_SERVE_H
 #define DSC_CLI_SERVE_H
 
+#include "base/outfile.h"
 #include "cli/simulate.h"
 #include "sim/serve/serve_occupancy.h"
 #include "sim/serve/serve_policy.h"
 #include "sim/serve/serve_source.h"
+#include "sim/serve/serve_steps.h"
 #include "sim/sweep/grid.h"
 #include "sim/sweep/row_file.h"
 
@@ -36,6 +38,7 @@ enum {
     SERVE_WARMUP,
     SERVE_PER_REQUEST,
     SERVE_TIMELINE,
+    SERVE_SCHEDULE,
     SERVE_OCCUPANCY,
     SERVE_ENGINE,
     SERVE_DRAFT_KIND,
@@ -236,5 +239,22 @@ void cli_serve_timeline_begin(cli_serve_timeline *t, const char *run);
 void cli_serve_timeline_step(cli_serve_timeline *t, const dsc_serve_engine *e);
 void cli_serve_timeline_request(cli_serve_timeline *t, const dsc_serve_sequence *s, const char *id);
 void cli_serve_timeline_end(cli_serve_timeline *t);
+
+// --- schedule ------------------------------------------------------------------------------------
+
+// The steps of a run in a file (sim/serve/serve_steps.h).
+typedef struct cli_serve_schedule {
+    dsc_outfile file;
+    dsc_table table; // comments and columns
+    dsc_serve_record record;
+} cli_serve_schedule; // zero-initialize
+
+// Opens the file of --schedule for a run. `s` has the trace and `name` the run.
+int cli_serve_schedule_open(cli_serve_schedule *x, const cli_simulation *s, const cli_call *call,
+                            const char *name, dsc_error *err);
+int cli_serve_schedule_pass(cli_serve_schedule *x, const dsc_serve_engine *e, dsc_error *err);
+void cli_serve_schedule_step(cli_serve_schedule *x, const dsc_serve_engine *e);
+int cli_serve_schedule_commit(cli_serve_schedule *x, dsc_error *err);
+void cli_serve_schedule_fini(cli_serve_schedule *x);
 
 #endif

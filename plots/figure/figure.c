@@ -37,6 +37,7 @@ static const dsc_figure_type *const figures[] = {
     &dsc_figure_timeline,
     &dsc_figure_cost,
     &dsc_figure_predicted,
+    &dsc_figure_served_steps,
     &dsc_figure_errors,
     &dsc_figure_step_times,
     NULL,

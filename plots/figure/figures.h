@@ -30,6 +30,7 @@ extern const dsc_figure_type dsc_figure_tree;
 extern const dsc_figure_type dsc_figure_timeline;
 extern const dsc_figure_type dsc_figure_cost;
 extern const dsc_figure_type dsc_figure_predicted;
+extern const dsc_figure_type dsc_figure_served_steps;
 extern const dsc_figure_type dsc_figure_errors;
 extern const dsc_figure_type dsc_figure_step_times;
 

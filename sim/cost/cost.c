@@ -124,6 +124,21 @@ int dsc_cost_draft(const dsc_cost *cost, dsc_pass pass, double *seconds, dsc_err
     return DSC_OK;
 }
 
+int dsc_cost_prefill(const dsc_cost *cost, dsc_pass pass, double tokens, double *seconds,
+                     dsc_error *err)
+{
+    int rc = check(cost, &pass, seconds, err);
+    if (!rc && !cost->mixed)
+        rc = dsc_fail(err, DSC_EUSAGE, "cost model %s has no time of prefill tokens",
+                      cost->type->name);
+    if (!rc && !(tokens >= 0 && isfinite(tokens)))
+        rc = dsc_fail(err, DSC_EUSAGE, "tokens is %g: prefill tokens must be at least 0", tokens);
+    if (rc)
+        return rc;
+    *seconds = 0;
+    return tokens > 0 ? cost->type->prefill(cost, pass, tokens, seconds, err) : DSC_OK;
+}
+
 int dsc_cost_drafts(const dsc_cost *cost, dsc_pass pass, double verified, double calls, double rows,
                     double *seconds, dsc_error *err)
 {

@@ -337,8 +337,11 @@ static int step(engine *e, sequence **slot, dsc_error *err)
         rc = dsc_serve_target_time(e->price, &e->step, &e->step.target_s, err);
     if (!rc) {
         count_maxima(e);
-        rc = verify_all(e, slot, err);
+        if (e->options->pass)
+            rc = e->options->pass(e->options->user, e, err);
     }
+    if (!rc)
+        rc = verify_all(e, slot, err);
     if (!rc)
         rc = advance_clock(e, err);
     if (!rc && e->options->step)

@@ -73,6 +73,9 @@ typedef struct dsc_serve_options {
     int32_t block_size;                   // tokens of a block, >= 1
     int32_t lookahead;                    // token slots that a request reserves for its draft model
     double slo_ttft_s, slo_tpot_s;        // of goodput; infinity: none
+    // Called in each step before its pass, in which running[].scheduled tokens are computed after
+    // running[].computed others. Nonzero ends the run. May be NULL, as those below.
+    int (*pass)(void *user, const dsc_serve_engine *engine, dsc_error *err);
     // Called after each step and after each request is complete. Nonzero ends the run.
     int (*step)(void *user, const dsc_serve_engine *engine, dsc_error *err);
     int (*complete)(void *user, const dsc_serve_sequence *sequence, dsc_error *err);
