@@ -382,7 +382,7 @@ static int draw_request(dsc_serve_source *s, const dsc_serve_rates *r, int64_t r
     int rc = dsc_new(&drafts, (size_t)r->output, err);
     if (rc)
         return rc;
-    s->item[request] = (dsc_serve_item){r->prompt, r->output, drafts};
+    s->item[request] = (dsc_serve_item){.prompt = r->prompt, .output = r->output, .draft = drafts};
     s->request[request] = request;
     r->rates(r->user, request, r->length, rate);
     for (int32_t i = 0; i < r->output; i++) {

@@ -39,8 +39,9 @@ static void run(const char *text, const char *cost_text, bool recorded, int64_t 
     dsc_serve_policy policy;
     dsc_serve_totals totals = {0};
     for (int i = 0; i < ITEMS; i++)
-        item[i] = (dsc_serve_item){1 + i * 37 % 500, LONGEST_OUTPUT / 4 + i * 7 % 300,
-                                   recorded ? drafts[i] : NULL};
+        item[i] = (dsc_serve_item){.prompt = 1 + i * 37 % 500,
+                                   .output = LONGEST_OUTPUT / 4 + i * 7 % 300,
+                                   .draft = recorded ? drafts[i] : NULL};
     const dsc_serve_pool pool = {
         .item = item, .count = ITEMS, .survival = survival, .levels = K, .seed = 1};
     const dsc_arrivals arrivals = {.kind = DSC_ARRIVALS_CLOSED, .clients = CLIENTS};

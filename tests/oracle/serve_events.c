@@ -52,7 +52,7 @@ static void read_item(workload *w)
     }
     if (w->items == MOST)
         exit(99);
-    w->item[w->items++] = (dsc_serve_item){prompt, output, draft};
+    w->item[w->items++] = (dsc_serve_item){.prompt = prompt, .output = output, .draft = draft};
 }
 
 static void read_policy(workload *w)

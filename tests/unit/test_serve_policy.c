@@ -51,8 +51,9 @@ static void make_items(bool recorded)
             const uint16_t available = (uint16_t)((i * 5 + t * 3) % (K + 1));
             drafts[i][t] = (dsc_serve_draft){available, (uint16_t)((i + t * t) % (available + 1))};
         }
-        item[i] =
-            (dsc_serve_item){9 + 13 * i % 30, OUTPUT - i % 5, recorded && i % 3 ? drafts[i] : NULL};
+        item[i] = (dsc_serve_item){.prompt = 9 + 13 * i % 30,
+                                   .output = OUTPUT - i % 5,
+                                   .draft = recorded && i % 3 ? drafts[i] : NULL};
     }
 }
 
@@ -532,7 +533,6 @@ static void refused(void **state)
 {
     (void)state;
     static const char *const bad[] = {"adaptive:",
-                                      "adaptive:calibrated",
                                       "adaptive:constant:1.1",
                                       "adaptive:constant:",
                                       "adaptive:constant:.5x",
