@@ -5,6 +5,7 @@
 #define DSC_CLI_SERVE_H
 
 #include "cli/simulate.h"
+#include "sim/serve/serve_confidence.h"
 #include "sim/serve/serve_policy.h"
 #include "sim/serve/serve_source.h"
 #include "sim/sweep/grid.h"
@@ -62,8 +63,9 @@ typedef struct cli_serve_method {
     dsc_config config; // prepared
     const dsc_verifier_type *rule;
     dsc_serve_source source;
-    dsc_serve_item *arriving; // [source.count] in the order of the trace's arrivals, or NULL
-    const size_t *order;      // [source.count] the item that is arriving[i], or NULL
+    dsc_serve_confidence confidence; // of adaptive:calibrated, or empty
+    dsc_serve_item *arriving;        // [source.count] in the order of the trace's arrivals, or NULL
+    const size_t *order;             // [source.count] the item that is arriving[i], or NULL
 } cli_serve_method;
 
 typedef struct cli_serve_methods {
@@ -83,6 +85,10 @@ typedef struct cli_serve_methods {
 int cli_serve_methods_read(cli_serve_methods *m, const cli_simulation *s, const cli_call *call,
                            int64_t requests, bool recorded, dsc_error *err);
 void cli_serve_methods_fini(cli_serve_methods *m);
+
+// The calibrated confidences of a method's requests, if a policy of the command reads them.
+int cli_serve_confidence_read(cli_serve_method *m, const cli_simulation *s, const cli_call *call,
+                              dsc_error *err);
 
 // --- a run ---------------------------------------------------------------------------------------
 

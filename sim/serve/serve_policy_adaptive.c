@@ -26,6 +26,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+enum { BUCKETS = 512, FEW = 24 };
 typedef enum confidence { POSITION, CALIBRATED, ORACLE, CONSTANT } confidence;
 
 // The next slot of a request.
@@ -50,13 +51,17 @@ typedef struct adaptive {
     const double **survival; // [max_num_seqs] of each request by depth, [usable]
     double *own;             // [max_num_seqs][room] CALIBRATED: these
     int32_t *usable;         // [max_num_seqs] slots of a request
-    // The slots in order: from the heap, or where all requests have one curve, from depth `low` to
-    // `high`, which have the same survival, request by request.
-    candidate *heap; // [max_num_seqs]
-    int64_t heaped, count;
+    int64_t count;           // of requests
+    // The slots in order: sorted, or where all requests have one curve, from depth `low` to `high`,
+    // which have the same survival, request by request.
     bool one_curve;
+    const double *all; // [step.longest] the one curve
     int32_t low, high;
     candidate next;
+    candidate *order; // [order_room]
+    size_t order_room;
+    const candidate *at; // the next one
+    int64_t left;
     double *target_s;           // [max_num_batched_tokens + 1] by B
     int64_t *taken;             // [k + 1] slots of at most that depth so far
     double *expected, *draft_s; // [k + 1] their survival; time of the draft passes
@@ -102,7 +107,7 @@ static void free_rows(adaptive *a)
     free(a->survival);
     free(a->own);
     free(a->usable);
-    free(a->heap);
+    free(a->order);
     free(a->target_s);
     free(a->taken);
     free(a->expected);
@@ -178,8 +183,6 @@ static int allocate(adaptive *a, size_t k, const dsc_serve_options *o, dsc_error
     if (!rc)
         rc = dsc_new(&a->usable, requests, err);
     if (!rc)
-        rc = dsc_new(&a->heap, requests, err);
-    if (!rc)
         rc = dsc_new(&a->target_s, (size_t)o->max_num_batched_tokens + 1, err);
     if (!rc)
         rc = dsc_new(&a->taken, k + 1, err);
@@ -231,21 +234,70 @@ static const double *survival_of(adaptive *a, const dsc_serve_sequence *s, int64
 
 // --- slots in falling order of their survival ----------------------------------------------------
 
-static bool before(candidate x, candidate y)
+static bool before(const candidate *x, const candidate *y)
 {
-    return x.survival > y.survival || (x.survival == y.survival && x.request < y.request);
+    if (x->survival != y->survival)
+        return x->survival > y->survival;
+    return x->request < y->request || (x->request == y->request && x->depth < y->depth);
 }
 
-static void sift(candidate *heap, int64_t count, int64_t i)
+static int compare(const void *x, const void *y)
 {
-    const candidate moving = heap[i];
-    for (int64_t child; (child = 2 * i + 1) < count; i = child) {
-        child += child + 1 < count && before(heap[child + 1], heap[child]);
-        if (!before(heap[child], moving))
-            break;
-        heap[i] = heap[child];
+    return before(x, y) ? -1 : before(y, x);
+}
+
+// Slots of one bucket, a few of them.
+static void sort_bucket(candidate *order, int32_t count)
+{
+    if (count > FEW) {
+        qsort(order, (size_t)count, sizeof *order, compare);
+        return;
     }
-    heap[i] = moving;
+    for (int32_t i = 1; i < count; i++) {
+        const candidate moving = order[i];
+        int32_t at = i;
+        for (; at > 0 && before(&moving, &order[at - 1]); at--)
+            order[at] = order[at - 1];
+        order[at] = moving;
+    }
+}
+
+// 32 buckets for each factor of two: the exponent and the first bits of the mantissa.
+static int32_t bucket_of(double survival)
+{
+    enum { SHIFT = 47, ONE = 1023 << 5 };
+    uint64_t bits;
+    memcpy(&bits, &survival, sizeof bits);
+    const int64_t bucket = ONE - (int64_t)(bits >> SHIFT);
+    return (int32_t)(bucket < 0 ? 0 : bucket < BUCKETS ? bucket : BUCKETS - 1);
+}
+
+// The first `slots` slots in order, those of requests with curves of their own.
+static int sort_slots(adaptive *a, int64_t slots, dsc_error *err)
+{
+    int32_t end[BUCKETS + 1] = {0};
+    const int rc = dsc_resize(&a->order, &a->order_room, (size_t)slots, err);
+    if (rc)
+        return rc;
+    for (int64_t i = 0; i < a->count; i++)
+        for (int32_t d = 0; d < a->usable[i]; d++)
+            end[bucket_of(a->survival[i][d]) + 1]++;
+    for (int b = 0; b < BUCKETS; b++)
+        end[b + 1] += end[b];
+    for (int64_t i = 0; i < a->count; i++)
+        for (int32_t d = 0; d < a->usable[i]; d++)
+            a->order[end[bucket_of(a->survival[i][d])]++] =
+                (candidate){a->survival[i][d], (int32_t)i, d + 1};
+    for (int32_t b = 0, begin = 0; b < BUCKETS; begin = end[b++])
+        sort_bucket(a->order + begin, end[b] - begin);
+    a->left = slots;
+    a->at = a->order;
+    return DSC_OK;
+}
+
+static bool same(const double *x, const double *y, int32_t n)
+{
+    return x == y || !memcmp(x, y, (size_t)n * sizeof *x);
 }
 
 // The slots that can be accepted. `step` gets what the draft passes need. Returns their number.
@@ -255,9 +307,9 @@ static int64_t collect(adaptive *a, dsc_serve_sequence *const *slot, int64_t cou
     dsc_serve_step *step = &a->step;
     step->longest = 0;
     step->draft_context = 0;
-    a->heaped = 0;
     a->count = count;
     a->one_curve = true;
+    a->all = NULL;
     for (int64_t i = 0; i < count; i++) {
         const dsc_serve_sequence *s = slot[i];
         const double *survival = survival_of(a, s, i);
@@ -273,8 +325,8 @@ static int64_t collect(adaptive *a, dsc_serve_sequence *const *slot, int64_t cou
             continue;
         step->drafts[n]++;
         step->draft_context += s->computed + 1;
-        a->heap[a->heaped++] = (candidate){survival[0], (int32_t)i, 1};
-        a->one_curve = a->one_curve && survival == a->survival[a->heap[0].request];
+        a->all = a->all ? a->all : survival;
+        a->one_curve = a->one_curve && same(survival, a->all, n);
     }
     for (int32_t k = step->longest; k-- > 1;)
         step->drafts[k] += step->drafts[k + 1];
@@ -284,19 +336,11 @@ static int64_t collect(adaptive *a, dsc_serve_sequence *const *slot, int64_t cou
 // Depths from `low` on that have the same survival: their slots come request by request.
 static void begin_depths(adaptive *a, int32_t low)
 {
-    const double *curve = a->survival[a->heap[0].request];
+    const double *curve = a->all;
     a->low = a->high = low;
     while (a->high < a->step.longest && curve[a->high] == curve[low - 1])
         a->high++;
     a->next = (candidate){curve[low - 1], 0, low - 1};
-}
-
-static void begin_slots(adaptive *a)
-{
-    if (a->one_curve)
-        begin_depths(a, 1);
-    for (int64_t i = a->heaped / 2; !a->one_curve && i-- > 0;)
-        sift(a->heap, a->heaped, i);
 }
 
 static bool next_of_curve(adaptive *a, candidate *out)
@@ -315,24 +359,18 @@ static bool next_of_curve(adaptive *a, candidate *out)
     return true;
 }
 
-static bool next_of_heap(adaptive *a, candidate *out)
+static bool next_of_order(adaptive *a, candidate *out)
 {
-    candidate *top = a->heap;
-    if (!a->heaped)
+    if (!a->left)
         return false;
-    *out = *top;
-    if (top->depth < a->usable[top->request])
-        top->survival = a->survival[top->request][top->depth++];
-    else
-        *top = a->heap[--a->heaped];
-    if (a->heaped > 1)
-        sift(a->heap, a->heaped, 0);
+    a->left--;
+    *out = *a->at++;
     return true;
 }
 
 static inline bool next_slot(adaptive *a, candidate *out)
 {
-    return a->one_curve ? next_of_curve(a, out) : next_of_heap(a, out);
+    return a->one_curve ? next_of_curve(a, out) : next_of_order(a, out);
 }
 
 // --- the best number of slots --------------------------------------------------------------------
@@ -389,10 +427,13 @@ static int search(adaptive *a, const dsc_serve_engine *e, int64_t slots, int64_t
     int rc = dsc_serve_target_times(price, &a->step, (size_t)most + 1, a->target_s, err);
     if (!rc)
         rc = price_drafts(a, price, first, err);
+    if (!rc && !a->one_curve)
+        rc = sort_slots(a, slots, err);
     if (rc)
         return rc;
     improve(best, next, 0, (double)sampled / dsc_serve_step_time(price, a->target_s[0], 0));
-    begin_slots(a);
+    if (a->one_curve)
+        begin_depths(a, 1);
     while (a->taken[first] < room && next_slot(a, &next))
         take(a, price, next, first, (double)sampled, room, best);
     return DSC_OK;

@@ -41,6 +41,7 @@ typedef struct bench {
 
 static const double survival[] = {.9, .7, .35, .2};
 static dsc_serve_draft drafts[ITEMS][OUTPUT];
+static float confidence[ITEMS][OUTPUT];
 static dsc_serve_item item[ITEMS];
 
 // Some items have recorded drafts, of several lengths, and some do not.
@@ -50,10 +51,12 @@ static void make_items(bool recorded)
         for (int t = 0; t < OUTPUT; t++) {
             const uint16_t available = (uint16_t)((i * 5 + t * 3) % (K + 1));
             drafts[i][t] = (dsc_serve_draft){available, (uint16_t)((i + t * t) % (available + 1))};
+            confidence[i][t] = (float)((i * 7 + t * 11) % 17) / 16;
         }
         item[i] = (dsc_serve_item){.prompt = 9 + 13 * i % 30,
                                    .output = OUTPUT - i % 5,
-                                   .draft = recorded && i % 3 ? drafts[i] : NULL};
+                                   .draft = recorded && i % 3 ? drafts[i] : NULL,
+                                   .confidence = confidence[i]};
     }
 }
 
@@ -151,7 +154,7 @@ static double recorded_survival(int32_t depth)
     return all;
 }
 
-enum { OF_ORACLE, OF_POSITION, OF_CONSTANT }; // the confidences that are checked
+enum { OF_ORACLE, OF_POSITION, OF_CONSTANT, OF_CALIBRATED }; // the confidences that are checked
 static int confidences;
 static int64_t choices, drafted_choices, short_choices;
 
@@ -161,6 +164,12 @@ static double survival_of(const dsc_serve_sequence *s, int32_t depth)
         return depth <= s->run;
     if (confidences == OF_CONSTANT)
         return pow(.6, depth);
+    if (confidences == OF_CALIBRATED) {
+        double product = 1;
+        for (int32_t d = 0; d < depth; d++)
+            product *= (double)s->item->confidence[s->emitted + d];
+        return product;
+    }
     return s->draft ? recorded_survival(depth) : survival[depth - 1];
 }
 
@@ -232,20 +241,21 @@ static int choose_checked(dsc_serve_policy *policy, const dsc_serve_engine *e,
 static void adaptive_is_best(void **state)
 {
     (void)state;
-    static const char *const text[] = {"adaptive:oracle", "adaptive", "adaptive:constant:.6"};
+    static const char *const text[] = {"adaptive:oracle", "adaptive", "adaptive:constant:.6",
+                                       "adaptive:calibrated"};
     static const dsc_serve_drafting drafting[] = {DSC_SERVE_DRAFT_FREE, DSC_SERVE_DRAFT_ONCE,
                                                   DSC_SERVE_DRAFT_EACH};
-    for (int n = 0; n < 3 * 3 * 2 * 2 * 2; n++) {
+    for (int n = 0; n < 4 * 3 * 2 * 2 * 2; n++) {
         bench b;
-        confidences = n % 3;
-        make_items(n / 9 % 2);
-        prepare(&b, text[confidences], n / 18 % 2 ? "closed:6" : "poisson:4");
+        confidences = n % 4;
+        make_items(n / 12 % 2);
+        prepare(&b, text[confidences], n / 24 % 2 ? "closed:6" : "poisson:4");
         b.type.choose = choose_checked;
-        b.price.drafting = drafting[n / 3 % 3];
-        b.price.overlap = n / 36 && n % 2;
+        b.price.drafting = drafting[n / 4 % 3];
+        b.price.overlap = n / 48 && n % 2;
         b.cost.draft_s = .002;
         b.cost.per_token_s = n % 4 < 2 ? .001 : .003;
-        b.options.max_num_batched_tokens = n / 36 ? 9 : 40;
+        b.options.max_num_batched_tokens = n / 48 ? 9 : 40;
         b.price.prefill_s = n % 5 ? NAN : .0005;
         choices = drafted_choices = short_choices = 0;
         serve(&b);
@@ -428,6 +438,7 @@ static const char *const all[] = {"fixed",
                                   "adaptive:oracle",
                                   "off-above:2",
                                   "adaptive:constant:.5",
+                                  "adaptive:calibrated",
                                   "ema:warmup_batches=3,candidate_steps=1/2"};
 
 // Each draft bounds the tokens that are accepted after a position of a request: all policies have
