@@ -10,7 +10,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum { ITEMS = 9, OUTPUT = 30, K = 6, SEQUENCES = 7, SLOTS = SEQUENCES * K };
+enum { ITEMS = 9, OUTPUT = 30, K = 6, SEQUENCES = 12, SLOTS = SEQUENCES * K };
 
 static uint64_t state = 88172645463325252u;
 static uint32_t pick(uint32_t n)
@@ -176,7 +176,7 @@ static void fill_falling(double *survival)
 
 static void fill_items(void)
 {
-    const bool recorded = pick(2), rates = pick(3) == 0;
+    const bool recorded = pick(2), rates = pick(3) == 0, close = pick(3) == 0;
     fill_falling(pooled);
     for (int i = 0; i < ITEMS; i++) {
         fill_falling(own[i]);
@@ -184,6 +184,8 @@ static void fill_items(void)
             const uint16_t available = (uint16_t)pick(K + 1);
             drafts[i][t] = (dsc_serve_draft){available, (uint16_t)pick(available + 1u)};
             confidence[i][t] = pick(4) ? (float)(pick(8) + 1) / 8 : (float)pick(1000) / 1000;
+            if (close)
+                confidence[i][t] = 1 - (float)pick(8) / 4096;
         }
         item[i] = (dsc_serve_item){.prompt = 1 + (int32_t)pick(40),
                                    .output = 1 + (int32_t)pick(OUTPUT),
@@ -265,7 +267,7 @@ static void same_decisions(void **unused)
 {
     (void)unused;
     compared = drafted = 0;
-    for (int n = 0; n < 400; n++)
+    for (int n = 0; n < 300; n++)
         serve_random();
     assert_true(compared > 50000 && drafted > 20000);
 }
