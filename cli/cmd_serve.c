@@ -71,6 +71,9 @@ static const dsc_option options[] = {
      .initial = "fixed",
      .help = "policy that chooses draft lengths step by step; may be repeated (POLICIES in "
              "draftscope-serve(1))"},
+    [SERVE_REGRET] = {.name = "regret", .kind = DSC_OPTION_FLAG,
+     .help = "compare each policy with the best fixed draft length and the oracle; every method "
+             "is served with each draft length in addition"},
     [SERVE_SLO] = {.name = "slo", .kind = DSC_OPTION_TEXT, .metavar = "ttft=S,tpot=S",
      .help = "limits in seconds that a request must keep to count in goodput"},
     [SERVE_WARMUP] = {.name = "warmup", .kind = DSC_OPTION_INT, .metavar = "N", .initial = "0",
@@ -157,51 +160,72 @@ static int64_t requests_of(const context *c, const cli_serve_load *load)
     return v[SERVE_REQUESTS].integer;
 }
 
+// What a run is served with.
+typedef struct setup {
+    dsc_serve_pool pool;
+    dsc_serve_price price;
+    dsc_serve_options options;
+} setup;
+
+static setup setup_of(const context *c, observer *o)
+{
+    const cli_serve_run *run = o->run;
+    const cli_serve_method *m = run->method;
+    const bool recorded = run->load->recorded;
+    setup s = {.pool = {.item = recorded ? m->arriving : m->source.item,
+                        .count = m->source.count,
+                        .shuffled = c->call->value[SERVE_ORDER].integer == 1,
+                        .seed = c->call->seed},
+               .price = {.cost = &c->s.cost,
+                         .drafting = m->source.drafting,
+                         .overhead_s = c->call->value[SERVE_OVERHEAD].real,
+                         .prefill_s = c->prefill_s},
+               .options = c->options};
+    s.options.requests = requests_of(c, run->load);
+    s.options.lookahead = m->source.drafting == DSC_SERVE_DRAFT_FREE ? 0 : m->source.longest;
+    s.options.step = on_step;
+    s.options.user = o;
+    return s;
+}
+
 // Serves one load; *saturated and the figures of o->run are those of this run.
 static int serve(const context *c, observer *o, const dsc_arrivals *arrivals, dsc_error *err)
 {
     cli_serve_run *run = o->run;
-    const cli_serve_method *m = run->method;
-    const bool recorded = run->load->recorded;
-    const dsc_serve_pool pool = {.item = recorded ? m->arriving : m->source.item,
-                                 .count = m->source.count,
-                                 .shuffled = c->call->value[SERVE_ORDER].integer == 1,
-                                 .seed = c->call->seed};
-    const dsc_serve_price price = {.cost = &c->s.cost,
-                                   .drafting = m->source.drafting,
-                                   .overhead_s = c->call->value[SERVE_OVERHEAD].real,
-                                   .prefill_s = c->prefill_s};
-    dsc_serve_options served = c->options;
+    setup s = setup_of(c, o);
     dsc_serve_policy policy;
     dsc_serve_totals totals;
-    served.requests = requests_of(c, run->load);
-    served.lookahead = m->source.drafting == DSC_SERVE_DRAFT_FREE ? 0 : m->source.longest;
-    served.step = on_step;
-    served.complete = on_complete;
-    served.user = o;
-    o->pool = &pool;
-    const int64_t measured = served.requests - served.warmup;
-    o->batches = (cli_serve_batches){.first = served.warmup, .each = measured / CLI_SERVE_BATCHES};
+    s.options.complete = on_complete;
+    o->pool = &s.pool;
+    const int64_t measured = s.options.requests - s.options.warmup;
+    o->batches =
+        (cli_serve_batches){.first = s.options.warmup, .each = measured / CLI_SERVE_BATCHES};
     int rc = dsc_serve_policy_parse(&policy, *run->policy ? run->policy : "fixed",
-                                    m->source.longest, err);
+                                    run->method->source.longest, err);
     if (rc)
         return rc;
-    rc = dsc_serve_run(&totals, &pool, arrivals, &price, &policy, &served, err);
+    rc = dsc_serve_run(&totals, &s.pool, arrivals, &s.price, &policy, &s.options, err);
     if (!rc)
-        cli_serve_figures(run, &totals, &served, &o->batches);
+        cli_serve_figures(run, &totals, &s.options, &o->batches);
     dsc_serve_totals_fini(&totals);
     dsc_serve_policy_fini(&policy);
     return rc;
 }
 
+static dsc_arrivals arrivals_of(const context *c, const cli_serve_load *load)
+{
+    dsc_arrivals arrivals = load->arrivals;
+    if (arrivals.kind == DSC_ARRIVALS_LISTED)
+        arrivals.time = load->recorded ? c->methods.time : load->time;
+    return arrivals;
+}
+
 static int run_one(context *c, size_t i, dsc_error *err)
 {
     cli_serve_run *run = &c->run[i];
-    dsc_arrivals arrivals = run->load->arrivals;
+    const dsc_arrivals arrivals = arrivals_of(c, run->load);
     observer o = {.c = c, .run = run};
     int rc = DSC_OK;
-    if (arrivals.kind == DSC_ARRIVALS_LISTED)
-        arrivals.time = run->load->recorded ? c->methods.time : run->load->time;
     if (c->timeline.f && i == c->timed)
         o.timeline = &c->timeline;
     if (c->call->value[SERVE_PER_REQUEST].given) {
@@ -301,6 +325,17 @@ static void find_all_largest(context *c)
     }
 }
 
+// --- regret --------------------------------------------------------------------------------------
+
+static int find_reference(const void *all, cli_serve_run *run, dsc_error *err)
+{
+    observer o = {.c = all, .run = run};
+    const setup s = setup_of(o.c, &o);
+    const dsc_arrivals arrivals = arrivals_of(o.c, run->load);
+    return dsc_serve_reference_run(&run->reference, run->method->source.longest, &s.pool, &arrivals,
+                                   &s.price, &s.options, err);
+}
+
 // --- all runs ------------------------------------------------------------------------------------
 
 static void run_all(context *c)
@@ -365,7 +400,7 @@ static int read_policies(context *c, dsc_error *err)
         c->policy[c->policies++] = call->value[SERVE_SPECULATION].text;
     for (size_t p = 0; p < c->policies && !rc; p++) {
         dsc_serve_policy policy;
-        rc = dsc_serve_policy_parse(&policy, c->policy[p], 1, err);
+        rc = dsc_serve_policy_parse(&policy, c->policy[p], DSC_SERVE_LONGEST, err);
         if (!rc)
             dsc_serve_policy_fini(&policy);
     }
@@ -521,6 +556,8 @@ static int check_source(const context *c, dsc_error *err)
         return dsc_fail(err, DSC_EUSAGE,
                         "--rule needs a trace; acceptance rates hold for the rule that they were "
                         "measured with");
+    if (v[SERVE_REGRET].given && v[SERVE_PER_REQUEST].given)
+        return dsc_fail(err, DSC_EUSAGE, "--regret and --per-request cannot be combined");
     return v[SERVE_REQUESTS].given && v[SERVE_DURATION].given
                ? dsc_fail(err, DSC_EUSAGE, "--requests and --duration cannot be combined")
                : DSC_OK;
@@ -581,7 +618,8 @@ static int write_table(context *c, dsc_error *err)
     int rc =
         cli_comments(&c->table, c->s.trace, c->call->seed, c->call->value[SERVE_COST].text, err);
     if (!rc)
-        rc = cli_serve_table_columns(&c->table, &c->methods, per_request, err);
+        rc = cli_serve_table_columns(&c->table, &c->methods, per_request,
+                                     c->call->value[SERVE_REGRET].given, err);
     for (size_t i = 0; i < c->runs && !rc; i++)
         if (c->run[i].done)
             rc = cli_serve_table_add(&c->table, &c->run[i], per_request, err);
@@ -640,6 +678,8 @@ static int execute(const cli_call *call, dsc_error *err)
     if (!rc) {
         run_all(&c);
         find_all_largest(&c);
+        if (call->value[SERVE_REGRET].given)
+            cli_serve_find_references(c.run, c.runs, call->threads, find_reference, &c);
     }
     cli_progress_end(&c.s.progress);
     if (!rc)

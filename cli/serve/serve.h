@@ -7,6 +7,7 @@
 #include "cli/simulate.h"
 #include "sim/serve/serve_confidence.h"
 #include "sim/serve/serve_policy.h"
+#include "sim/serve/serve_regret.h"
 #include "sim/serve/serve_source.h"
 #include "sim/sweep/grid.h"
 
@@ -31,6 +32,7 @@ enum {
     SERVE_KV_MEMORY,
     SERVE_BLOCK_SIZE,
     SERVE_SPECULATION,
+    SERVE_REGRET,
     SERVE_SLO,
     SERVE_WARMUP,
     SERVE_PER_REQUEST,
@@ -106,6 +108,7 @@ typedef struct cli_serve_run {
     const char *policy; // "fixed", ...; "": no speculation
     const cli_serve_load *load;
     double figure[CLI_SERVE_FIGURES];
+    dsc_serve_reference reference; // of --regret
     bool saturated, done;
     cli_served *served; // [served_count] of --per-request, or NULL
     int64_t served_count;
@@ -129,13 +132,24 @@ bool cli_serve_saturated(const dsc_serve_totals *t, const dsc_arrivals *arrivals
 void cli_serve_figures(cli_serve_run *run, const dsc_serve_totals *t,
                        const dsc_serve_options *options, const cli_serve_batches *batches);
 void cli_serve_set_largest_stable(cli_serve_run *run, double qps);
+double cli_serve_figure(const cli_serve_run *run, const char *column);
 const dsc_column *cli_serve_columns(size_t *count);
 
 void cli_serve_print_columns(void); // for the help
 // The columns and the rows of a run: one, or one per request.
-int cli_serve_table_columns(dsc_table *t, const cli_serve_methods *m, bool per_request,
+int cli_serve_table_columns(dsc_table *t, const cli_serve_methods *m, bool per_request, bool regret,
                             dsc_error *err);
 int cli_serve_table_add(dsc_table *t, const cli_serve_run *run, bool per_request, dsc_error *err);
+
+// --- regret --------------------------------------------------------------------------------------
+
+// Sets run->reference.
+typedef int (*cli_serve_reference)(const void *context, cli_serve_run *run, dsc_error *err);
+
+// Sets the reference of every run that is done and has a policy, once for each method and load. A
+// failure becomes that of the run.
+void cli_serve_find_references(cli_serve_run *run, size_t runs, int threads,
+                               cli_serve_reference find, const void *context);
 
 // --- timeline ------------------------------------------------------------------------------------
 

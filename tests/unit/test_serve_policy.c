@@ -561,47 +561,53 @@ static void same_tokens(void **state)
         }
 }
 
+// Mean end-to-end latency of a policy on a load with room for all requests.
+static double latency_of(const char *policy, int32_t k, const char *load,
+                         dsc_serve_reference *reference)
+{
+    bench b;
+    dsc_error err;
+    prepare(&b, "fixed", load);
+    dsc_serve_policy_fini(&b.policy);
+    assert_ok(dsc_serve_policy_parse(&b.policy, policy, k, &err), err);
+    assert_ok(dsc_cost_parse(&b.cost, "linear:.01,.0004,.0005", &err), err);
+    b.price.cost = &b.cost;
+    b.price.drafting = DSC_SERVE_DRAFT_ONCE;
+    b.options.requests = 400;
+    b.options.max_num_seqs = 64;
+    b.options.max_num_batched_tokens = 512;
+    serve(&b);
+    if (reference)
+        assert_ok(
+            dsc_serve_reference_run(reference, K, &b.pool, &b.arrivals, &b.price, &b.options, &err),
+            err);
+    const double seconds = dsc_latency_mean(&b.totals.e2e);
+    finish(&b);
+    return seconds;
+}
+
 static void regrets(void **state)
 {
     (void)state;
-    static const char *const policy[] = {"off-above:1e9", "schedule:1-=2", "adaptive",
-                                         "adaptive:oracle", "oracle"};
     static const char *const load[] = {"closed:1", "closed:8", "closed:64", "poisson:2"};
     make_items(false);
     for (int n = 0; n < 4; n++) {
-        bench b;
-        dsc_error err;
-        dsc_serve_regret r[5];
-        prepare(&b, "fixed", load[n]);
-        assert_ok(dsc_cost_parse(&b.cost, "linear:.01,.0004,.0005", &err), err);
-        b.price.cost = &b.cost;
-        b.price.drafting = DSC_SERVE_DRAFT_ONCE;
-        b.options.requests = 400;
-        b.options.max_num_seqs = 64;
-        b.options.max_num_batched_tokens = 512;
-        serve(&b);
-        assert_ok(
-            dsc_serve_regrets(r, policy, 5, K, &b.pool, &b.arrivals, &b.price, &b.options, &err),
-            err);
-        assert_true(r[0].e2e_s == dsc_latency_mean(&b.totals.e2e)); // never off: the fixed length
-        for (int i = 0; i < 5; i++) {
-            assert_close(r[i].over_fixed, r[i].e2e_s / r[0].fixed_s - 1, 1e-12);
-            assert_close(r[i].over_oracle, r[i].e2e_s / r[0].oracle_s - 1, 1e-12);
-            assert_int_equal(r[i].best_k, r[0].best_k);
+        dsc_serve_reference r;
+        double best = INFINITY;
+        int32_t best_k = -1;
+        const double oracle = latency_of("oracle", K, load[n], &r);
+        for (int32_t k = 0; k <= K; k++) {
+            const double seconds = latency_of("fixed", k, load[n], NULL);
+            best_k = seconds < best ? k : best_k;
+            best = fmin(best, seconds);
         }
-        // Fixed lengths have no negative regret.
-        assert_true(r[0].over_fixed >= 0 && r[1].over_fixed >= 0);
-        assert_true((r[1].over_fixed == 0) == (r[0].best_k == 2));
-        assert_true(r[4].over_oracle == 0);
-        assert_true(r[2].over_fixed < .01);
-        assert_true(r[3].over_fixed < 0);
-        assert_true(r[3].e2e_s < r[2].e2e_s);
-        if (getenv("SHOW"))
-            printf("%s: best k %d, over it: fixed %.4f, 2 %.4f, adaptive %.4f, oracle's %.4f, "
-                   "oracle %.4f\n",
-                   load[n], r[0].best_k, r[0].over_fixed, r[1].over_fixed, r[2].over_fixed,
-                   r[3].over_fixed, r[4].over_fixed);
-        finish(&b);
+        assert_true(r.oracle_s == oracle && r.fixed_s == best);
+        assert_int_equal(r.best_k, best_k);
+        const double adaptive = latency_of("adaptive", K, load[n], NULL);
+        assert_true(dsc_serve_regret(adaptive, r.fixed_s) < .01);
+        assert_true(latency_of("adaptive:oracle", K, load[n], NULL) < fmin(best, adaptive));
+        assert_true(dsc_serve_regret(best, r.fixed_s) == 0);
+        assert_close(dsc_serve_regret(1.1 * oracle, r.oracle_s), .1, 1e-12);
     }
 }
 
