@@ -20,6 +20,7 @@ static const dsc_figure_type *const figures[] = {
     &dsc_figure_batch,
     &dsc_figure_load_latency,
     &dsc_figure_load_throughput,
+    &dsc_figure_policies,
     &dsc_figure_llma_speedup,
     &dsc_figure_llma_stats,
     &dsc_figure_heatmap,

@@ -13,6 +13,7 @@ extern const dsc_figure_type dsc_figure_rules;
 extern const dsc_figure_type dsc_figure_batch;
 extern const dsc_figure_type dsc_figure_load_latency;
 extern const dsc_figure_type dsc_figure_load_throughput;
+extern const dsc_figure_type dsc_figure_policies;
 extern const dsc_figure_type dsc_figure_llma_speedup;
 extern const dsc_figure_type dsc_figure_llma_stats;
 extern const dsc_figure_type dsc_figure_heatmap;
