@@ -121,8 +121,9 @@ static void close_adaptive(void *state)
     free(state);
 }
 
-// The share of recorded drafts whose first i + 1 tokens are accepted, at all output positions: the
-// product of the conditional acceptance rates, because some drafts are short. `tried` and
+// The share of recorded drafts whose first i + 1 tokens are accepted, where steps with the longest
+// draft begin: other positions lie within accepted drafts and would be accepted more often. It is
+// the product of the conditional acceptance rates, because some drafts are short. `tried` and
 // `accepted` have k + 2 elements, zeroed.
 static void measure(const dsc_serve_pool *pool, int32_t k, int64_t *tried, int64_t *accepted,
                     double *curve)
@@ -130,11 +131,11 @@ static void measure(const dsc_serve_pool *pool, int32_t k, int64_t *tried, int64
     double survival = 1;
     for (size_t i = 0; i < pool->count; i++) {
         const dsc_serve_item *item = &pool->item[i];
-        for (int32_t t = 1; item->draft && t < item->output - 1; t++) {
+        for (int32_t t = 1, run; item->draft && t < item->output - 1; t += run + 1) {
             const int32_t left = item->output - t - 1;
             int32_t most = item->draft[t].available < k ? item->draft[t].available : k;
             most = most < left ? most : left;
-            const int32_t run = item->draft[t].run < most ? item->draft[t].run : most;
+            run = item->draft[t].run < most ? item->draft[t].run : most;
             tried[run < most ? run + 1 : most]++;
             accepted[run]++;
         }

@@ -195,16 +195,20 @@ static void fill_items(void)
     }
 }
 
-// The curve of `position`, counted for each depth on its own.
+// The curve of `position` over steps with the longest draft, counted for each depth on its own.
 static void count_shared(void)
 {
     double product = 1;
     for (int d = 1; d <= K; d++) {
         int64_t tried = 0, accepted = 0;
         for (int i = 0; i < ITEMS; i++)
-            for (int32_t t = 1; item[i].draft && t + d < item[i].output; t++) {
-                tried += item[i].draft[t].available >= d && item[i].draft[t].run >= d - 1;
-                accepted += item[i].draft[t].available >= d && item[i].draft[t].run >= d;
+            for (int32_t t = 1; item[i].draft && t < item[i].output; t++) {
+                const dsc_serve_draft *draft = &item[i].draft[t];
+                const int32_t left = item[i].output - t - 1,
+                              most = draft->available < left ? draft->available : left;
+                tried += most >= d && draft->run >= d - 1;
+                accepted += most >= d && draft->run >= d;
+                t += draft->run < most ? draft->run : most; // on to the next step
             }
         shared[d - 1] = product *= tried ? (double)accepted / (double)tried : 0;
         if (kind == CONSTANT)

@@ -195,16 +195,19 @@ class Adaptive(Policy):
 
 
 def measured_curve(items, longest):
-    """The product of the shares of recorded drafts that are accepted one token further."""
+    """The product of the shares of drafts that are accepted one token further, in steps with the
+    longest draft."""
+    steps = []
+    for _, output, offers, _ in items:
+        t = 1
+        while t < output - 1:
+            drafted = min(offers[t][0], longest, output - t - 1)
+            steps.append((drafted, min(offers[t][1], drafted)))
+            t += steps[-1][1] + 1
     curve, product = [], 1.0
     for depth in range(1, longest + 1):
-        tried = accepted = 0
-        for _, output, offers, _ in items:
-            for t in range(1, output - 1):
-                available, run = offers[t]
-                if min(available, output - t - 1) >= depth and run >= depth - 1:
-                    tried += 1
-                    accepted += run >= depth
+        tried = sum(1 for drafted, run in steps if drafted >= depth and run >= depth - 1)
+        accepted = sum(1 for drafted, run in steps if drafted >= depth and run >= depth)
         product *= accepted / tried if tried else 0.0
         curve.append(product)
     return curve

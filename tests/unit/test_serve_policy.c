@@ -144,10 +144,13 @@ static double recorded_survival(int32_t depth)
     for (int32_t d = 1; d <= depth; d++) {
         int64_t tried = 0, accepted = 0;
         for (int i = 0; i < ITEMS; i++)
-            for (int32_t t = 1; item[i].draft && t + d < item[i].output; t++) {
+            for (int32_t t = 1; item[i].draft && t < item[i].output; t++) {
                 const dsc_serve_draft *draft = &item[i].draft[t];
-                tried += draft->available >= d && draft->run >= d - 1;
-                accepted += draft->available >= d && draft->run >= d;
+                const int32_t left = item[i].output - t - 1,
+                              most = draft->available < left ? draft->available : left;
+                tried += most >= d && draft->run >= d - 1;
+                accepted += most >= d && draft->run >= d;
+                t += draft->run < most ? draft->run : most; // on to the next step
             }
         all *= tried ? (double)accepted / (double)tried : 0;
     }
