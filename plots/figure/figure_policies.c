@@ -112,6 +112,9 @@ static size_t count_policies(dsc_plot *p, const policies *v)
 static void read_policies(dsc_plot *p, policies *v)
 {
     static const char *const number[] = {"best_fixed_k", "regret_fixed", "regret_oracle"};
+    if (dsc_table_find(p->table, number[0]) < 0)
+        dsc_refuse(p, "policies: the table has no column best_fixed_k; draftscope serve --regret "
+                      "writes it");
     dsc_need(p, "speculation", DSC_NAMES);
     for (size_t i = 0; i < sizeof number / sizeof *number; i++)
         dsc_need(p, number[i], DSC_NUMBERS);

@@ -127,7 +127,7 @@ static const dsc_serve_policy_type schedule = {
     .choose = choose_by_size};
 static const dsc_serve_policy_type oracle = {
     .name = "oracle",
-    .summary = "drafts exactly what will be accepted: an upper bound",
+    .summary = "drafts exactly what will be accepted, so that no draft token is rejected",
     .choose = choose_accepted};
 
 static const dsc_serve_policy_type *const types[] = {&fixed,

@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 // Calibrated confidences of a trace: the recorded probabilities of drafted tokens against a direct
 // calculation, exactly under the greedy rule and in the mean over seeds under one that samples; a
-// request's confidences do not depend on its own outcome; and what is refused.
+// request's confidences do not depend on its own outcome; given rates become survivals; and what is
+// refused.
 #include "tests/unit/trace_fixture.h"
 
 #include "sim/serve/serve_confidence.h"
@@ -249,6 +250,30 @@ static void refused(void **state)
     dsc_trace_close(all);
 }
 
+static void rate_of_request(void *user, int64_t request, int32_t drafted, double *rate)
+{
+    (void)user;
+    for (int32_t d = 0; d < drafted; d++)
+        rate[d] = (double)(request + 1) / (double)(d + 4);
+}
+
+// Given rates become the survivals of each request.
+static void given_rates(void **state)
+{
+    (void)state;
+    dsc_error e;
+    dsc_serve_source s;
+    const dsc_serve_rates rates = {
+        .requests = 3, .prompt = 1, .output = 9, .length = 4, .rates = rate_of_request};
+    assert_ok(dsc_serve_source_rates(&s, &rates, DSC_SERVE_DRAFT_EACH, &e), e);
+    for (int r = 0; r < 3; r++) {
+        double product = 1;
+        for (int d = 0; d < 4; d++)
+            assert_true(s.item[r].survival[d] == (product *= (r + 1.) / (d + 4.)));
+    }
+    dsc_serve_source_fini(&s);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -256,6 +281,7 @@ int main(void)
         cmocka_unit_test_setup_teardown(sampled, make_scratch, remove_scratch),
         cmocka_unit_test_setup_teardown(own_outcome, make_scratch, remove_scratch),
         cmocka_unit_test_setup_teardown(refused, make_scratch, remove_scratch),
+        cmocka_unit_test(given_rates),
     };
     fill();
     return cmocka_run_group_tests(tests, NULL, NULL);
