@@ -31,13 +31,6 @@ static void fill(dsc_table *t, const char *method, bool clients)
                        (double[]){.01 * p - .005 * load, .25 * load});
 }
 
-static double drawn(const dsc_drawing *d, size_t row, const char *column)
-{
-    const int c = dsc_table_find(&d->data, column);
-    assert_true(c >= 0 && row < d->data.rows);
-    return dsc_table_real(&d->data, row, (size_t)c);
-}
-
 static void bars(void **state)
 {
     (void)state;
