@@ -137,9 +137,9 @@ policies="--speculation fixed --speculation adaptive --speculation adaptive:cali
 served="--method draft-model --num-speculative-tokens 4 --cost linear:0.01,0.0006,0.001
     --arrivals closed:2,16 --requests 80 --rule rejection"
 good serve rows.dst $served $policies --regret --threads 1 -o regret.tsv
-good serve rows.dst $served $policies --regret --threads 3 -o again.tsv
+good serve rows.dst $served $policies --regret --threads 3 -o threads.tsv
 grep -v '^# command' regret.tsv >a
-grep -v '^# command' again.tsv >b
+grep -v '^# command' threads.tsv >b
 check 'the same regrets for any number of threads' cmp a b
 equal 'none has no regret' "$(cell regret.tsv regret_fixed 1)" nan
 equal 'the oracle has none over itself' "$(cell regret.tsv regret_oracle 9)" 0
