@@ -66,7 +66,7 @@ static int set_range(dsc_serve_policy *policy, size_t *room, const range *r, dsc
     if (rc)
         return rc;
     // A gap has the draft length of the range before it.
-    for (int64_t size = policy->sizes; size < r->first; size++)
+    for (int64_t size = policy->sizes; size && size < r->first; size++)
         policy->by_size[size] = policy->by_size[policy->sizes - 1];
     for (int64_t size = r->first; size <= r->last; size++)
         policy->by_size[size] = (int32_t)(r->k < policy->k ? r->k : policy->k);
