@@ -75,6 +75,7 @@ _draftscope_value() {
     local item words='' IFS='| '
     case $2:$1 in
     method:*) words=$(_draftscope_names methods) ;;
+    speculation:*) words=$(_draftscope_below 'Policies of --speculation' serve --help) ;;
     format:NAME) words=$(_draftscope_names formats) ;;
     tokenizer:*) _draftscope_files .json ;;
     draft:FILE | target:FILE) _draftscope_files .npy .csv .safetensors ;;

@@ -6,8 +6,10 @@
 
 #include "base/outfile.h"
 #include "cli/simulate.h"
+#include "sim/serve/serve_confidence.h"
 #include "sim/serve/serve_occupancy.h"
 #include "sim/serve/serve_policy.h"
+#include "sim/serve/serve_regret.h"
 #include "sim/serve/serve_source.h"
 #include "sim/serve/serve_steps.h"
 #include "sim/sweep/grid.h"
@@ -34,6 +36,7 @@ enum {
     SERVE_KV_MEMORY,
     SERVE_BLOCK_SIZE,
     SERVE_SPECULATION,
+    SERVE_REGRET,
     SERVE_SLO,
     SERVE_WARMUP,
     SERVE_PER_REQUEST,
@@ -74,8 +77,9 @@ typedef struct cli_serve_method {
     dsc_config config; // prepared
     const dsc_verifier_type *rule;
     dsc_serve_source source;
-    dsc_serve_item *arriving; // [source.count] in the order of the trace's arrivals, or NULL
-    const size_t *order;      // [source.count] the item that is arriving[i], or NULL
+    dsc_serve_confidence confidence; // of adaptive:calibrated, or empty
+    dsc_serve_item *arriving;        // [source.count] in the order of the trace's arrivals, or NULL
+    const size_t *order;             // [source.count] the item that is arriving[i], or NULL
 } cli_serve_method;
 
 typedef struct cli_serve_methods {
@@ -95,6 +99,10 @@ typedef struct cli_serve_methods {
 int cli_serve_methods_read(cli_serve_methods *m, const cli_simulation *s, const cli_call *call,
                            int64_t requests, bool recorded, dsc_error *err);
 void cli_serve_methods_fini(cli_serve_methods *m);
+
+// The calibrated confidences of a method's requests, if a policy of the command reads them.
+int cli_serve_confidence_read(cli_serve_method *m, const cli_simulation *s, const cli_call *call,
+                              dsc_error *err);
 
 // --- a run ---------------------------------------------------------------------------------------
 
@@ -146,6 +154,7 @@ typedef struct cli_serve_run {
     const cli_serve_load *load;
     double figure[CLI_SERVE_FIGURES];
     cli_serve_blocks blocks;
+    dsc_serve_reference reference; // of --regret
     bool saturated, done;
     bool elsewhere;     // another shard has it
     bool again;         // it runs although its row is on disk, as another file is written of it
@@ -175,11 +184,12 @@ void cli_serve_figures(cli_serve_run *run, const dsc_serve_totals *t,
                        const dsc_serve_options *options, const cli_serve_batches *batches);
 void cli_serve_set_largest_stable(cli_serve_run *run, double qps);
 double cli_serve_largest_stable(const cli_serve_run *run); // NaN: it is not set, or there is none
+double cli_serve_figure(const cli_serve_run *run, const char *column);
 const dsc_column *cli_serve_columns(size_t *count);
 
 void cli_serve_print_columns(void); // for the help
 // The columns and the rows of a run: one, or one per request.
-int cli_serve_table_columns(dsc_table *t, const cli_serve_methods *m, bool per_request,
+int cli_serve_table_columns(dsc_table *t, const cli_serve_methods *m, bool per_request, bool regret,
                             dsc_error *err);
 // `restored`: the table of run->row.
 int cli_serve_table_add(dsc_table *t, const cli_serve_run *run, const dsc_table *restored,
@@ -224,6 +234,28 @@ int cli_serve_rows_open(cli_serve_rows *r, const cli_call *call, const dsc_table
 int cli_serve_rows_add(cli_serve_rows *r, size_t run, dsc_error *err);
 int cli_serve_rows_finish(cli_serve_rows *r, bool shard, bool json, dsc_error *err);
 void cli_serve_rows_close(cli_serve_rows *r, bool keep); // dsc_row_file_close
+
+// --- the largest stable rate ---------------------------------------------------------------------
+
+// Serves as `like` at another rate of arrivals.
+typedef int (*cli_serve_try_rate)(const void *context, const cli_serve_run *like, double rate,
+                                  bool *saturated, dsc_error *err);
+// Takes the largest stable rate of a run and those that differ in the rate only; NaN: there is none
+// among the rates of the sweep. Called by several threads.
+typedef void (*cli_serve_found)(void *context, size_t run, double qps);
+// For all runs that are done and have none yet.
+void cli_serve_find_stable(const cli_serve_run *run, size_t runs, int threads,
+                           cli_serve_try_rate try_rate, cli_serve_found found, void *context);
+
+// --- regret --------------------------------------------------------------------------------------
+
+// Sets run->reference.
+typedef int (*cli_serve_reference)(const void *context, cli_serve_run *run, dsc_error *err);
+
+// Sets the reference of every run that is done and has a policy, once for each method and load. A
+// failure becomes that of the run.
+void cli_serve_find_references(cli_serve_run *run, size_t runs, int threads,
+                               cli_serve_reference find, const void *context);
 
 // --- timeline ------------------------------------------------------------------------------------
 

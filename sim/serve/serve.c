@@ -58,6 +58,7 @@ static sequence *head(engine *e, sequence *fresh)
         return &e->preempted[e->preempted_count - 1];
     const dsc_serve_item *item = dsc_serve_item_of(e->pool, e->admitted);
     *fresh = (sequence){.number = e->admitted,
+                        .item = item,
                         .draft = item->draft,
                         .prompt = item->prompt,
                         .output = item->output,

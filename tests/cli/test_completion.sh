@@ -102,6 +102,7 @@ offers "bytes" trace import --tokenizer b
 offers "tokenizer.json" trace import --tokenizer = t
 offers "svg" plot heatmap t.tsv -o x --terminal s
 offers "" sim a.dst --threads ""
+offers "fixed schedule adaptive ema off-above oracle" serve --speculation ""
 offers "p.npy p.csv p.safetensors" theory accept --draft p
 offers "p.npy p.csv p.safetensors" theory accept --target = p
 offers "a.dst" theory accept --trace a
