@@ -282,7 +282,8 @@ static void alone(void **state)
     static dsc_serve_item item[ITEMS];
     static double at[ITEMS];
     for (int i = 0; i < ITEMS; i++) {
-        item[i] = (dsc_serve_item){1 + i * 53 % 400, 1 + i * 29 % MOST_OUTPUT, draft[i]};
+        item[i] = (dsc_serve_item){
+            .prompt = 1 + i * 53 % 400, .output = 1 + i * 29 % MOST_OUTPUT, .draft = draft[i]};
         at[i] = i * (double)APART;
         for (int t = 0; t < MOST_OUTPUT; t++) {
             const int available = (i + 3 * t) % 7;
@@ -380,7 +381,7 @@ static void preemption(void **state)
 static void admission(void **state)
 {
     (void)state;
-    const dsc_serve_item whole = {13, 2, NULL}, one = {4, 1, NULL};
+    const dsc_serve_item whole = {.prompt = 13, .output = 2}, one = {.prompt = 4, .output = 1};
     bench b;
     prepare(&b, "linear:1,0", "closed:2", "fixed", 0, &whole, 1);
     b.options.requests = 2;
