@@ -52,7 +52,7 @@ static int add_schedule(choices *c, dsc_config *config, const dsc_verifier_type 
                         const char *policy, int64_t most, dsc_error *err)
 {
     dsc_serve_policy p;
-    int rc = dsc_serve_policy_parse(&p, policy, 1, err);
+    int rc = dsc_serve_policy_parse(&p, policy, (int32_t)dsc_config_limit(config), err);
     for (int64_t i = 1; i < p.sizes && !rc; i++) {
         char k[24];
         if (i + 1 < p.sizes && p.by_size[i + 1] == p.by_size[i])

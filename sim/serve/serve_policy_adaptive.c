@@ -376,15 +376,17 @@ static inline bool next_slot(adaptive *a, candidate *out)
 
 // --- the best number of slots --------------------------------------------------------------------
 
-static int price_drafts(adaptive *a, const dsc_serve_price *price, int32_t first, dsc_error *err)
+// The passes of the draft model follow the target's pass of the step at hand, not of the next one.
+static int price_drafts(adaptive *a, const dsc_serve_engine *e, int32_t first, dsc_error *err)
 {
     const int32_t longest = a->step.longest;
     int rc = DSC_OK;
+    memcpy(&a->step, &e->step, offsetof(dsc_serve_step, draft_context));
     for (int32_t limit = first; limit <= longest && !rc; limit++) {
         a->taken[limit] = 0;
         a->expected[limit] = 0;
         a->step.longest = limit;
-        rc = dsc_serve_draft_time(price, &a->step, &a->draft_s[limit], err);
+        rc = dsc_serve_draft_time(e->price, &a->step, &a->draft_s[limit], err);
     }
     a->step.longest = longest;
     return rc;
@@ -427,7 +429,7 @@ static int search(adaptive *a, const dsc_serve_engine *e, int64_t slots, int64_t
     const int64_t most = slots < room ? slots : room;
     int rc = dsc_serve_target_times(price, &a->step, (size_t)most + 1, a->target_s, err);
     if (!rc)
-        rc = price_drafts(a, price, first, err);
+        rc = price_drafts(a, e, first, err);
     if (!rc && !a->one_curve)
         rc = sort_slots(a, slots, err);
     if (rc)

@@ -91,6 +91,8 @@ static double rate_of(const dsc_serve_engine *e, dsc_serve_step step, const slot
     }
     step.longest = limit;
     assert_ok(dsc_serve_target_time(e->price, &step, &target, &err), err);
+    // The passes of the draft model follow the step at hand.
+    memcpy(&step, &e->step, offsetof(dsc_serve_step, draft_context));
     if (limit)
         assert_ok(dsc_serve_draft_time(e->price, &step, &draft, &err), err);
     return ((double)sampled + expected) / dsc_serve_step_time(e->price, target, draft);

@@ -368,12 +368,11 @@ class Server:
             decoding += tokens if decodes else 0
         for request in self.waiting:
             tokens = self.want(request, left)
-            blocks = -(-(tokens + self.lookahead) // self.block_size)
             if not tokens or running == self.max_num_seqs:
                 break
-            if not self.unlimited and blocks > free:
+            if not self.unlimited and -(-request.tokens() // self.block_size) > free:
                 break
-            free -= blocks
+            free -= -(-tokens // self.block_size)
             running += 1
             left -= tokens
             sampled += tokens >= request.tokens()

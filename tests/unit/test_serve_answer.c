@@ -194,11 +194,11 @@ static void engine_lines(void **state)
     dsc_table_fini(&t);
     t = table("vllm"); // a schedule is printed as it was simulated
     both(&t, "closed:1", 1.1, 1);
-    add(&t, "closed:1", 4, "schedule:1-4=5,5-=2", 1.5, 8.5);
+    add(&t, "closed:1", 4, "schedule:1-4=4,5-=2", 1.5, 8.5);
     answer(&t);
     assert_non_null(strstr(said(&t, "load_verdict_1"),
-                           "run draft-model with --speculation schedule:1-4=5,5-=2: 1.5"));
-    assert_non_null(strstr(said(&t, "engine_line_2"), "[[1, 4, 5], [5, 9, 2]]"));
+                           "run draft-model with --speculation schedule:1-4=4,5-=2: 1.5"));
+    assert_non_null(strstr(said(&t, "engine_line_2"), "[[1, 4, 4], [5, 9, 2]]"));
     dsc_table_fini(&t);
 }
 
