@@ -36,6 +36,17 @@ enum {
     SERVE_TIMELINE
 };
 
+// Its options of models and acceptance rates, a second table.
+enum {
+    SERVE_DRAFT,
+    SERVE_MIDDLE,
+    SERVE_TOKENIZER,
+    SERVE_TEMPERATURE,
+    SERVE_REQUEST_SD,
+    SERVE_MODELS_OPTIONS
+};
+extern const dsc_option cli_serve_models_options[SERVE_MODELS_OPTIONS];
+
 // --- loads ---------------------------------------------------------------------------------------
 
 typedef struct cli_serve_load {
@@ -63,7 +74,8 @@ typedef struct cli_serve_method {
     const dsc_verifier_type *rule;
     dsc_serve_source source;
     dsc_serve_item *arriving; // [source.count] in the order of the trace's arrivals, or NULL
-    const size_t *order;      // [source.count] the item that is arriving[i], or NULL
+    const dsc_serve_pass **arriving_script; // [source.count] of them, or NULL
+    const size_t *order;                    // [source.count] the item that is arriving[i], or NULL
 } cli_serve_method;
 
 typedef struct cli_serve_methods {
@@ -77,12 +89,34 @@ typedef struct cli_serve_methods {
     size_t times;
 } cli_serve_methods; // zero-initialize
 
+// Acceptance rates in the place of a trace: of --target iid:ALPHA, or of a result table with one
+// row, or with one row for each request. DSC_EUSAGE, DSC_EINPUT. cli_serve_rates_close frees and
+// takes NULL.
+typedef struct cli_serve_rates cli_serve_rates;
+int cli_serve_rates_open(cli_serve_rates **out, const cli_call *call, dsc_error *err);
+int cli_serve_rates_draw(cli_serve_rates *r, cli_serve_method *m, int64_t requests, dsc_error *err);
+void cli_serve_rates_close(cli_serve_rates *r);
+
+// The models of --target, --draft and --middle, which run in addition to the trace or in its place;
+// those of iid:ALPHA are rates. DSC_EUSAGE: cli_serve_models_check also for options that the
+// requests at hand would ignore.
+int cli_serve_models_check(const cli_simulation *s, const cli_call *call, dsc_error *err);
+int cli_serve_models_open(cli_simulation *s, const cli_call *call, int64_t requests,
+                          dsc_error *err);
+
 // Reads the requests of the trace, the totals or the model `--target` for `none` and every
 // configuration of the command's methods. `recorded`: their arrivals, too. `requests` are served at
 // most.
-int cli_serve_methods_read(cli_serve_methods *m, const cli_simulation *s, const cli_call *call,
+int cli_serve_methods_read(cli_serve_methods *m, cli_simulation *s, const cli_call *call,
                            int64_t requests, bool recorded, dsc_error *err);
 void cli_serve_methods_fini(cli_serve_methods *m);
+// The requests of a method for the engine, in the order of the trace's arrivals or in its own.
+// Token slots that a request reserves for the draft model's tokens.
+int32_t cli_serve_lookahead(const cli_serve_method *m);
+dsc_serve_pool cli_serve_pool(const cli_serve_method *m, bool arriving);
+// Whether every policy can choose the drafts of every method. DSC_EUSAGE.
+int cli_serve_methods_admit(const cli_serve_methods *m, const char *const *policy, size_t policies,
+                            dsc_error *err);
 
 // --- a run ---------------------------------------------------------------------------------------
 

@@ -30,6 +30,17 @@ int dsc_serve_target_time(const dsc_serve_price *price, const dsc_serve_step *s,
     return rc;
 }
 
+// Mean tokens of a sequence in a pass of the draft model.
+static double draft_width(const dsc_serve_step *s, int32_t passes)
+{
+    int64_t all = 0;
+    if (!s->draft_tokens)
+        return 1;
+    for (int32_t i = 1; i <= passes; i++)
+        all += s->drafts[i];
+    return (double)s->draft_tokens / (double)all;
+}
+
 int dsc_serve_draft_time(const dsc_serve_price *price, const dsc_serve_step *s, double *seconds,
                          dsc_error *err)
 {
@@ -37,11 +48,12 @@ int dsc_serve_draft_time(const dsc_serve_price *price, const dsc_serve_step *s, 
     *seconds = 0;
     if (price->drafting == DSC_SERVE_DRAFT_FREE)
         return DSC_OK;
+    const double tokens = draft_width(s, passes);
     for (int32_t i = 1, last; i <= passes; i = last + 1) {
         double one, times;
         for (last = i; last < passes && i > 1 && s->drafts[last + 1] == s->drafts[i]; last++)
             ;
-        const dsc_pass pass = {1, (double)s->draft_context / (double)s->drafts[1],
+        const dsc_pass pass = {tokens, (double)s->draft_context / (double)s->drafts[1],
                                (double)s->drafts[i], i > 1};
         const int rc = dsc_cost_draft(price->cost, pass, &one, err);
         if (rc)

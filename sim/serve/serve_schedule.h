@@ -28,7 +28,7 @@ static inline int32_t dsc_serve_share(const dsc_serve_options *o, const dsc_serv
                                       int64_t budget)
 {
     const int32_t threshold = o->long_prefill_token_threshold;
-    int64_t need = dsc_serve_known(s) + s->k - s->computed;
+    int64_t need = dsc_serve_known(s) + s->tokens - s->computed;
     if (threshold && need > threshold)
         need = threshold;
     return (int32_t)(need < budget ? need : budget);

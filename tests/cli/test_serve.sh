@@ -158,10 +158,10 @@ bad 2 '--rule needs a trace' serve --target iid:0.5 --method none --rule block $
 bad 2 'cannot be combined' $base --arrivals poisson:1 --duration 5
 bad 2 '--slo' $base --arrivals closed:1 --slo ttft=0
 bad 2 '--speculation' $base --arrivals closed:1 --speculation sometimes
-bad 2 'cannot be served from a trace' serve markov.dst --method spectr --rule greedy $dyadic \
+bad 2 'cannot be served from a trace' serve markov.dst --method hf-dynamic --rule rejection $dyadic \
     --arrivals closed:1
 bad 2 'needs column' serve rag.dst --method draft-model $dyadic --arrivals closed:1
-bad 2 'trace synth' serve --target markov:50 --method none $dyadic --arrivals closed:1
+bad 2 "unknown model 'zipf'" serve --target zipf:50 --method none $dyadic --arrivals closed:1
 bad 2 'draft-model' serve --target iid:0.5 --method ngram $dyadic --arrivals closed:1
 bad 2 'neither' serve --method none $dyadic --arrivals closed:1
 bad 2 'exists' $base --arrivals closed:1 -o one.tsv
