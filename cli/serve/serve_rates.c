@@ -157,7 +157,6 @@ static int read_lengths(dsc_lengths *out, const cli_call *call, int option, dsc_
                         dsc_error *err)
 {
     const char *text = call->value[option].text, *name = call->command->option[option].name;
-    char where[64];
     lengths_list list = {.lengths = out, .use = use};
     int rc;
     if (!strncmp(text, "trace:", 6))
@@ -169,8 +168,7 @@ static int read_lengths(dsc_lengths *out, const cli_call *call, int option, dsc_
     out->kind = DSC_LENGTHS_LISTED;
     if (!rc && (!out->count || out->count > UINT32_MAX))
         rc = dsc_fail(err, DSC_EINPUT, "%.200s has no requests with output", text);
-    snprintf(where, sizeof where, "--%s", name);
-    return rc ? dsc_error_prefix(err, rc, where) : DSC_OK;
+    return rc ? dsc_error_prefix(err, rc, "--%s", name) : DSC_OK;
 }
 
 // --- a table -------------------------------------------------------------------------------------
