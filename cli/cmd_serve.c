@@ -83,6 +83,9 @@ static const dsc_option options[] = {
     [SERVE_TIMELINE] = {.name = "timeline", .kind = DSC_OPTION_TEXT, .metavar = "FILE",
      .help = "file for the steps and requests of the first method's first load, as trace events "
              "that Perfetto opens"},
+    [SERVE_OCCUPANCY] = {.name = "occupancy", .kind = DSC_OPTION_TEXT, .metavar = "FILE",
+     .help = "table of running and waiting requests, KV use and draft lengths over time, for every "
+             "load (see: draftscope plot occupancy)"},
     CLI_OPTIONS_RESULT,
     CLI_OPTION_SEED,
     CLI_OPTION_THREADS,
@@ -124,6 +127,8 @@ static int on_step(void *user, const dsc_serve_engine *engine, dsc_error *err)
         return dsc_fail(err, DSC_EINTERRUPT, "stopped");
     if (o->timeline)
         cli_serve_timeline_step(o->timeline, engine);
+    if (o->run->occupancy)
+        dsc_serve_occupancy_add(o->run->occupancy, engine);
     return DSC_OK;
 }
 
@@ -210,6 +215,8 @@ static int run_one(context *c, size_t i, dsc_error *err)
         run->served_count = requests_of(c, run->load);
         rc = dsc_new(&run->served, (size_t)run->served_count, err);
     }
+    if (!rc && c->call->value[SERVE_OCCUPANCY].given)
+        rc = dsc_new(&run->occupancy, 1, err);
     return rc ? rc : serve(c, &o, &arrivals, err);
 }
 
@@ -577,12 +584,33 @@ static int open_timeline(context *c, dsc_error *err)
     return DSC_OK;
 }
 
+static int write_occupancy(const context *c, dsc_error *err)
+{
+    dsc_table t = {0};
+    dsc_outfile f = {0};
+    int rc = cli_comments(&t, c->s.trace, c->call->seed, c->call->value[SERVE_COST].text, err);
+    if (!rc)
+        rc = cli_serve_occupancy_columns(&t, &c->methods, err);
+    for (size_t i = 0; i < c->runs && !rc; i++)
+        rc = cli_serve_occupancy_add(&t, &c->run[i], c->options.kv_blocks, err);
+    if (!rc)
+        rc = dsc_outfile_open(&f, c->call->value[SERVE_OCCUPANCY].text, c->call->force, err);
+    if (!rc) {
+        cli_result_print(&t, false, true, f.stream);
+        rc = dsc_outfile_commit(&f, err);
+    }
+    dsc_table_fini(&t);
+    return rc;
+}
+
 // The rows of all runs that are complete.
 static int write_table(context *c, dsc_error *err)
 {
     const bool per_request = c->call->value[SERVE_PER_REQUEST].given;
     int rc =
         cli_comments(&c->table, c->s.trace, c->call->seed, c->call->value[SERVE_COST].text, err);
+    if (!rc && c->call->value[SERVE_SLO].text)
+        rc = dsc_table_comment(&c->table, "slo", c->call->value[SERVE_SLO].text, err);
     if (!rc)
         rc = cli_serve_table_columns(&c->table, &c->methods, per_request, err);
     for (size_t i = 0; i < c->runs && !rc; i++)
@@ -603,6 +631,8 @@ static int finish(context *c, dsc_error *err)
     if (!rc && stopped)
         return dsc_fail(err, DSC_EINTERRUPT, "interrupted: %zu of %zu rows are finished%s", done,
                         c->runs, done ? " and written" : "");
+    if (!rc && c->call->value[SERVE_OCCUPANCY].given)
+        rc = write_occupancy(c, err);
     if (!rc && c->timeline.f) {
         cli_serve_timeline_end(&c->timeline);
         rc = dsc_outfile_commit(&c->timeline_file, err);
@@ -612,8 +642,10 @@ static int finish(context *c, dsc_error *err)
 
 static void context_fini(context *c)
 {
-    for (size_t i = 0; i < c->runs; i++)
+    for (size_t i = 0; i < c->runs; i++) {
         free(c->run[i].served);
+        free(c->run[i].occupancy);
+    }
     free(c->run);
     free(c->policy);
     dsc_outfile_abort(&c->timeline_file);
@@ -626,7 +658,12 @@ static void context_fini(context *c)
 static int execute(const cli_call *call, dsc_error *err)
 {
     context c = {.call = call};
+    const char *occupancy = call->value[SERVE_OCCUPANCY].text;
     int rc = strcmp(call->out, "-") ? dsc_outfile_check(call->out, call->force, err) : DSC_OK;
+    if (!rc && occupancy && strcmp(occupancy, call->out) == 0)
+        rc = dsc_fail(err, DSC_EUSAGE, "--occupancy and --output both name '%.200s'", occupancy);
+    if (!rc && occupancy)
+        rc = dsc_outfile_check(occupancy, call->force, err);
     if (!rc)
         rc = open_source(&c, err);
     if (!rc)

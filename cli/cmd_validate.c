@@ -88,7 +88,7 @@ static int validate_all(dsc_table *t, const bool *chosen, const dsc_option_value
     if (!rc)
         rc = dsc_table_comment(t, "corpus", places.corpus, err);
     if (!rc)
-        rc = cli_result_columns(t, validate_columns, VALIDATE_COLUMNS, err);
+        rc = dsc_table_add_columns(t, validate_columns, VALIDATE_COLUMNS, err);
     for (size_t r = 0; r < ROWS && !rc; r++)
         if (chosen[r])
             rc = validate(t, rows[r], places, err);

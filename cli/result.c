@@ -18,14 +18,6 @@ bool cli_result_terminal(void)
     return isatty(STDOUT_FILENO);
 }
 
-int cli_result_columns(dsc_table *t, const dsc_column *column, size_t count, dsc_error *err)
-{
-    int rc = DSC_OK;
-    for (size_t c = 0; c < count && !rc; c++)
-        rc = dsc_table_add_column(t, column[c].name, column[c].type, column[c].help, err);
-    return rc;
-}
-
 void cli_result_print(const dsc_table *t, bool json, bool head, FILE *f)
 {
     if (json && head)

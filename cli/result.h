@@ -14,9 +14,6 @@
     CLI_OPTION_FORCE
 // clang-format on
 
-// Adds columns to a table without rows.
-int cli_result_columns(dsc_table *t, const dsc_column *column, size_t count, dsc_error *err);
-
 // Prints t as TSV with comments and header, or as JSON lines, which begin with the comments when
 // `head` is set.
 void cli_result_print(const dsc_table *t, bool json, bool head, FILE *f);

@@ -73,6 +73,11 @@ int dsc_draft_kind_for(dsc_draft_kind *out, const dsc_drafter_type *drafter,
                         "method %s drafts several sequences, but rule %s verifies one (try --rule "
                         "specinfer)",
                         drafter->name, rule->name);
+    if (drafter->branches && rule->sequences && drafter->replay != DSC_DRAFT_REPLAY_SEQUENCES)
+        return dsc_fail(err, DSC_EUSAGE,
+                        "method %s drafts a tree, but rule %s chooses among independent sequences "
+                        "(try --method spectr, or --rule traversal)",
+                        drafter->name, rule->name);
     if (!both)
         return dsc_fail(err, DSC_EUSAGE, "method %s cannot draft as rule %s requires: %s",
                         drafter->name, rule->name,

@@ -6,10 +6,17 @@
 
 #include <string.h>
 
-static const dsc_verifier_type *const verifiers[] = {
-    &dsc_verifier_greedy,        &dsc_verifier_rejection, &dsc_verifier_block,
-    &dsc_verifier_kseq,          &dsc_verifier_otm,       &dsc_verifier_specinfer,
-    &dsc_verifier_specinfer_wor, &dsc_verifier_typical,   NULL};
+static const dsc_verifier_type *const verifiers[] = {&dsc_verifier_greedy,
+                                                     &dsc_verifier_rejection,
+                                                     &dsc_verifier_block,
+                                                     &dsc_verifier_kseq,
+                                                     &dsc_verifier_otm,
+                                                     &dsc_verifier_specinfer,
+                                                     &dsc_verifier_specinfer_wor,
+                                                     &dsc_verifier_gbv,
+                                                     &dsc_verifier_traversal,
+                                                     &dsc_verifier_typical,
+                                                     NULL};
 
 const dsc_verifier_type *const *dsc_verifiers(void)
 {
@@ -51,6 +58,7 @@ const dsc_verifier_type *dsc_pair_rule(const dsc_drafter_type *drafter, bool gre
 void dsc_verify_room_fini(dsc_verify_room *r)
 {
     dsc_rows_order_fini(&r->order);
+    dsc_gbv_order_fini(&r->gbv);
     dsc_otm_sampler_free(r->otm);
     *r = (dsc_verify_room){0};
 }

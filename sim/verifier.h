@@ -39,6 +39,7 @@ typedef struct dsc_verifier_type {
     bool lossless;        // the output has the target distribution
     bool greedy;          // compares with the target's argmax: needs no distributions
     bool tree;            // a node may have several children
+    bool sequences;       // several drafts must be independent sequences, not a tree
     unsigned kinds;       // supported kinds of drafts, bits of dsc_draft_kind
     dsc_rule_replay replay;
     const dsc_replay_dist *replay_dist; // of several drafts; NULL: they are not replayed
@@ -48,7 +49,7 @@ typedef struct dsc_verifier_type {
 
 DSC_API extern const dsc_verifier_type dsc_verifier_greedy, dsc_verifier_rejection,
     dsc_verifier_kseq, dsc_verifier_otm, dsc_verifier_specinfer, dsc_verifier_specinfer_wor,
-    dsc_verifier_block, dsc_verifier_typical;
+    dsc_verifier_block, dsc_verifier_gbv, dsc_verifier_traversal, dsc_verifier_typical;
 
 // The rules of the library, NULL-terminated.
 DSC_API const dsc_verifier_type *const *dsc_verifiers(void);

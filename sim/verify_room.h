@@ -4,8 +4,12 @@
 #define DSC_SIM_VERIFY_ROOM_H
 
 #include "sim/verifier.h"
+#include "theory/gbv.h"
 #include "theory/otm_sampler.h"
 #include "theory/rows/overlap.h"
+
+// A node of traversal verification (sim/verify/traversal.c).
+typedef struct dsc_traversal_node dsc_traversal_node;
 
 enum { DSC_VERIFY_LISTS = 5 }; // of nodes, each as long as the draft and one more
 
@@ -21,6 +25,9 @@ struct dsc_verify_room {
     int32_t *first, *sibling; // children of node j - 1: first[j], then by sibling; -1: no more
     int32_t *lists;           // storage of these DSC_VERIFY_LISTS
     size_t lists_capacity;
+    dsc_traversal_node *traversal; // [nodes + 1]
+    size_t traversal_capacity;
+    dsc_gbv_order gbv;
     dsc_otm_sampler *otm;
 };
 

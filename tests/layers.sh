@@ -52,7 +52,7 @@ sim/draft base theory traces/trace sim
 sim/verify base theory theory/rows sim
 sim/model base traces/files traces/tokenizer traces/trace traces/import sim
 sim/cost base traces/files traces/trace sim
-sim/expect base traces/trace sim
+sim/expect base theory traces/trace sim
 sim/serve base sim sim/model sim/cost sim/expect sim/run
 sim/run base sim sim/model sim/cost sim/expect
 sim/sweep base traces/trace sim sim/model sim/cost sim/run
@@ -61,7 +61,7 @@ sim/reduce base theory theory/rows traces/trace
 cli base traces/trace sim sim/model sim/cost sim/expect sim/run
 cli/advise base traces/import traces/trace sim/cost cli cli/trace
 cli/serve base sim/model sim/run sim/serve sim/sweep cli
-cli/theory base theory traces/files traces/trace sim/draft cli
+cli/theory base theory traces/files traces/trace sim/draft sim/expect cli
 cli/trace base traces/trace traces/import sim/model sim/reduce cli
 cli/tune base sim sim/tune cli
 cli/validate base theory traces/trace traces/import sim sim/model sim/cost sim/run sim/serve sim/tune cli

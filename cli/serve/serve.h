@@ -5,6 +5,7 @@
 #define DSC_CLI_SERVE_H
 
 #include "cli/simulate.h"
+#include "sim/serve/serve_occupancy.h"
 #include "sim/serve/serve_policy.h"
 #include "sim/serve/serve_source.h"
 #include "sim/sweep/grid.h"
@@ -33,7 +34,8 @@ enum {
     SERVE_SLO,
     SERVE_WARMUP,
     SERVE_PER_REQUEST,
-    SERVE_TIMELINE
+    SERVE_TIMELINE,
+    SERVE_OCCUPANCY
 };
 
 // Its options of models and acceptance rates, a second table.
@@ -137,6 +139,7 @@ typedef struct cli_serve_run {
     bool saturated, done;
     cli_served *served; // [served_count] of --per-request, or NULL
     int64_t served_count;
+    dsc_serve_occupancy *occupancy; // of --occupancy, or NULL
     int rc;
     dsc_error error;
 } cli_serve_run;
@@ -164,6 +167,10 @@ void cli_serve_print_columns(void); // for the help
 int cli_serve_table_columns(dsc_table *t, const cli_serve_methods *m, bool per_request,
                             dsc_error *err);
 int cli_serve_table_add(dsc_table *t, const cli_serve_run *run, bool per_request, dsc_error *err);
+// The same for --occupancy: a row per bin of time.
+int cli_serve_occupancy_columns(dsc_table *t, const cli_serve_methods *m, dsc_error *err);
+int cli_serve_occupancy_add(dsc_table *t, const cli_serve_run *run, int64_t kv_blocks,
+                            dsc_error *err);
 
 // --- timeline ------------------------------------------------------------------------------------
 
@@ -173,6 +180,7 @@ typedef struct cli_serve_timeline {
     FILE *f;
     bool overlap; // drafts are computed while the target verifies
     bool begun;
+    double end_s; // of the last step
 } cli_serve_timeline;
 void cli_serve_timeline_begin(cli_serve_timeline *t, const char *run);
 void cli_serve_timeline_step(cli_serve_timeline *t, const dsc_serve_engine *e);

@@ -31,6 +31,19 @@ static const dsc_column request_only[] = {
     {"passes", DSC_CELL_INT, "passes that emitted tokens of the request"},
     {"preemptions", DSC_CELL_INT, "times that the request lost its KV cache"},
 };
+static const dsc_column occupancy_only[] = {
+    {"start_s", DSC_CELL_REAL, "begin of a bin of time, in seconds after the first arrival"},
+    {"running", DSC_CELL_REAL, "mean number of running requests"},
+    {"waiting", DSC_CELL_REAL, "mean number of waiting requests"},
+    {"kv_use", DSC_CELL_REAL, "mean share of the KV blocks in use; nan without a limit"},
+    {"draft_length", DSC_CELL_REAL,
+     "draft tokens of a decoding request in a step, mean; nan without a step"},
+    {"accepted_length", DSC_CELL_REAL,
+     "accepted draft tokens of a decoding request in a step, mean; nan without a step"},
+    {"step_s", DSC_CELL_REAL, "mean time of a step, in seconds"},
+    {"steps", DSC_CELL_REAL, "steps; one that several bins share counts in each by its time there"},
+    {"seconds", DSC_CELL_REAL, "length of the bin; the last one is shorter"},
+};
 #define LENGTH(list) (sizeof(list) / sizeof *(list))
 
 void cli_serve_print_columns(void)
@@ -47,6 +60,7 @@ void cli_serve_print_columns(void)
     cli_print_fields(NULL, load_only, LENGTH(load_only));
     cli_print_fields(NULL, figure, figures);
     cli_print_fields("Columns with --per-request", request_only, LENGTH(request_only));
+    cli_print_fields("Columns of --occupancy", occupancy_only, LENGTH(occupancy_only));
 }
 
 // Parameters of all methods, each name once: numbers are real, as methods without one have NaN.
@@ -65,18 +79,23 @@ static int add_parameters(dsc_table *t, const dsc_drafter_type *d, dsc_error *er
     return rc;
 }
 
-int cli_serve_table_columns(dsc_table *t, const cli_serve_methods *m, bool per_request,
-                            dsc_error *err)
+// What identifies a run.
+static int add_run_columns(dsc_table *t, const cli_serve_methods *m, dsc_error *err)
 {
-    size_t figures;
-    const dsc_column *figure = cli_serve_columns(&figures);
     int rc = dsc_table_add_column(t, DSC_COL_METHOD, DSC_CELL_TEXT, "drafting method", err);
     if (!rc)
         rc = dsc_table_add_column(t, DSC_COL_RULE, DSC_CELL_TEXT, "verification rule", err);
     for (size_t d = 0; d < m->drafters && !rc; d++)
         rc = add_parameters(t, m->drafter[d], err);
-    if (!rc)
-        rc = dsc_table_add_columns(t, after, LENGTH(after), err);
+    return rc ? rc : dsc_table_add_columns(t, after, LENGTH(after), err);
+}
+
+int cli_serve_table_columns(dsc_table *t, const cli_serve_methods *m, bool per_request,
+                            dsc_error *err)
+{
+    size_t figures;
+    const dsc_column *figure = cli_serve_columns(&figures);
+    int rc = add_run_columns(t, m, err);
     if (!rc && per_request)
         return dsc_table_add_columns(t, request_only, LENGTH(request_only), err);
     if (!rc)
@@ -174,6 +193,47 @@ int cli_serve_table_add(dsc_table *t, const cli_serve_run *run, bool per_request
         rc = add_figures(t, &r, run, err);
     for (int64_t i = 0; per_request && i < run->served_count && !rc; i++)
         rc = add_request(t, &r, run, i, err);
+    free(r.cell);
+    return rc;
+}
+
+// --- over time -----------------------------------------------------------------------------------
+
+int cli_serve_occupancy_columns(dsc_table *t, const cli_serve_methods *m, dsc_error *err)
+{
+    const int rc = add_run_columns(t, m, err);
+    return rc ? rc : dsc_table_add_columns(t, occupancy_only, LENGTH(occupancy_only), err);
+}
+
+static void put_bin(row *r, const dsc_serve_occupancy *o, size_t i, int64_t kv_blocks)
+{
+    const double *b = o->bin[i], seconds = dsc_serve_occupancy_seconds(o, i);
+    const double value[LENGTH(occupancy_only)] = {
+        (double)i * o->width_s,
+        b[DSC_SERVE_RUNNING_S] / seconds,
+        b[DSC_SERVE_WAITING_S] / seconds,
+        kv_blocks ? b[DSC_SERVE_BLOCKS_S] / seconds / (double)kv_blocks : (double)NAN,
+        b[DSC_SERVE_DRAFTED] / b[DSC_SERVE_DECODING],
+        b[DSC_SERVE_ACCEPTED] / b[DSC_SERVE_DECODING],
+        b[DSC_SERVE_BUSY_S] / b[DSC_SERVE_STEPS],
+        b[DSC_SERVE_STEPS],
+        seconds};
+    for (size_t c = 0; c < LENGTH(occupancy_only); c++)
+        put(r, occupancy_only[c].name, cli_real(value[c]));
+}
+
+int cli_serve_occupancy_add(dsc_table *t, const cli_serve_run *run, int64_t kv_blocks,
+                            dsc_error *err)
+{
+    row r = {.table = t};
+    int rc = dsc_new(&r.cell, t->columns, err);
+    if (rc)
+        return rc;
+    put_run(&r, run);
+    for (size_t i = 0; i < dsc_serve_occupancy_bins(run->occupancy) && !rc; i++) {
+        put_bin(&r, run->occupancy, i, kv_blocks);
+        rc = dsc_table_add_row(t, r.cell, err);
+    }
     free(r.cell);
     return rc;
 }

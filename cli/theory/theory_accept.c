@@ -218,10 +218,10 @@ static int add_columns(dsc_table *t, const request *q, const bool *range, dsc_er
     int rc = DSC_OK;
     for (int c = 0; c < HEAD && !rc; c++)
         if (c != POSITIONS || q->summary)
-            rc = cli_result_columns(t, &head_columns[c], 1, err);
+            rc = dsc_table_add_columns(t, &head_columns[c], 1, err);
     for (int i = 0; i < CLI_QUANTITIES && !rc; i++)
         if (is_shown(q, i))
-            rc = cli_result_columns(t, &cli_quantity[i], 1, err);
+            rc = dsc_table_add_columns(t, &cli_quantity[i], 1, err);
     for (int i = 0; i < CLI_QUANTITIES && !rc; i++)
         if (range[i])
             rc = add_range_columns(t, i, err);

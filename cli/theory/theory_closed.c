@@ -215,7 +215,7 @@ static int add_columns(dsc_table *t, const grid *g, const dsc_option_value *valu
     for (size_t c = 0; c < g->columns && !rc; c++) {
         shown[c] = !g->c->shows || g->c->shows(value, g->acceptance.rate != NULL, (int)c);
         if (shown[c])
-            rc = cli_result_columns(t, &g->column[c], 1, err);
+            rc = dsc_table_add_columns(t, &g->column[c], 1, err);
     }
     return rc;
 }

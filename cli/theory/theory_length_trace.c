@@ -251,7 +251,7 @@ int cli_length_fill(dsc_table *t, const dsc_option *option, const dsc_option_val
 {
     collector c = {0};
     dsc_trace *trace;
-    int rc = cli_result_columns(t, cli_length_columns, COLUMNS, err);
+    int rc = dsc_table_add_columns(t, cli_length_columns, COLUMNS, err);
     if (!rc)
         rc = dsc_trace_open(&trace, value[CLI_LENGTH_TRACE].text, err);
     if (rc)

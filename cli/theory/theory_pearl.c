@@ -128,7 +128,7 @@ static int compute_row(cli_point *p, double *x, dsc_error *err)
 static int fill_published(dsc_table *t, const dsc_option_value *value, dsc_error *err)
 {
     size_t wrong = 0, judged = 0;
-    int rc = cli_result_columns(t, published_columns, PUBLISHED_COLUMNS, err);
+    int rc = dsc_table_add_columns(t, published_columns, PUBLISHED_COLUMNS, err);
     (void)value;
     for (size_t i = 0; i < dsc_pearl_published_rows() && !rc; i++) {
         const dsc_pearl_row r = dsc_pearl_published_row(i);

@@ -176,7 +176,7 @@ static int add_nodes(dsc_table *t, const result *r, dsc_error *err)
         if (i)
             below[tree->parent[i]] += below[i];
     }
-    rc = cli_result_columns(t, node_columns, NODE_COLUMNS, err);
+    rc = dsc_table_add_columns(t, node_columns, NODE_COLUMNS, err);
     for (int i = 0; i < tree->nodes && !rc; i++) {
         path_of(tree, i, path);
         dsc_cell cell[NODE_COLUMNS] = {
@@ -200,7 +200,7 @@ static int add_summary(dsc_table *t, const result *r, dsc_error *err)
         cli_text(r->name),     cli_integer(r->tree.nodes), cli_integer(r->tree.depth),
         cli_real(r->expected), cli_real(r->step_time),     cli_real(r->speedup),
     };
-    int rc = cli_result_columns(t, summary_columns, SUMMARY_COLUMNS, err);
+    int rc = dsc_table_add_columns(t, summary_columns, SUMMARY_COLUMNS, err);
     return rc ? rc : dsc_table_add_row(t, cell, err);
 }
 

@@ -75,7 +75,7 @@ int cli_tune_price_rows(dsc_table *t, const dsc_tune *tune, size_t price, const 
 
 int cli_tune_table_columns(dsc_table *t, const char *by, dsc_error *err)
 {
-    int rc = cli_result_columns(t, cli_tune_columns, CLI_TUNE_COLUMNS, err);
+    int rc = dsc_table_add_columns(t, cli_tune_columns, CLI_TUNE_COLUMNS, err);
     if (!rc && by && dsc_table_find(t, by) >= 0)
         return dsc_fail(err, DSC_EUSAGE,
                         "--by: metadata field '%.60s' has the name of a result column; choose "

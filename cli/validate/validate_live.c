@@ -234,7 +234,7 @@ int validate_live(dsc_table *t, const dsc_option_value *value, validate_summary 
     if (!rc && c.costs && c.cost.note[0])
         rc = dsc_table_comment(t, "cost_note", c.cost.note, err);
     if (!rc)
-        rc = cli_result_columns(t, validate_live_columns, VALIDATE_LIVE_COLUMNS, err);
+        rc = dsc_table_add_columns(t, validate_live_columns, VALIDATE_LIVE_COLUMNS, err);
     if (!rc)
         rc = put_all(&c, err);
     end(&c);

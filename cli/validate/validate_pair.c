@@ -205,7 +205,7 @@ static int add_columns(dsc_table *t, const validate_pair *p, dsc_error *err)
                             "--by: metadata field '%.60s' has the name of a result column; choose "
                             "another field",
                             column[FIELD].name);
-    return cli_result_columns(t, column, VALIDATE_PAIR_COLUMNS, err);
+    return dsc_table_add_columns(t, column, VALIDATE_PAIR_COLUMNS, err);
 }
 
 // The measured speedups of some pairs, with intervals.

@@ -10,7 +10,8 @@
 // Columns whose values need no name before them.
 static bool is_unnamed(const char *name)
 {
-    return !strcmp(name, "method") || !strcmp(name, "rule") || !strcmp(name, "parameters");
+    return !strcmp(name, "method") || !strcmp(name, "rule") || !strcmp(name, "speculation") ||
+           !strcmp(name, "parameters");
 }
 
 bool dsc_put_parameter(dsc_writer *w, const dsc_table *t, size_t row, size_t c,

@@ -17,12 +17,17 @@ static const double *line_of(const dsc_panels *p, size_t panel, size_t line)
     return p->panel[panel].y + line * p->nx;
 }
 
+static size_t count_finite(const double *v, size_t n)
+{
+    size_t count = 0;
+    for (size_t i = 0; i < n; i++)
+        count += isfinite(v[i]) != 0;
+    return count;
+}
+
 static bool any_finite(const double *v, size_t n)
 {
-    for (size_t i = 0; i < n; i++)
-        if (isfinite(v[i]))
-            return true;
-    return false;
+    return count_finite(v, n) > 0;
 }
 
 // The index at which a line begins in low, high and predicted.
@@ -48,7 +53,7 @@ static dsc_axis axis_of(const dsc_panels *p, int quantity, int tics)
     const double reference = reference_of(p);
     double lo = p->reference_label ? reference : INFINITY;
     double hi = p->reference_label ? reference : -INFINITY;
-    if (p->bars)
+    if (p->bars || p->from_zero)
         lo = hi = 0;
     for (size_t i = 0; i < p->panels; i++)
         for (size_t j = 0; p->panel[i].quantity == quantity && j < p->lines * p->nx; j++) {
@@ -61,6 +66,13 @@ static dsc_axis axis_of(const dsc_panels *p, int quantity, int tics)
                     hi = fmax(hi, y[n]);
                 }
         }
+    for (size_t i = 0; i < p->points; i++) {
+        const dsc_panel_point *at = &p->point[i];
+        if (p->panel[at->panel].quantity == quantity && (at->y > 0 || !p->log_y)) {
+            lo = fmin(lo, at->y);
+            hi = fmax(hi, at->y);
+        }
+    }
     if (p->log_y)
         return lo > hi ? dsc_axis_decades(0.1, 1) : dsc_axis_decades(lo, hi);
     dsc_axis a = lo > hi ? dsc_axis_fit(0, 1, tics) : dsc_axis_fit(lo, hi, tics);
@@ -83,6 +95,40 @@ static void put_value(dsc_writer *w, const dsc_panels *p, double y)
         dsc_put(w, " ?");
 }
 
+// --- points without a line -----------------------------------------------------------------------
+
+// Writes the points of a panel, line and glyph that can be drawn (w NULL: nothing); returns their
+// number.
+static size_t put_points(dsc_writer *w, const dsc_panels *p, size_t panel, size_t line,
+                         dsc_glyph glyph)
+{
+    size_t count = 0;
+    for (size_t i = 0; i < p->points; i++) {
+        const dsc_panel_point *at = &p->point[i];
+        if (at->panel != panel || at->line != line || at->glyph != glyph ||
+            (p->log_y && at->y <= 0))
+            continue;
+        if (w)
+            dsc_put(w, "%.12g %.12g\n", at->x, at->y);
+        count++;
+    }
+    return count;
+}
+
+// The blocks of data of a panel's points, $points1_2_0 for the first glyph of the second line.
+static void put_point_data(dsc_writer *w, const dsc_panels *p)
+{
+    for (size_t i = 0; i < p->panels; i++)
+        for (size_t j = 0; j < p->lines; j++)
+            for (int glyph = 0; glyph <= DSC_GLYPH_RING; glyph++) {
+                if (!put_points(NULL, p, i, j, (dsc_glyph)glyph))
+                    continue;
+                dsc_put(w, "$points%zu_%zu_%d << EOD\n", i + 1, j + 1, glyph);
+                put_points(w, p, i, j, (dsc_glyph)glyph);
+                dsc_put(w, "EOD\n");
+            }
+}
+
 // The columns are x, the lines, low and high of each line if there are ranges, and predictions.
 static void put_data(dsc_writer *w, const dsc_panels *p)
 {
@@ -102,6 +148,7 @@ static void put_data(dsc_writer *w, const dsc_panels *p)
         }
         dsc_put(w, "EOD\n");
     }
+    put_point_data(w, p);
     if (p->ring)
         dsc_put(w, "$best << EOD\n%.12g %.12g\nEOD\n", p->x[p->best % p->nx],
                 p->panel[best_panel(p)].y[p->best % (p->lines * p->nx)]);
@@ -254,7 +301,8 @@ static void put_line(dsc_writer *w, const dsc_canvas *c, const dsc_panels *p, si
     }
     // Points would hide a line if there were many; labels at its end tell it apart.
     int every = spacing < 9 ? (int)ceil(18 / fmax(spacing, 1)) : 1;
-    bool bare = has_end_labels(c, p) && p->nx > 12;
+    bool bare = (p->bare && count_finite(line_of(p, panel, j), p->nx) > 1) ||
+                (has_end_labels(c, p) && p->nx > 12);
     dsc_put(w, "$panel%zu using 1:%zu with %s ", panel + 1, j + 2, bare ? "lines" : "linespoints");
     dsc_put_line_style(w, c, style, spacing < 12 ? 0.8 : 1);
     if (every > 1 && !bare && !c->dumb)
@@ -262,6 +310,25 @@ static void put_line(dsc_writer *w, const dsc_canvas *c, const dsc_panels *p, si
     if (!c->dumb)
         dsc_put_dash(w, style);
     dsc_put(w, " notitle");
+}
+
+static void put_glyphs(dsc_writer *w, const dsc_canvas *c, const dsc_panels *p, size_t panel,
+                       bool *any)
+{
+    for (size_t j = 0; j < p->lines; j++)
+        for (int glyph = 0; glyph <= DSC_GLYPH_RING; glyph++) {
+            if (!put_points(NULL, p, panel, j, (dsc_glyph)glyph) ||
+                (c->dumb && glyph == DSC_GLYPH_RING))
+                continue;
+            dsc_put(w, "%s$points%zu_%zu_%d using 1:2 with points ", *any ? ", \\\n     " : "",
+                    panel + 1, j + 1, glyph);
+            if (glyph == DSC_GLYPH_RING)
+                dsc_put(w, "pt 6 ps 1.8 lw 1.5 lc rgb '%s'", dsc_style_color(p->key[j].style));
+            else
+                dsc_put_point_style(w, c, p->key[j].style, glyph == DSC_GLYPH_HOLLOW);
+            dsc_put(w, " notitle");
+            *any = true;
+        }
 }
 
 static void put_plot(dsc_writer *w, const dsc_canvas *c, const dsc_panels *p, size_t panel,
@@ -292,6 +359,7 @@ static void put_plot(dsc_writer *w, const dsc_canvas *c, const dsc_panels *p, si
         put_line(w, c, p, panel, j, width / (double)p->nx);
         any = true;
     }
+    put_glyphs(w, c, p, panel, &any);
     if (p->ring && panel == best_panel(p) && !c->dumb) {
         dsc_put(w, "%s$best using 1:2 with points pt 6 ps 1.8 lw 1.5 lc rgb '" DSC_INK "' notitle",
                 any ? ", \\\n     " : "");
@@ -332,6 +400,19 @@ static void mark_points(dsc_plot *plot, const dsc_panels *p, size_t i, const dsc
         }
 }
 
+// The same for its points without a line.
+static void mark_loose_points(dsc_plot *plot, const dsc_panels *p, size_t i, const dsc_axis *y,
+                              dsc_place b)
+{
+    for (size_t k = 0; k < p->points; k++) {
+        const dsc_panel_point *at = &p->point[k];
+        if (at->panel == i && at->glyph != DSC_GLYPH_RING && !(y->log && at->y <= 0))
+            dsc_mark(plot, place_x(p, b, at->line, at->x),
+                     dsc_axis_place(y, b.bottom, b.top, at->y), p->key[at->line].label,
+                     "%g: %.4g, %s", at->x, at->y, at->note);
+    }
+}
+
 // Draws one panel inside `cell`: title, axes, and the x label if it is the lowest of its column.
 // `room`: some panel of its row has an x label.
 static void put_panel(dsc_plot *plot, const dsc_canvas *c, const dsc_panels *p, size_t i,
@@ -361,6 +442,7 @@ static void put_panel(dsc_plot *plot, const dsc_canvas *c, const dsc_panels *p, 
     put_marks(w, c, p);
     put_plot(w, c, p, i, b.right - b.left);
     mark_points(plot, p, i, &y, b);
+    mark_loose_points(plot, p, i, &y, b);
     dsc_put(w, "unset label\nunset arrow\n"); // the next plot has its own
 }
 
@@ -380,19 +462,26 @@ static double put_panels_heading(dsc_writer *w, const dsc_canvas *c, const dsc_p
     return dsc_put_heading(w, c, p->title, p->subtitle, ends ? NULL : p->key_title, key, keys);
 }
 
+// Whether a panel of the row that begins with panel `first` has a title.
+static bool any_group(const dsc_panels *p, size_t first, size_t columns)
+{
+    bool any = false;
+    for (size_t i = first; i < first + columns && i < p->panels; i++)
+        any = any || p->panel[i].group[0];
+    return any;
+}
+
 static void put_panels(dsc_plot *plot, const dsc_canvas *c, const char *name, const dsc_panels *p)
 {
     dsc_writer *w = &plot->script;
-    bool any_group = false;
     dsc_put_terminal(w, c, name);
     put_data(w, p);
     dsc_put(w, "set multiplot\n");
     double top = put_panels_heading(w, c, p) + (c->dumb ? 0 : 6);
     size_t columns = c->narrow ? 1 : p->columns ? p->columns : p->panels;
     for (size_t i = 0; i < p->panels; i++)
-        any_group = any_group || p->panel[i].group[0];
-    for (size_t i = 0; i < p->panels; i++)
-        put_panel(plot, c, p, i, dsc_panel_place(c, top, p->panels, columns, i), any_group,
+        put_panel(plot, c, p, i, dsc_panel_place(c, top, p->panels, columns, i),
+                  any_group(p, i / columns * columns, columns),
                   (i / columns + 2) * columns > p->panels, i + columns >= p->panels);
     dsc_put(w, "unset multiplot\n");
 }

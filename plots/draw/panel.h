@@ -12,6 +12,19 @@ typedef struct dsc_panel {
     int quantity;        // panels of one quantity share their y axis
 } dsc_panel;
 
+// A point that no line goes through.
+typedef enum dsc_glyph {
+    DSC_GLYPH_FILLED, // the point of its line
+    DSC_GLYPH_HOLLOW, // its outline
+    DSC_GLYPH_RING,   // a ring around it
+} dsc_glyph;
+typedef struct dsc_panel_point {
+    size_t panel, line;
+    double x, y; // finite; x within the values of the x axis
+    dsc_glyph glyph;
+    const char *note; // at the pointer, after the value
+} dsc_panel_point;
+
 typedef struct dsc_panels {
     const char *title, *subtitle, *x_label, *key_title;
     const double *x; // [nx] ascending
@@ -32,6 +45,7 @@ typedef struct dsc_panels {
     const char *reference_label; // key of a dashed line at y = 1; NULL: no such line
     double reference;            // where that line is, 0: at y = 1
     bool log_y;                  // zeros break the line
+    bool from_zero;              // the y axes include 0
     bool bars;                   // bars from 0 instead of lines, side by side at each x
     bool log_x;                  // powers of two (x > 0), whatever the spread of the values
     const double *mark; // [lines] an x for each, ticked at the top of the panels; may be NULL
@@ -44,6 +58,9 @@ typedef struct dsc_panels {
     // Both may be NULL.
     const double *predicted;
     const char *predicted_label;
+    const dsc_panel_point *point; // [points]
+    size_t points;
+    bool bare;   // lines of several points without these
     bool ring;   // draw a ring around one point:
     size_t best; // index into [panels][lines][nx]
 } dsc_panels;

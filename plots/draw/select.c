@@ -7,7 +7,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-// Columns of results of sweep, theory and tune; parameters stand to the left of the first of them.
+// Columns of results of sweep, theory, tune and serve; parameters stand to the left of the first of
+// them.
 static const char *const known_result[] = {
     "requests",
     "output_tokens",
@@ -29,6 +30,8 @@ static const char *const known_result[] = {
     "draft_s",
     "rank",
     "accepted",
+    "largest_stable_qps",
+    "running",
 };
 
 static bool is_identity(const char *name)
@@ -36,9 +39,15 @@ static bool is_identity(const char *name)
     return !strcmp(name, "request") || !strcmp(name, "id");
 }
 
+// Results in words: of tune, and of serve.
+static bool is_verdict(const char *name)
+{
+    return !strcmp(name, "significant") || !strcmp(name, "saturated");
+}
+
 bool dsc_is_parameter(const dsc_table *t, size_t c)
 {
-    if (is_identity(t->column[c].name) || !strcmp(t->column[c].name, "significant"))
+    if (is_identity(t->column[c].name) || is_verdict(t->column[c].name))
         return false;
     if (t->column[c].type == DSC_CELL_TEXT || !strcmp(t->column[c].name, "batch"))
         return true;
@@ -195,6 +204,12 @@ static void refuse_filter(dsc_plot *p, const dsc_table *t, const dsc_figure_filt
     const char *values = dsc_text_end(p);
     dsc_refuse(p, "no row is left with %s = %s (the table contains %.600s)", f->column, f->value,
                values);
+}
+
+bool dsc_passes(const dsc_table *t, size_t row, const dsc_figure_filter *f)
+{
+    const int column = dsc_table_find(t, f->column);
+    return column >= 0 && cell_is(dsc_table_at(t, row, (size_t)column), f->value);
 }
 
 static void apply_filter(dsc_plot *p, dsc_selection *s, const dsc_figure_filter *f)

@@ -5,7 +5,7 @@
 // columns and the numeric columns to the left of the first known result (`requests`, ...): every
 // draftscope command orders its columns that way. `batch` is a parameter wherever it stands.
 // `request` and `id`, which identify the requests of one run, are neither; `significant`, which
-// tune writes, is a result in words.
+// tune writes, and `saturated`, which serve writes, are results in words.
 #ifndef DSC_PLOTS_SELECT_H
 #define DSC_PLOTS_SELECT_H
 
@@ -31,6 +31,9 @@ typedef struct dsc_selection {
 // exist).
 dsc_selection dsc_select(dsc_plot *p, const dsc_table *t, const dsc_figure_options *o,
                          const char *method);
+
+// Whether a row has the value of a filter.
+bool dsc_passes(const dsc_table *t, size_t row, const dsc_figure_filter *f);
 
 // Of a table by a metadata field (its comment `by`) dsc_select keeps the rows of all requests, or,
 // where the options name the field as `by` or x or filter by it, those of its values. This keeps

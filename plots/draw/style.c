@@ -133,6 +133,17 @@ void dsc_put_line_style(dsc_writer *w, const dsc_canvas *c, int i, double scale)
                 style[i].point, style[i].size * scale);
 }
 
+void dsc_put_point_style(dsc_writer *w, const dsc_canvas *c, int i, bool hollow)
+{
+    i %= DSC_STYLE_DASH;
+    const int point = i < DSC_STYLES ? style[i].point : 7;
+    if (c->dumb || !hollow)
+        dsc_put_line_style(w, c, i, 1.2);
+    else // an even type of gnuplot is the outline of the odd one after it
+        dsc_put(w, "lt 1 lc rgb '%s' lw 1.5 pt %d ps %g", dsc_style_color(i), point & ~1,
+                1.2 * (i < DSC_STYLES ? style[i].size : 0.5));
+}
+
 void dsc_put_at(dsc_writer *w, const dsc_canvas *c, double x, double y)
 {
     // positions are characters, 0 .. width - 1

@@ -51,6 +51,8 @@ void dsc_put_terminal(dsc_writer *w, const dsc_canvas *c, const char *name);
 // Writes "lc rgb '#...' lw 2 pt 7 ps 0.8" for a line style in [0, DSC_STYLES), its points `scale`
 // times the usual size, or for DSC_STYLE_BOUND; on dumb, the letters A, B, ....
 void dsc_put_line_style(dsc_writer *w, const dsc_canvas *c, int i, double scale);
+// The same for points alone; `hollow`: outlines.
+void dsc_put_point_style(dsc_writer *w, const dsc_canvas *c, int i, bool hollow);
 const char *dsc_style_color(int i);
 // The style of line i of n whose order means something: a color of the ramp, dark to light.
 int dsc_ramp_style(size_t i, size_t n);

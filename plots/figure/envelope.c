@@ -11,7 +11,7 @@
 // Whether a column separates lines: what is run, and where.
 static bool separates(const char *column)
 {
-    static const char *const name[] = {"method",     "rule",   "cost",
+    static const char *const name[] = {"method",     "rule",   "speculation", "cost",
                                        "trace_hash", "source", "category"};
     for (size_t i = 0; i < sizeof name / sizeof *name; i++)
         if (!strcmp(column, name[i]))
@@ -62,6 +62,13 @@ static void find_panels(dsc_plot *p, dsc_envelope *e, const dsc_selection *s, in
         e->panel[i] = all[chosen[i]];
 }
 
+// A server whose queue grows: its results depend on the length of the run, so it is the best only
+// where all are.
+static bool is_saturated(const dsc_table *t, size_t row)
+{
+    return !strcmp(dsc_text_at(t, row, "saturated"), "yes");
+}
+
 static void place(dsc_envelope *e, const dsc_selection *s, size_t row, size_t line, int x, int y,
                   int condition, bool less)
 {
@@ -74,8 +81,11 @@ static void place(dsc_envelope *e, const dsc_selection *s, size_t row, size_t li
         return;
     size_t at = (panel * e->lines + line) * e->nx + ix;
     e->several = e->several || e->row[at] != SIZE_MAX;
-    if (e->row[at] != SIZE_MAX && (less ? v >= e->value[at] : v <= e->value[at]))
-        return;
+    if (e->row[at] != SIZE_MAX) {
+        const bool now = is_saturated(s->table, row), before = is_saturated(s->table, e->row[at]);
+        if (now != before ? now : less ? v >= e->value[at] : v <= e->value[at])
+            return;
+    }
     e->value[at] = v;
     e->row[at] = row;
 }

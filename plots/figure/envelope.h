@@ -24,7 +24,8 @@ typedef struct dsc_envelope {
 } dsc_envelope;
 
 // Reads rows of a selection. x and y are columns; `condition` is one or -1. At most DSC_STYLES
-// lines are kept, in the order of the table. DSC_EUSAGE: no finite x or y.
+// lines are kept, in the order of the table. A row with `saturated` = yes is the best only where
+// all are. DSC_EUSAGE: no finite x or y.
 void dsc_envelope_init(dsc_plot *p, dsc_envelope *e, const dsc_selection *s, int x, int y,
                        int condition, bool less_is_better);
 

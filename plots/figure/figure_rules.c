@@ -22,6 +22,7 @@ typedef struct rules {
     size_t panel[PANELS], panels; // indices into length
     size_t line[LINES], lines;    // groups, the bound first
     bool bound;                   // line 0 is the bound
+    bool whole;                   // it bounds whole drafts (theory certify), not positions (otm)
     bool flat;                    // some rule takes one draft; its line is constant
     const char *column;
     const char *x, *y;   // columns of K and L
@@ -40,7 +41,7 @@ static const char *rule_of(const rules *r, size_t group)
 static int style_of(const char *rule)
 {
     static const char *const name[DSC_STYLES] = {"kseq",  "specinfer", "specinfer-wor", "rejection",
-                                                 "block", "greedy",    "typical",       ""};
+                                                 "block", "gbv",       "traversal",     ""};
     int i = 0;
     while (i < DSC_STYLES - 1 && strcmp(rule, name[i]))
         i++;
@@ -54,8 +55,9 @@ static void choose_lines(dsc_plot *p, rules *r)
     bool taken[DSC_STYLES] = {false};
     size_t n = r->groups.groups;
     for (size_t g = 0; g < n && !r->bound; g++)
-        if (!strcmp(rule_of(r, g), "otm")) {
+        if (!strcmp(rule_of(r, g), "otm") || !strcmp(rule_of(r, g), "bound")) {
             r->bound = true;
+            r->whole = !strcmp(rule_of(r, g), "bound");
             r->key[0].style = DSC_STYLE_BOUND;
             r->line[r->lines++] = g;
         }
@@ -89,8 +91,8 @@ static void label_lines(dsc_plot *p, rules *r)
     for (size_t j = 0; j < r->lines && !p->rc; j++) {
         const char *more =
             dsc_distinct_label(p, t, r->groups.first, r->groups.groups, r->line[j], skip);
-        more = dsc_text(p, "%s%s%s%s", rule_of(r, r->line[j]), j || !r->bound ? "" : " (bound)",
-                        *more ? ", " : "", more);
+        more = dsc_text(p, "%s%s%s%s", rule_of(r, r->line[j]),
+                        j || !r->bound || r->whole ? "" : " (bound)", *more ? ", " : "", more);
         r->key[j].label = dsc_text(p, "%.*s", LONGEST, more);
     }
 }
@@ -232,7 +234,10 @@ static void put_finding(dsc_writer *w, const rules *r)
         comma = ", ";
     }
     dsc_put(w, ".");
-    if (r->bound)
+    if (r->whole)
+        dsc_put(w,
+                " No lossless rule for independently sampled drafts accepts more than the bound.");
+    else if (r->bound)
         dsc_put(
             w, " At one position, no rule for independently sampled drafts accepts more often than "
                "otm. The bound does not apply to drafts sampled without replacement or to rules "
@@ -268,7 +273,9 @@ static void draw(dsc_plot *plot)
         panel[i] = (dsc_panel){
             dsc_text(plot, "%.40s = %g", strcmp(r.y, "num_speculative_tokens") ? r.y : "L",
                      r.length[r.panel[i]]),
-            r.percent ? "% of otm" : "",
+            !r.percent ? ""
+            : r.whole  ? "% of the bound"
+                       : "% of otm",
             r.percent ? r.percent + i * (r.lines - 1) * r.nk : r.value + i * r.lines * r.nk, 0};
     const char *less = dsc_left_out(plot, r.panels, r.lengths, "lengths", 0);
     dsc_panels p = {
@@ -277,9 +284,10 @@ static void draw(dsc_plot *plot)
                                     : dsc_term_heading(plot, r.column)),
         .subtitle = dsc_text(
             plot, "%s%s%s",
-            r.percent ? "otm: optimal at one position for K independently sampled drafts"
-            : r.bound ? "gray: upper bound at one position for K independently sampled drafts"
-                      : "",
+            r.whole     ? "bound: no lossless rule for K independently sampled drafts accepts more"
+            : r.percent ? "otm: optimal at one position for K independently sampled drafts"
+            : r.bound   ? "gray: upper bound at one position for K independently sampled drafts"
+                        : "",
             r.bound && *less ? "; " : "", less),
         .x_label = dsc_term_title(r.x),
         .x = r.k,
@@ -287,7 +295,9 @@ static void draw(dsc_plot *plot)
         .key = r.key + (r.percent != NULL),
         .lines = r.lines - (r.percent != NULL),
         .detail = r.percent ? r.detail : NULL,
-        .reference_label = r.percent ? "otm (bound)" : NULL,
+        .reference_label = !r.percent ? NULL
+                           : r.whole  ? "bound"
+                                      : "otm (bound)",
         .reference = 100,
         .panel = panel,
         .panels = r.panels,

@@ -109,20 +109,28 @@ static int fill_row(const dsc_request *q, dsc_model_side side, int64_t position,
     return DSC_OK;
 }
 
+int dsc_position_rows(dsc_position_room *room, const dsc_request *q, int64_t position, size_t vocab,
+                      dsc_error *err)
+{
+    for (dsc_model_side side = 0; side < DSC_SIDES; side++) {
+        int rc = fill_row(q, side, position, vocab, room, err);
+        if (rc)
+            return rc;
+    }
+    return room->row[DSC_SIDE_TARGET][q->output.id[position]] > 0 ? DSC_OK
+                                                                  : fail_excluded(position, err);
+}
+
 static int dists_of_rows(const dsc_position_source *source, const dsc_request *q, int64_t position,
                          dsc_position_room *room, double *dist, dsc_error *err)
 {
     const size_t vocab = (size_t)source->vocab_size;
     double y[DSC_SIDES];
-    for (dsc_model_side side = 0; side < DSC_SIDES; side++) {
-        int rc = fill_row(q, side, position, vocab, room, err);
-        if (rc)
-            return rc;
+    int rc = dsc_position_rows(room, q, position, vocab, err);
+    for (dsc_model_side side = 0; side < DSC_SIDES && !rc; side++)
         y[side] = room->row[side][q->output.id[position]];
-    }
-    if (!(y[DSC_SIDE_TARGET] > 0))
-        return fail_excluded(position, err);
-    return source->rule->replay_dist->from_rows(room, vocab, y, source->drafts, dist, err);
+    return rc ? rc
+              : source->rule->replay_dist->from_rows(room, vocab, y, source->drafts, dist, err);
 }
 
 int dsc_position_dists(const dsc_position_source *source, const dsc_request *q, int64_t position,

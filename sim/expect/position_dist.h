@@ -29,6 +29,11 @@ int dsc_position_source_find(dsc_position_source *out, const dsc_trace_info *inf
 int dsc_position_logp(const dsc_request *q, dsc_model_side side, int64_t position, double *logp,
                       dsc_error *err);
 
+// The distributions of both models at a position, normalized, into room->row. DSC_EINPUT: a row
+// does not list all of its mass, or gives the output's token no target probability.
+int dsc_position_rows(dsc_position_room *room, const dsc_request *q, int64_t position, size_t vocab,
+                      dsc_error *err);
+
 // The distributions of 1 .. drafts drafts, dist[dsc_position_dist_at(drafts + 1)]: from statistics
 // as exact as these (fp32), from rows to rounding. Rows take a sort of the vocabulary and, for otm,
 // a sampler per k; draftscope trace reduce does that once. DSC_EINPUT: a row that does not list all

@@ -4,33 +4,18 @@
 //
 // Usage: bench_accept [ROUNDS [VOCAB]]; prints CSV. The rows come from a ring of pairs larger than
 // the caches. Times are interleaved; every ratio is the median over rounds of the ratio of a round.
+#include "base/order.h"
 #include "tests/bench/accept_baseline.h"
+#include "tests/bench/bench.h"
 #include "theory/acceptance_bounds.h"
 #include "theory/probs.h"
 
 #include <math.h>
 #include <omp.h>
-#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <time.h>
 
 enum { K = 16, RING_BYTES = 96 << 20, DISTS = 4, MOST_ROUNDS = 101, MOST_PATHS = 4 };
-
-static double now_s(void)
-{
-    struct timespec t;
-    clock_gettime(CLOCK_MONOTONIC, &t);
-    return (double)t.tv_sec + 1e-9 * (double)t.tv_nsec;
-}
-
-static void must(int rc, const dsc_error *e)
-{
-    if (rc) {
-        fprintf(stderr, "bench_accept: %s\n", e->message);
-        exit(dsc_exit_code(rc));
-    }
-}
 
 static void *memory(size_t n, size_t size)
 {
@@ -84,19 +69,19 @@ static void make_ring(ring *r, size_t vocab, double temperature)
 
 static double time_read(const ring *r)
 {
-    double start = now_s();
+    double start = wall_s();
     volatile float sink = 0;
     for (size_t p = 0; p < r->pairs; p++)
         sink = sink + baseline_read(draft_of(r, p), r->vocab) +
                baseline_read(target_of(r, p), r->vocab);
-    return (now_s() - start) / (double)r->pairs;
+    return (wall_s() - start) / (double)r->pairs;
 }
 
 // Seconds per pair; writes the quantities of the first DISTS pairs to out.
 static double time_path(const ring *r, dsc_acceptance_work **work, int threads,
                         dsc_rule_acceptance out[DISTS][K])
 {
-    double start = now_s();
+    double start = wall_s();
 #pragma omp parallel for num_threads(threads) schedule(dynamic, 1)
     for (size_t p = 0; p < r->pairs; p++) {
         dsc_rule_acceptance own[K];
@@ -107,14 +92,14 @@ static double time_path(const ring *r, dsc_acceptance_work **work, int threads,
         if (p < DISTS)
             memcpy(out[p], own, sizeof own);
     }
-    return (now_s() - start) / (double)r->pairs;
+    return (wall_s() - start) / (double)r->pairs;
 }
 
 // A loop in registers, run by every thread: what a second thread is worth on this machine now (two
 // processors may share one core, and others may be at work).
 static double time_registers(int threads)
 {
-    double start = now_s();
+    double start = wall_s();
 #pragma omp parallel num_threads(threads)
     {
         uint64_t x[4] = {1, 2, 3, 4};
@@ -124,18 +109,18 @@ static double time_registers(int threads)
         volatile uint64_t sink = x[0] + x[1] + x[2] + x[3];
         (void)sink;
     }
-    return (now_s() - start) / threads;
+    return (wall_s() - start) / threads;
 }
 
 static double time_sorted(const ring *r, baseline_work *w, bool quantities)
 {
-    double start = now_s();
+    double start = wall_s();
     for (size_t p = 0; p < DISTS; p++) {
         baseline_sort(w, draft_of(r, r->pairs - 1 - p), target_of(r, r->pairs - 1 - p), r->vocab);
         if (quantities)
             baseline_quantities(w, K);
     }
-    return (now_s() - start) / DISTS;
+    return (wall_s() - start) / DISTS;
 }
 
 static double time_reference(const ring *r, dsc_rule_acceptance out[DISTS][K])
@@ -153,10 +138,10 @@ static double time_reference(const ring *r, dsc_rule_acceptance out[DISTS][K])
         }
         must(dsc_probs_check("draft", row[0], r->vocab, true, &e), &e);
         must(dsc_probs_check("target", row[1], r->vocab, true, &e), &e);
-        double start = now_s();
+        double start = wall_s();
         must(dsc_curve_init(&c, row[0], row[1], r->vocab, &e), &e);
         dsc_acceptance_of_curve(&c, k, K, out[p]);
-        s += now_s() - start;
+        s += wall_s() - start;
         dsc_curve_fini(&c);
     }
     free(row[0]);
@@ -175,19 +160,13 @@ static double largest_error(dsc_rule_acceptance a[DISTS][K], dsc_rule_acceptance
     return e;
 }
 
-static int ascending(const void *a, const void *b)
-{
-    double x = *(const double *)a, y = *(const double *)b;
-    return (x > y) - (x < y);
-}
-
 // Median over rounds of top/bottom.
 static double ratio(const double *top, const double *bottom, int rounds)
 {
     double r[MOST_ROUNDS];
     for (int i = 0; i < rounds; i++)
         r[i] = top[i] / (bottom ? bottom[i] : 1);
-    qsort(r, (size_t)rounds, sizeof *r, ascending);
+    qsort(r, (size_t)rounds, sizeof *r, dsc_by_real);
     return rounds % 2 ? r[rounds / 2] : (r[rounds / 2 - 1] + r[rounds / 2]) / 2;
 }
 
@@ -232,21 +211,6 @@ static void bench(size_t vocab, double temperature, int rounds)
         dsc_acceptance_work_free(work[t]);
     baseline_fini(&baseline);
     free(r.row);
-}
-
-static void processor(char *out, size_t size)
-{
-    FILE *f = fopen("/proc/cpuinfo", "r");
-    char line[256];
-    snprintf(out, size, "unknown");
-    while (f && fgets(line, sizeof line, f))
-        if (strncmp(line, "model name", 10) == 0) {
-            snprintf(out, size, "%s", strchr(line, ':') + 2);
-            out[strcspn(out, "\n,")] = '\0';
-            break;
-        }
-    if (f)
-        fclose(f);
 }
 
 int main(int argc, char **argv)

@@ -5,30 +5,14 @@
 // Usage: bench_expect [POSITIONS]; prints CSV, the best of 40 rounds. Columns are synthetic, with
 // acceptance rates of 0.5 to 1.
 #include "sim/expect/expect_rule.h"
+#include "tests/bench/bench.h"
 #include "tests/zero_counts.h"
 
 #include <inttypes.h>
 #include <math.h>
-#include <stdio.h>
 #include <stdlib.h>
-#include <time.h>
 
 enum { LENGTHS = 32, OUTPUT = 1000, K = 8, ROUNDS = 40 };
-
-static double now_s(void)
-{
-    struct timespec t;
-    clock_gettime(CLOCK_THREAD_CPUTIME_ID, &t); // others may share the core
-    return (double)t.tv_sec + 1e-9 * (double)t.tv_nsec;
-}
-
-static void must(int rc, const dsc_error *e)
-{
-    if (rc) {
-        fprintf(stderr, "bench_expect: %s\n", e->message);
-        exit(dsc_exit_code(rc));
-    }
-}
 
 static double uniform(uint64_t *s)
 {
@@ -102,12 +86,12 @@ static void run(const row *r, const made_up *m, int64_t positions)
     must(dsc_rule_plan_init(&plan, config, LENGTHS, r->rule, &m->info, &e), &e);
     double best = 1e99;
     for (int round = 0; round < ROUNDS; round++) {
-        double start = now_s();
+        double start = thread_s();
         for (int64_t done = 0; done < positions; done += OUTPUT) {
             dsc_arena_reset(&arena);
             must(dsc_expect_rule_run(&plan, &m->request, &room, &arena, counts, &e), &e);
         }
-        double took = now_s() - start;
+        double took = thread_s() - start;
         best = took < best ? took : best;
     }
     printf("%s,%d,%d,%.3f,%.6f\n", r->name, r->drafts, LENGTHS, (double)positions / best / 1e6,

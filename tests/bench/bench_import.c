@@ -8,8 +8,10 @@
 // its own, and LLMA's development set with the tokenizers of GPT-2 and Llama 2 where the test data
 // folder ($DSC_TEST_DATA, default ../shared/data beside the source) is present. Medians of ROUNDS,
 // in which one and two threads, or what else is compared, take turns.
+#include "base/order.h"
 #include "base/file.h"
 #include "base/memory.h"
+#include "tests/bench/bench.h"
 #include "traces/import/import_record.h"
 
 #include <errno.h>
@@ -18,7 +20,6 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
-#include <time.h>
 #include <unistd.h>
 
 #define WORK "bench_import.jsonl"
@@ -26,22 +27,9 @@
 
 enum { INPUT_BYTES = 32 * 1000 * 1000, ROUNDS = 5 };
 
-static double seconds_of(clockid_t clock)
-{
-    struct timespec t;
-    clock_gettime(clock, &t);
-    return (double)t.tv_sec + 1e-9 * (double)t.tv_nsec;
-}
-
-static int compare(const void *a, const void *b)
-{
-    double x = *(const double *)a, y = *(const double *)b;
-    return (x > y) - (x < y);
-}
-
 static double median(double x[ROUNDS])
 {
-    qsort(x, ROUNDS, sizeof *x, compare);
+    qsort(x, ROUNDS, sizeof *x, dsc_by_real);
     return x[ROUNDS / 2];
 }
 
@@ -147,7 +135,7 @@ static int open_writer(dsc_trace_writer **w, const dsc_tokenizer *t, dsc_error *
 // Adds the time since *start to a part.
 static void lap(parts *p, enum part which, double *start)
 {
-    double now = seconds_of(CLOCK_PROCESS_CPUTIME_ID);
+    double now = cpu_s();
     p->s[which] += now - *start;
     *start = now;
 }
@@ -168,7 +156,7 @@ static int time_parts(parts *p, const dsc_tokenizer *t, dsc_error *err)
         rc = dsc_input_open(&in, WORK, err);
     if (!rc)
         rc = open_writer(&w, t, err);
-    double start = seconds_of(CLOCK_PROCESS_CPUTIME_ID);
+    double start = cpu_s();
     for (dsc_line line; !rc && !(rc = dsc_input_line(in, &line, err)) && line.bytes;) {
         json_t *json, *slow;
         lap(p, LINES, &start);
@@ -189,7 +177,7 @@ static int time_parts(parts *p, const dsc_tokenizer *t, dsc_error *err)
         lap(p, WRITE, &start);
         json_decref(json);
     }
-    start = seconds_of(CLOCK_PROCESS_CPUTIME_ID);
+    start = cpu_s();
     if (rc)
         dsc_trace_writer_abort(w);
     else
@@ -266,13 +254,13 @@ static int bench_read(const char *name, dsc_error *err)
     uint64_t sum = 0;
     int rc = DSC_OK;
     for (int round = 0; round < ROUNDS && !rc; round++) {
-        double start = seconds_of(CLOCK_PROCESS_CPUTIME_ID);
+        double start = cpu_s();
         rc = cat_trace(&bytes, err);
-        double middle = seconds_of(CLOCK_PROCESS_CPUTIME_ID);
+        double middle = cpu_s();
         if (!rc)
             rc = read_trace(&sum, err);
         cat[round] = middle - start;
-        own[round] = seconds_of(CLOCK_PROCESS_CPUTIME_ID) - middle;
+        own[round] = cpu_s() - middle;
         ratio[round] = cat[round] / own[round];
     }
     if (rc)
@@ -320,10 +308,10 @@ static int bench_import(const char *name, const dsc_tokenizer *t, double file, d
         int k = i % THREADS, round = i / THREADS;
         const dsc_import_options o = {.force = true, .threads = k + 1};
         reset_peak();
-        double start = seconds_of(CLOCK_MONOTONIC), used = seconds_of(CLOCK_PROCESS_CPUTIME_ID);
+        double start = wall_s(), used = cpu_s();
         rc = dsc_import(paths, 1, t, TRACE, &o, NULL, err);
-        wall[k][round] = seconds_of(CLOCK_MONOTONIC) - start;
-        cpu[k][round] = seconds_of(CLOCK_PROCESS_CPUTIME_ID) - used;
+        wall[k][round] = wall_s() - start;
+        cpu[k][round] = cpu_s() - used;
         peak[k][round] = peak_kib();
     }
     for (int k = 0; k < THREADS && !rc; k++) {

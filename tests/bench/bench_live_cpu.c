@@ -11,14 +11,14 @@
 // is the median of the ratios within a round. `over_wider` is t(n) over the least time of any
 // larger n. With one thread times are processor time, which other programs disturb less; with
 // two, wall time.
+#include "base/order.h"
 #include "live/device/cpu.h"
+#include "tests/bench/bench.h"
 
 #include <cblas.h>
 #include <math.h>
-#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <time.h>
 
 enum { SIDE = 4096, MOST = 64, WIDEST = 14336, COUNTS = 10, MOST_ROUNDS = 99, MATRICES = 4 };
 enum { SET_BYTES = 128 << 20, MOST_COPIES = 128 };
@@ -42,17 +42,7 @@ static const shape shapes[] = {
 
 static double now_s(int threads)
 {
-    struct timespec t;
-    clock_gettime(threads == 1 ? CLOCK_THREAD_CPUTIME_ID : CLOCK_MONOTONIC, &t);
-    return (double)t.tv_sec + 1e-9 * (double)t.tv_nsec;
-}
-
-static void must(int rc, const dsc_error *e)
-{
-    if (rc) {
-        fprintf(stderr, "bench_live_cpu: %s\n", e->message);
-        exit(dsc_exit_code(rc));
-    }
+    return threads == 1 ? thread_s() : wall_s();
 }
 
 typedef struct bench {
@@ -106,15 +96,9 @@ static double once(bench *b, int64_t tokens, way how)
     return now_s(threads) - start;
 }
 
-static int ascending(const void *pa, const void *pb)
-{
-    double a = *(const double *)pa, b = *(const double *)pb;
-    return (a > b) - (a < b);
-}
-
 static double median(double *x, int n)
 {
-    qsort(x, (size_t)n, sizeof *x, ascending);
+    qsort(x, (size_t)n, sizeof *x, dsc_by_real);
     return x[n / 2];
 }
 
@@ -193,16 +177,11 @@ static void make_set(bench *b, const shape *of, dsc_dtype dtype)
 
 static void print_head(void)
 {
-    char line[256] = "";
+    char cpu[256];
     double load = NAN;
-    FILE *f = fopen("/proc/cpuinfo", "re");
-    while (f && fgets(line, sizeof line, f) && strncmp(line, "model name", 10) != 0)
-        ;
-    if (f)
-        fclose(f);
+    processor(cpu, sizeof cpu);
     getloadavg(&load, 1);
-    line[strcspn(line, "\n")] = 0;
-    printf("# %s\n# CPU %s; load %.2f\n", BENCH_FLAGS, line, load);
+    printf("# %s\n# CPU %s; load %.2f\n", BENCH_FLAGS, cpu, load);
     puts("shape,kernel,dtype,threads,tokens,ms,over_one,over_one_median,over_wider,GB_s,read_GB_s,"
          "share_of_read,GFLOP_s,openblas_ms,openblas_over_ours");
 }

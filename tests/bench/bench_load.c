@@ -6,28 +6,20 @@
 // Usage: bench_load FOLDER [ROUNDS [cpu|cuda]]; CSV on stdout. The folder should be larger than the
 // buffers of the disk, 2 GB or more. Both are done in turn, wall time; `cpu_s` is processor time
 // of all threads.
+#include "base/order.h"
 #include "live/device/clock.h"
 #include "live/model/checkpoint.h"
 #include "live/model/weights.h"
+#include "tests/bench/bench.h"
 
 #include <fcntl.h>
-#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
 #include <sys/stat.h>
-#include <time.h>
 #include <unistd.h>
 
 enum { BLOCK = 8 << 20, MOST_ROUNDS = 99 };
-
-static void must(int rc, const dsc_error *e)
-{
-    if (rc) {
-        fprintf(stderr, "bench_load: %s\n", e->message);
-        exit(dsc_exit_code(rc));
-    }
-}
 
 static int open_file(const char *path, size_t *bytes)
 {
@@ -39,13 +31,6 @@ static int open_file(const char *path, size_t *bytes)
     }
     *bytes = (size_t)s.st_size;
     return fd;
-}
-
-static double cpu_s(void)
-{
-    struct timespec t;
-    clock_gettime(CLOCK_PROCESS_CPUTIME_ID, &t);
-    return (double)t.tv_sec + 1e-9 * (double)t.tv_nsec;
 }
 
 // Advises the kernel to drop the files from its cache, and returns the share that stays.
@@ -98,12 +83,6 @@ static double load_files(const char *folder, live_backend *b)
     return s;
 }
 
-static int ascending(const void *pa, const void *pb)
-{
-    double a = *(const double *)pa, b = *(const double *)pb;
-    return (a > b) - (a < b);
-}
-
 int main(int argc, char **argv)
 {
     dsc_error e;
@@ -138,7 +117,7 @@ int main(int argc, char **argv)
                share[r]);
         fflush(stdout);
     }
-    qsort(share, (size_t)rounds, sizeof *share, ascending);
+    qsort(share, (size_t)rounds, sizeof *share, dsc_by_real);
     printf("# median share %.3f\n", share[rounds / 2]);
     live_checkpoint_close(c);
     b->type->close(b);

@@ -10,29 +10,13 @@
 #include "sim/model/model_spec.h"
 #include "sim/model/workload.h"
 #include "sim/run/run.h"
+#include "tests/bench/bench.h"
 
-#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <time.h>
 #include <unistd.h>
 
 enum { REQUESTS = 4200, TOKENS = 256, PROMPT = 64 };
-
-static double now_s(void)
-{
-    struct timespec t;
-    clock_gettime(CLOCK_PROCESS_CPUTIME_ID, &t);
-    return (double)t.tv_sec + 1e-9 * (double)t.tv_nsec;
-}
-
-static void must(int rc, const dsc_error *e)
-{
-    if (rc) {
-        fprintf(stderr, "bench_loop: %s\n", e->message);
-        exit(dsc_exit_code(rc));
-    }
-}
 
 static void defaults(dsc_config *c, const char *method)
 {
@@ -56,9 +40,9 @@ static void measure(const dsc_workload *w, const char *method, const char *rule,
                                .seed = 1};
     for (int i = 0; i < rounds; i++) {
         dsc_results r;
-        const double start = now_s();
+        const double start = cpu_s();
         must(dsc_run(NULL, &c, 1, &o, &r, &err), &err);
-        const double took = now_s() - start;
+        const double took = cpu_s() - start;
         best = i && best < took ? best : took;
         tokens = r.counts[0].output_tokens;
         efficiency = dsc_block_efficiency(&r.counts[0]);

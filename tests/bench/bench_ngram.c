@@ -12,27 +12,11 @@
 // ../shared/data beside the source), as bytes; exit 77 when it is absent.
 #include "base/rng.h"
 #include "sim/model/model_ngram.h"
+#include "tests/bench/bench.h"
 
-#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <time.h>
 #include <unistd.h>
-
-static double now_s(void)
-{
-    struct timespec t;
-    clock_gettime(CLOCK_PROCESS_CPUTIME_ID, &t);
-    return (double)t.tv_sec + 1e-9 * (double)t.tv_nsec;
-}
-
-static void must(int rc, const dsc_error *e)
-{
-    if (rc) {
-        fprintf(stderr, "bench_ngram: %s\n", e->message);
-        exit(dsc_exit_code(rc));
-    }
-}
 
 // The work at each context. It returns a value that depends on everything read.
 typedef double work(const dsc_language *l, const dsc_place *at, int32_t next, double *dist);
@@ -142,14 +126,14 @@ static void bench(const char *path, const dsc_tokenizer *t, int order, int round
     dsc_corpus corpus = {0}, learnt = {0};
     dsc_language *l;
     dsc_error e;
-    double sink = 0, start = now_s(), *dist;
+    double sink = 0, start = cpu_s(), *dist;
     must(dsc_corpus_read(&corpus, path, t, &e), &e);
     must(dsc_corpus_read(&learnt, path, t, &e), &e);
-    double read_s = (now_s() - start) / 2;
+    double read_s = (cpu_s() - start) / 2;
     int64_t tokens = corpus.start[corpus.count];
-    start = now_s();
+    start = cpu_s();
     must(dsc_ngram_learn(&l, &learnt, &(dsc_ngram_options){order, 0, 10}, &e), &e);
-    double learn_s = now_s() - start, mean = mean_support(l, &corpus);
+    double learn_s = cpu_s() - start, mean = mean_support(l, &corpus);
     must(dsc_alloc(&dist, (size_t)l->vocab_size, sizeof *dist, &e), &e);
     printf("%s,%d,read and tokenize,%lld,%.3f,%.3f,\n", name, order, (long long)tokens, read_s,
            (double)tokens / read_s / 1e6);
@@ -160,10 +144,10 @@ static void bench(const char *path, const dsc_tokenizer *t, int order, int round
         int64_t n = 0;
         for (int round = 0; round < rounds; round++) {
             int64_t least = works[w].work == dense ? LEAST_CONTEXTS / 100 : LEAST_CONTEXTS;
-            start = now_s();
+            start = cpu_s();
             for (n = 0; n < least;)
                 n += all_contexts(l, &corpus, works[w].work, dist, &sink);
-            double seconds = now_s() - start;
+            double seconds = cpu_s() - start;
             if ((double)n / seconds > per_s) {
                 per_s = (double)n / seconds;
                 best_s = seconds;

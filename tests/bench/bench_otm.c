@@ -5,30 +5,15 @@
 // Usage: bench_otm [ROUNDS]; prints CSV. Rows are Zipf distributions (exponent 1.1) with normal
 // noise of 0.7 on the target's logits, at three temperatures, in a ring of pairs that no cache
 // holds.
-#include "theory/probs.h"
+#include "base/order.h"
+#include "tests/bench/bench.h"
 #include "theory/otm_sampler.h"
+#include "theory/probs.h"
 
 #include <math.h>
-#include <stdio.h>
 #include <stdlib.h>
-#include <time.h>
 
 enum { RING = 48 }; // pairs
-
-static double now_s(void)
-{
-    struct timespec t;
-    clock_gettime(CLOCK_MONOTONIC, &t);
-    return (double)t.tv_sec + 1e-9 * (double)t.tv_nsec;
-}
-
-static void must(int rc, const dsc_error *e)
-{
-    if (rc) {
-        fprintf(stderr, "bench_otm: %s\n", e->message);
-        exit(dsc_exit_code(rc));
-    }
-}
 
 static double *make_rows(size_t vocab, double temperature)
 {
@@ -50,12 +35,6 @@ static double read_rows(const double *rows, size_t count)
     return sum;
 }
 
-static int by_value(const void *a, const void *b)
-{
-    double x = *(const double *)a, y = *(const double *)b;
-    return (x > y) - (x < y);
-}
-
 static void measure(dsc_otm_sampler *s, const double *rows, size_t vocab, double temperature, int k,
                     int rounds)
 {
@@ -68,17 +47,17 @@ static void measure(dsc_otm_sampler *s, const double *rows, size_t vocab, double
     for (int i = 0; i < n; i++) {
         const double *draft = rows + 2 * (size_t)(i % RING) * vocab;
         const double *other = rows + 2 * (size_t)((i + RING / 2) % RING) * vocab;
-        double start = now_s();
+        double start = wall_s();
         must(dsc_otm_sampler_build(s, draft, draft + vocab, vocab, k, &e), &e);
-        double middle = now_s();
+        double middle = wall_s();
         sink = read_rows(other, 2 * vocab);
         (void)sink;
-        read_s[i] = now_s() - middle;
+        read_s[i] = wall_s() - middle;
         build_s[i] = middle - start;
         gap = fmax(gap, dsc_otm_sampler_gap(s));
     }
-    qsort(build_s, (size_t)n, sizeof *build_s, by_value);
-    qsort(read_s, (size_t)n, sizeof *read_s, by_value);
+    qsort(build_s, (size_t)n, sizeof *build_s, dsc_by_real);
+    qsort(read_s, (size_t)n, sizeof *read_s, dsc_by_real);
     printf("%zu,%.1f,%d,%.3f,%.3f,%.1f,%.1e,\"%s\"\n", vocab, temperature, k, 1e3 * build_s[n / 2],
            1e3 * build_s[n - 1 - n / 10], build_s[n / 2] / read_s[n / 2], gap, BENCH_FLAGS);
 }

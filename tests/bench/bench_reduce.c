@@ -9,42 +9,22 @@
 // (theory/acceptance.h). For threads it prints the best round, in wall
 // time and as the mean of their processor times, which shows their effect on each other on a busy
 // machine.
+#include "base/order.h"
+#include "tests/bench/bench.h"
 #include "theory/acceptance.h"
-#include "theory/probs.h"
 #include "theory/otm_internal.h"
+#include "theory/probs.h"
 #include "theory/rows_curve.h"
 #include "theory/sufficient.h"
 
 #include <math.h>
-#include <stdio.h>
 #include <stdlib.h>
-#include <time.h>
 
 enum { RING = 48, K = 8, V = 151936, MOST = 4096 };
 enum { READING, POSITION, DISTS, STATISTICS, PASS, LEVELS, FIT, SURVIVORS, ACCEPTANCE, PARTS };
 static const char *const part_name[PARTS] = {
     "reading", "position", "distributions", "statistics", "of statistics: pass",
     "levels",  "fit",      "survivors",     "acceptance"};
-
-static double clock_s(clockid_t clock)
-{
-    struct timespec t;
-    clock_gettime(clock, &t);
-    return (double)t.tv_sec + 1e-9 * (double)t.tv_nsec;
-}
-
-static double now_s(void) // of this thread on a processor, others may be at work
-{
-    return clock_s(CLOCK_THREAD_CPUTIME_ID);
-}
-
-static void must(int rc, const dsc_error *e)
-{
-    if (rc) {
-        fprintf(stderr, "bench_reduce: %s\n", e->message);
-        exit(dsc_exit_code(rc));
-    }
-}
 
 static void *some(size_t n, size_t size)
 {
@@ -156,25 +136,25 @@ static void time_parts(bench *b, double *s)
 {
     dsc_error e;
     const dsc_row_source source[2] = {{.dist = b->dist[0]}, {.dist = b->dist[1]}};
-    double dist[K + 1], start = now_s();
+    double dist[K + 1], start = thread_s();
     must(dsc_rows_curve_set(&b->curve, &source[0], &source[1], V, &e), &e);
-    s[PASS] = now_s() - start;
+    s[PASS] = thread_s() - start;
     dsc_overlap *rows = &b->curve.base;
     const dsc_mass sum = {b->curve.cells.draft_sum, b->curve.cells.target_sum};
     s[LEVELS] = s[FIT] = s[SURVIVORS] = 0;
     for (int k = 1; k <= K; k++)
         must(dsc_otm_levels(&b->fit, rows, sum, k, &e), &e);
     for (int k = 1; k <= K; k++) {
-        start = now_s();
+        start = thread_s();
         must(dsc_otm_levels(&b->fit, rows, sum, k, &e), &e);
-        double levels = now_s();
+        double levels = thread_s();
         dsc_race_fit_float(&b->fit.race, k > 2, b->race);
-        s[FIT] += now_s() - levels;
+        s[FIT] += thread_s() - levels;
         s[LEVELS] += levels - start;
         must(dsc_otm_sampler_build_float(b->sampler, rows, sum, k, k > 2, &e), &e);
-        start = now_s();
+        start = thread_s();
         dsc_otm_sampler_survivors(b->sampler, (double)b->dist[0][y], (double)b->dist[1][y], dist);
-        s[SURVIVORS] += now_s() - start;
+        s[SURVIVORS] += thread_s() - start;
     }
 }
 
@@ -182,20 +162,14 @@ static void time_others(bench *b, double *s)
 {
     dsc_error e;
     dsc_rule_acceptance out[K];
-    double start = now_s();
+    double start = thread_s();
     must(dsc_acceptance_of_rows(b->dist[0], b->dist[1], V, K, out, b->acceptance, &e), &e);
-    s[ACCEPTANCE] = now_s() - start;
-}
-
-static int by_value(const void *a, const void *b)
-{
-    double x = *(const double *)a, z = *(const double *)b;
-    return (x > z) - (x < z);
+    s[ACCEPTANCE] = thread_s() - start;
 }
 
 static double median(double *x, int n)
 {
-    qsort(x, (size_t)n, sizeof *x, by_value);
+    qsort(x, (size_t)n, sizeof *x, dsc_by_real);
     return x[n / 2];
 }
 
@@ -206,20 +180,20 @@ static double measure_parts(bench *b, const float *ring, double temperature, int
     volatile float sink;
     for (int i = 0; i < n; i++) {
         const float *pair = ring + 2 * (size_t)(i % RING) * V;
-        double s[PARTS], start = now_s();
+        double s[PARTS], start = thread_s();
         sink = sum_of(ring + 2 * (size_t)((i + RING / 2) % RING) * V, 2 * V);
         (void)sink;
-        s[READING] = now_s() - start;
-        start = now_s();
+        s[READING] = thread_s() - start;
+        start = thread_s();
         position(b, pair);
-        s[POSITION] = now_s() - start;
+        s[POSITION] = thread_s() - start;
         pair = ring + 2 * (size_t)((i + RING / 4) % RING) * V; // which is in no cache
-        start = now_s();
+        start = thread_s();
         read_rows(b, pair);
-        double middle = now_s();
+        double middle = thread_s();
         statistics(b);
         s[DISTS] = middle - start;
-        s[STATISTICS] = now_s() - middle;
+        s[STATISTICS] = thread_s() - middle;
         time_parts(b, s);
         time_others(b, s);
         for (int p = 0; p < PARTS; p++)
@@ -240,15 +214,15 @@ static void measure_threads(bench **b, const float *ring, double temperature, in
 {
     double least[2] = {INFINITY, INFINITY};
     for (int round = 0; round < rounds; round++) {
-        double start = clock_s(CLOCK_MONOTONIC), busy = 0;
+        double start = wall_s(), busy = 0;
 #pragma omp parallel for schedule(static, 1) num_threads(threads) reduction(+ : busy)
         for (int t = 0; t < threads; t++) {
-            double began = now_s();
+            double began = thread_s();
             for (int i = t; i < RING; i += threads)
                 position(b[t], ring + 2 * (size_t)i * V);
-            busy += now_s() - began;
+            busy += thread_s() - began;
         }
-        least[0] = fmin(least[0], clock_s(CLOCK_MONOTONIC) - start);
+        least[0] = fmin(least[0], wall_s() - start);
         least[1] = fmin(least[1], busy / threads);
     }
     static const char *const what[] = {"position by the clock", "position by their processor time"};

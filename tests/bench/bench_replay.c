@@ -7,31 +7,15 @@
 // Without a trace it makes some, of at least 0.5 M output tokens; they are mapped and warm.
 #include "sim/expect/expect.h"
 #include "sim/run/run.h"
+#include "tests/bench/bench.h"
 #include "tests/bench/llma_baseline.h"
 #include "traces/import/import.h"
 
 #include <inttypes.h>
-#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/resource.h>
-#include <time.h>
 #include <unistd.h>
-
-static double now_s(void)
-{
-    struct timespec t;
-    clock_gettime(CLOCK_MONOTONIC, &t);
-    return (double)t.tv_sec + 1e-9 * (double)t.tv_nsec;
-}
-
-static void must(int rc, const dsc_error *e)
-{
-    if (rc) {
-        fprintf(stderr, "bench_replay: %s\n", e->message);
-        exit(dsc_exit_code(rc));
-    }
-}
 
 // Where answers come from: the bundled sample, and LLMA's own development set where it is at hand.
 static const struct {
@@ -89,13 +73,13 @@ static baseline_counts run_baseline(const dsc_trace *trace, baseline *f, int n, 
     for (int64_t s = 0; s < dsc_trace_shards(trace); s++) {
         dsc_shard *shard;
         must(dsc_shard_open(&shard, trace, s, &e), &e);
-        double start = now_s();
+        double start = wall_s();
         for (int64_t i = 0; i < dsc_shard_requests(shard); i++) {
             dsc_request q;
             dsc_shard_request(shard, i, &q);
             f(&q, n, copied, &c);
         }
-        *seconds += now_s() - start;
+        *seconds += wall_s() - start;
         dsc_shard_close(shard);
     }
     return c;
@@ -113,14 +97,14 @@ static void run_grid(const dsc_trace *trace, const dsc_plan *plan, dsc_counts *c
     for (int64_t s = 0; s < dsc_trace_shards(trace); s++) {
         dsc_shard *shard;
         must(dsc_shard_open(&shard, trace, s, &e), &e);
-        double start = now_s();
+        double start = wall_s();
         for (int64_t i = 0; i < dsc_shard_requests(shard); i++) {
             dsc_request q;
             dsc_shard_request(shard, i, &q);
             dsc_arena_reset(&arena);
             must(dsc_expect_run(plan, &q, 0, &arena, counts, &e), &e);
         }
-        *seconds += now_s() - start;
+        *seconds += wall_s() - start;
         dsc_shard_close(shard);
     }
     dsc_arena_fini(&arena);
@@ -134,21 +118,6 @@ static void check_equal(const dsc_counts *ours, const baseline_counts *theirs)
         fprintf(stderr, "bench_replay: the baseline counts something else\n");
         exit(1);
     }
-}
-
-static void processor(char *out, size_t size)
-{
-    FILE *f = fopen("/proc/cpuinfo", "r");
-    char line[256];
-    snprintf(out, size, "unknown");
-    while (f && fgets(line, sizeof line, f))
-        if (strncmp(line, "model name", 10) == 0) {
-            snprintf(out, size, "%s", strchr(line, ':') + 2);
-            out[strcspn(out, "\n,")] = '\0';
-            break;
-        }
-    if (f)
-        fclose(f);
 }
 
 static long peak_kib(void)

@@ -4,19 +4,11 @@
 // in NUMPY_PYTHON (default python3) has numpy; bar 100 times as many.
 //
 // Usage: bench_steps [MILLION_ROUNDS]; CSV on stdout.
+#include "tests/bench/bench.h"
 #include "theory/steps.h"
 
 #include <math.h>
-#include <stdio.h>
 #include <stdlib.h>
-#include <time.h>
-
-static double now_s(void)
-{
-    struct timespec t;
-    clock_gettime(CLOCK_PROCESS_CPUTIME_ID, &t);
-    return (double)t.tv_sec + 1e-9 * (double)t.tv_nsec;
-}
 
 // Nanoseconds that numpy takes for a number, or NaN.
 static double numpy_ns(double rate)
@@ -53,12 +45,12 @@ int main(int argc, char **argv)
         int64_t histogram[65] = {0};
         dsc_acceptance dist = {.rate = work[i].rate};
         dsc_error e;
-        double start = now_s();
+        double start = cpu_s();
         if (dsc_steps_sample(&dist, work[i].length, 1, steps, histogram, &e)) {
             fprintf(stderr, "bench_steps: %s\n", e.message);
             return 1;
         }
-        double ns = 1e9 * (now_s() - start) / (double)steps, numpy = numpy_ns(work[i].rate);
+        double ns = 1e9 * (cpu_s() - start) / (double)steps, numpy = numpy_ns(work[i].rate);
         dsc_steps_mean m = dsc_steps_summary(histogram, work[i].length);
         printf("%g,%d,%.4f,%.2f,%.1f,%.7f,%.2f\n", work[i].rate, work[i].length, ns, numpy,
                numpy / ns, m.accepted,

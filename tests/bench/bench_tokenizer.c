@@ -7,22 +7,13 @@
 // folder ($DSC_TEST_DATA, default ../shared/data beside the source); exit 77 when it is absent.
 #include "base/file.h"
 #include "base/memory.h"
+#include "tests/bench/bench.h"
 #include "traces/tokenizer/tokenizer.h"
 
-#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <time.h>
 
 enum { TEXT_BYTES = 32 * 1000 * 1000, REPEATS = 3 };
-
-// Processor time: one thread, and other work on the machine is not ours to measure.
-static double now_s(void)
-{
-    struct timespec t;
-    clock_gettime(CLOCK_PROCESS_CPUTIME_ID, &t);
-    return (double)t.tv_sec + 1e-9 * (double)t.tv_nsec;
-}
 
 static int fail(const dsc_error *err)
 {
@@ -44,7 +35,7 @@ static int encode_all(dsc_encoder *e, const char *text, size_t length, size_t re
     *best_s = 1e9;
     for (int round = 0; round < REPEATS; round++) {
         tokens->count = 0;
-        double start = now_s();
+        double start = cpu_s();
         for (size_t i = 0, n; i < length; i += n) {
             n = length - i < request ? length - i : request;
             while (i + n < length && ((unsigned char)text[i + n] & 0xC0) == 0x80)
@@ -53,7 +44,7 @@ static int encode_all(dsc_encoder *e, const char *text, size_t length, size_t re
             if (rc)
                 return rc;
         }
-        double seconds = now_s() - start;
+        double seconds = cpu_s() - start;
         *best_s = seconds < *best_s ? seconds : *best_s;
     }
     return DSC_OK;
@@ -92,21 +83,21 @@ static int bench(const char *path, const char *text, size_t length)
     dsc_encoder *e = NULL;
     dsc_tokens tokens = {0};
     dsc_buffer back = {0};
-    double seconds, start = now_s();
+    double seconds, start = cpu_s();
     int rc = dsc_tokenizer_load(&t, path, &err);
     if (!rc)
-        fprintf(stderr, "%s: loaded in %.3f s\n", path, now_s() - start);
+        fprintf(stderr, "%s: loaded in %.3f s\n", path, cpu_s() - start);
     if (!rc)
         rc = dsc_encoder_new(&e, t, &err);
     if (!rc)
         rc = encode_all(e, text, length, 4096, &tokens, &seconds, &err);
     if (!rc) {
         report(path, "encode", length, seconds);
-        start = now_s();
+        start = cpu_s();
         rc = dsc_decode(t, tokens.id, tokens.count, false, &back, &err);
     }
     if (!rc)
-        report(path, "decode", length, now_s() - start);
+        report(path, "decode", length, cpu_s() - start);
     if (!rc)
         rc = bench_words(e, path, text, length, &tokens, &err);
     dsc_buffer_fini(&back);

@@ -4,26 +4,10 @@
 // of it: all sizes and depths, the choice by cost, and the tree.
 //
 // Usage: bench_tree [ROUNDS]; CSV on stdout, processor time, the best of the rounds.
+#include "tests/bench/bench.h"
 #include "theory/tree.h"
 
-#include <stdio.h>
 #include <stdlib.h>
-#include <time.h>
-
-static double now_s(void)
-{
-    struct timespec t;
-    clock_gettime(CLOCK_PROCESS_CPUTIME_ID, &t);
-    return (double)t.tv_sec + 1e-9 * (double)t.tv_nsec;
-}
-
-static void must(int rc, const dsc_error *e)
-{
-    if (rc) {
-        fprintf(stderr, "bench_tree: %s\n", e->message);
-        exit(dsc_exit_code(rc));
-    }
-}
 
 static void bench(int budget, int depth, int depths, int rounds)
 {
@@ -43,13 +27,13 @@ static void bench(int budget, int depth, int depths, int rounds)
     for (int round = 0; round < rounds; round++) {
         dsc_tree_plan *plan;
         dsc_tree tree;
-        double start = now_s();
+        double start = cpu_s();
         must(dsc_tree_plan_new(&plan, &(dsc_tree_acceptance){rate, depths, RANKS}, budget, depth,
                                &e),
              &e);
         choice = dsc_tree_plan_best(plan, &cost);
         must(dsc_tree_plan_tree(plan, choice.nodes, choice.depth, &tree, &e), &e);
-        double seconds = now_s() - start;
+        double seconds = cpu_s() - start;
         best_s = seconds < best_s ? seconds : best_s;
         dsc_tree_fini(&tree);
         dsc_tree_plan_free(plan);

@@ -234,6 +234,9 @@ same "draftscope-serve(1): columns, word for word" program page
 "$DRAFTSCOPE" serve --help | help_fields "Columns with --per-request" >program
 entries draftscope-serve.1 "OUTPUT FIELDS" "With --per-request" | squeeze >page
 same "draftscope-serve(1): columns of requests, word for word" program page
+"$DRAFTSCOPE" serve --help | help_fields "Columns of --occupancy" >program
+entries draftscope-serve.1 "OUTPUT FIELDS" "With --occupancy" | squeeze >page
+same "draftscope-serve(1): columns over time, word for word" program page
 
 # A trace with everything a trace can hold.
 echo '{"prompt": "ab", "output": [98, 257], "references": ["abc"], "logprobs": [-1, -1],' \

@@ -2,7 +2,8 @@
 # SPDX-License-Identifier: Apache-2.0
 # draftscope serve: one client without prefill time has the throughput of sim, whatever the threads
 # the rows are the same, drafts are accepted as recorded, every load and limit that cannot be
-# is refused in one line, an interruption keeps finished rows, and the timeline is JSON.
+# is refused in one line, an interruption keeps finished rows, and the timeline keeps the rules of
+# its format.
 # $dyadic, $one, $load and $base are lists of words.
 # shellcheck disable=SC2086
 . "${top_srcdir:-.}/tests/cli/common.sh"
@@ -105,6 +106,17 @@ if command -v gnuplot >/dev/null; then
     good plot load-latency a.tsv -o latency.svg
     check 'no speculation is a line of the figure' grep -q '^none' latency.data.tsv
     good plot load-throughput two.tsv -o throughput.svg
+    bad 2 '--slo ttft=S,tpot=S' plot goodput a.tsv -o goodput.svg
+    good plot goodput kinds.tsv --where clients=2 -o goodput.svg
+    printf 'method\tqps\tclients\tttft_p50_s\tmeasured\nngram\t5\t0\t0.1\tyes\n' >measured.tsv
+    good plot load-latency a.tsv measured.tsv -o compared.svg
+    good validate serving --published --tables "$top/tests/validation" -o cells.tsv
+    good plot load-published cells.tsv -o cells.svg
+    check 'published cells of both workloads are drawn' awk -F '\t' '/^#/ { next }
+        $1 == "GSM8K" && $4 == 64 && $3 ~ /^throughput/ && $2 == "none" && $5 == $6 { fitted = 1 }
+        $1 == "GSM8K" { a++ } $1 == "HumanEval" { b++ }
+        END { exit !(fitted && a >= 24 && b >= 24) }' cells.data.tsv
+    check 'measured loads are points next to the lines' grep -q '^ngram.*measured.5' compared.data.tsv
 else
     skip 'figures' 'no gnuplot'
 fi
@@ -119,18 +131,34 @@ good serve late.dst --method none $dyadic --arrivals recorded:x2 --per-request -
 equal 'recorded arrivals are sorted' "$(cell late.tsv id 1) $(cell late.tsv arrival_s 2)" '1 1'
 
 # --- timeline and interruption -------------------------------------------------------------------
+# events FILE PROCESS NAME: their number, of a file that keeps the rules of the format.
+check_events=$(dirname "$draftscope")/tests/cli/check_trace_events
+events() {
+    "$check_events" "$1" >events || { cat events; return 1; }
+    awk -v key="$2 $3" -F ': ' '$1 == key { print $2 }' events
+}
 good $load --arrivals closed:3 --timeline time.json -o timed.tsv
-if command -v python3 >/dev/null; then
-    check 'the timeline is JSON' python3 -c '
-import json
-t = json.load(open("time.json"))["traceEvents"]
-steps = [e for e in t if e["ph"] == "X" and e["pid"] == 1 and e["tid"] == 1]
-first = [e for e in t if e["name"] == "time to first token"]
-assert len(first) == 400 and len(steps) > 400
-assert all(a["ts"] + a["dur"] <= b["ts"] * (1 + 1e-9) for a, b in zip(steps, steps[1:]))'
-else
-    skip 'the timeline is JSON' 'no python3'
-fi
+equal 'a timeline has every request' "$(events time.json 2 'time to first token')" 400
+equal 'and every step' "$(awk -F ': ' '/^1 / { n += $2 } END { print n }' events)" \
+    "$(cell timed.tsv steps 2)"
+good serve markov.dst --method draft-model --num-speculative-tokens 3 --rule rejection \
+    --cost linear:0.0137,0.00031,0.0007 --overhead 0.0013 --arrivals poisson:0.7 --requests 60 \
+    --max-num-seqs 4 --timeline phases.json -o phases.tsv
+equal 'phases of drafting, verification and the host' "$(events phases.json 1 overhead)" \
+    "$(cell phases.tsv steps 2)"
+check 'drafts are a track' test "$(events phases.json 1 draft)" -gt 100
+equal 'every request decodes' "$(events phases.json 2 decode)" 60
+good $load --arrivals closed:3 --occupancy occupancy.tsv -o occupied.tsv
+check 'running requests over time have the mean of the run' awk -F '\t' \
+    -v mean="$(cell occupied.tsv mean_running 2)" '/^#/ { next }
+    !h++ { for (i = 1; i <= NF; i++) at[$i] = i; next }
+    $1 == "ngram" { area += $at["running"] * $at["seconds"]; time += $at["seconds"]; n++ }
+    END { d = area / time / mean - 1; exit !(n > 200 && n <= 400 && d < 1e-9 && d > -1e-9) }' \
+    occupancy.tsv
+bad 2 'exists' $load --arrivals closed:3 --occupancy occupancy.tsv -o again.tsv
+check 'and no table is written' test ! -e again.tsv
+bad 2 'both name' $load --arrivals closed:3 --occupancy both.tsv --force -o both.tsv
+bad 2 'is an input' $load --arrivals closed:3 --occupancy rag.dst/manifest.json --force -o again.tsv
 "$draftscope" serve rag.dst --method ngram $dyadic --arrivals closed:1,2 --requests 100000000 \
     -o long.tsv >out 2>err &
 victim=$!

@@ -416,4 +416,50 @@ check "simulated steps agree with the closed form" awk -F '\t' '/^#/ { next }
     END { exit rows != 4 || bad }' simulated.tsv
 bad 2 'steps' theory speedup --alpha .5 --steps -1
 
+# --- certify -------------------------------------------------------------------------------------
+# The rules and the bound on a chain of models: the theory is contradicted at no position, rules are
+# in their order, and the table does not depend on the threads.
+good trace synth --target markov:30,noise=.8 --logprobs 30 --requests 24 --max-tokens 80 -o chain.dst
+good theory certify chain.dst -K 1,2,4 -k 3 --threads 1 -o certify.tsv
+good theory certify chain.dst -K 1,2,4 -k 3 --threads 2 -o again.tsv
+check "the same with two threads" \
+    sh -c 'grep -v "^# command" certify.tsv >a; grep -v "^# command" again.tsv | cmp - a'
+cell() { # RULE DRAFTS LENGTH COLUMN
+    awk -F '\t' -v rule="$1" -v k="$2" -v l="$3" -v name="$4" '
+        /^#/ { next }
+        !header { for (i = 1; i <= NF; i++) at[$i] = i; header = 1; next }
+        $at["rule"] == rule && $at["drafts"] == k && $at["num_speculative_tokens"] == l {
+            print $at[name] }' certify.tsv
+}
+ordered() { # LESS MORE
+    check "$1 <= $2" awk -v a="$1" -v b="$2" 'BEGIN { exit !(a != "" && b != "" && a <= b + 1e-9) }'
+}
+for l in 1 2 3; do
+    ordered "$(cell rejection '' $l accepted)" "$(cell block '' $l accepted)"
+    ordered "$(cell block '' $l accepted)" "$(cell bound 1 $l accepted)"
+    check "one sequence is a block" \
+        [ "$(cell block '' $l accepted)" = "$(cell gbv 1 $l accepted)" ]
+    for k in 2 4; do
+        ordered "$(cell gbv $k $l accepted)" "$(cell bound $k $l accepted)"
+    done
+done
+for rule in rejection block; do
+    check "$rule: nothing above the bound" [ "$(cell $rule '' 1 above_bound)" = 0 ]
+    check "block is never below rejection" [ "$(cell block '' 3 below_block)" = 0 ]
+done
+check "gbv: nothing above the bound" [ "$(cell gbv 4 1 above_bound)" = 0 ]
+good theory accept --trace chain.dst --summary -K 2 --complete -o accept.tsv
+otm=$(awk -F '\t' '/^#/ { next } !header { for (i = 1; i <= NF; i++) at[$i] = i; header = 1; next }
+    { print $at["otm"] }' accept.tsv)
+check "the bound of one token is the optimum ($otm)" \
+    awk -v a="$otm" -v b="$(cell bound 2 1 accepted)" 'BEGIN { exit !((a - b) ^ 2 < 1e-18) }'
+command -v gnuplot >/dev/null && good plot rules certify.tsv -o certify.svg
+good trace synth --target markov:30 --requests 2 --max-tokens 8 -o without.dst
+bad 2 'lacks the distributions of both models' theory certify without.dst
+bad 2 'one trace expected' theory certify
+bad 2 'num-drafts' theory certify chain.dst -K 65
+bad 2 'at most 16' theory certify chain.dst -K 1:17
+good trace synth --target markov:30 --logprobs 5 --requests 2 --max-tokens 8 -o listed.dst
+bad 4 'does not list all of its mass' theory certify listed.dst
+
 summary

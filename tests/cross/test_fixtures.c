@@ -2,7 +2,7 @@
 // The engine against transformers, on the checkpoints of tests/oracle/fixtures: one forward, token
 // by token, a tree in one pass and level by level, what a commit leaves, heads.
 // test_fixtures [--device cpu|cuda[:i]] [FOLDER]
-#include "tests/close.h"
+#include "tests/cross/device.h"
 
 #include "live/session/session.h"
 
@@ -333,14 +333,7 @@ int main(int argc, char **argv)
             device = argv[++i];
         else
             folder = argv[i];
-    live_backend *b;
-    dsc_error err;
-    int rc = live_backend_open(&b, device, 1, false, &err);
-    if (rc) {
-        print_error("%s\n", err.message);
-        return rc == DSC_EABSENT ? 77 : 1;
-    }
-    b->type->close(b);
+    need_device(device);
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(models_are_those_of_transformers),
         cmocka_unit_test(heads_are_those_of_torch),

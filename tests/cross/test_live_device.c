@@ -3,6 +3,7 @@
 // gives the same tokens as on a CPU, for every method and rule, with and without top-k and top-p.
 // Logits differ by rounding, so a sample would differ if a uniform fell that close to a bound,
 // which does not happen in these cases. test_live_device [--device cuda[:i]]
+#include "tests/cross/device.h"
 #include "tests/cross/live_bench.h"
 #include "tests/zero_counts.h"
 
@@ -99,16 +100,9 @@ static void a_session_follows_its_sampling(void **state)
 
 int main(int argc, char **argv)
 {
-    live_backend *b;
-    dsc_error err;
     if (argc == 3 && !strcmp(argv[1], "--device"))
         device = argv[2];
-    int rc = live_backend_open(&b, device, 1, false, &err);
-    if (rc) {
-        print_error("%s\n", err.message);
-        return rc == DSC_EABSENT ? 77 : 1;
-    }
-    b->type->close(b);
+    need_device(device);
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(draws_are_those_of_the_cpu),
         cmocka_unit_test(a_session_follows_its_sampling),

@@ -2,7 +2,7 @@
 // The loop and the exact replay of recorded accept lengths and steps agree in every count and list,
 // for several drafters and lengths in one run; the loop makes its drafts of tokens, the replay of
 // numbers only.
-#include "tests/close.h"
+#include "tests/scratch.h"
 
 #include "sim/run/run.h"
 #include "sim/sweep/grid.h"
@@ -10,8 +10,6 @@
 
 #include <stdlib.h>
 #include <string.h>
-
-static char folder[] = "/tmp/draftscope-recorded-XXXXXX";
 
 static dsc_trace *import(const char *name)
 {
@@ -23,7 +21,7 @@ static dsc_trace *import(const char *name)
         .vocab_size = 64, .version = "test", .command = "test", .force = true};
     snprintf(inside, sizeof inside, "tests/golden/%s.jsonl", name);
     source_path(inside, file, sizeof file);
-    snprintf(path, sizeof path, "%s/%s.dst", folder, name);
+    snprintf(path, sizeof path, "%s/%s.dst", scratch, name);
     assert_ok(dsc_import(paths, 1, NULL, path, &o, NULL, &e), e);
     assert_ok(dsc_trace_open(&trace, path, &e), e);
     return trace;
@@ -119,25 +117,11 @@ static void what_the_trace_lacks_is_refused(void **state)
     dsc_trace_close(logged);
 }
 
-static int make_folder(void **state)
-{
-    (void)state;
-    return mkdtemp(folder) ? 0 : -1;
-}
-
-static int remove_folder(void **state)
-{
-    (void)state;
-    char command[128];
-    snprintf(command, sizeof command, "rm -r %s", folder);
-    return system(command);
-}
-
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(loop_equals_replay),
         cmocka_unit_test(what_the_trace_lacks_is_refused),
     };
-    return cmocka_run_group_tests_name("recorded acceptance", tests, make_folder, remove_folder);
+    return cmocka_run_group_tests_name("recorded acceptance", tests, make_scratch, remove_scratch);
 }

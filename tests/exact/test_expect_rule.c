@@ -514,7 +514,7 @@ static void compare(bench *b, const dsc_drafter_type *drafter, const dsc_verifie
 }
 
 // Trees of up to four drafts at a position.
-static void compare_trees(const dsc_verifier_type *rule, judge *how, uint32_t pairs)
+static void compare_trees(bench *b, const dsc_verifier_type *rule, judge *how, uint32_t pairs)
 {
     static const struct {
         const char *text;
@@ -523,7 +523,6 @@ static void compare_trees(const dsc_verifier_type *rule, judge *how, uint32_t pa
                 {"2,1", 2, {2, 1}},      {"1,2,1", 3, {1, 2, 1}}, {"2,2", 2, {2, 2}},
                 {"2,1,1", 3, {2, 1, 1}}, {"1,3", 2, {1, 3}},      {"2,2,1", 3, {2, 2, 1}}};
     enum { TREES = sizeof tree / sizeof *tree };
-    bench b = {0};
     dsc_error err = {0};
     for (uint32_t seed = 0; seed < pairs; seed++) {
         pair p;
@@ -537,7 +536,7 @@ static void compare_trees(const dsc_verifier_type *rule, judge *how, uint32_t pa
             config[n] = (dsc_config){.drafter = &dsc_drafter_spectr_tree, .text = {tree[n].text}};
             assert_ok(dsc_config_prepare(&config[n], &err), err);
         }
-        replay(&b, &p, config, TREES, rule, got, histogram);
+        replay(b, &p, config, TREES, rule, got, histogram);
         for (size_t n = 0; n < TREES; n++) {
             const setting s = {
                 .p = &p, .judge = how, .length = tree[n].length, .children = tree[n].children};
@@ -557,85 +556,48 @@ static void compare_trees(const dsc_verifier_type *rule, judge *how, uint32_t pa
                 assert_close(histogram[n][a], want.histogram[a], 1e-10);
         }
     }
-    dsc_arena_fini(&b.arena);
-    dsc_position_room_fini(&b.room);
 }
 
-static void bench_fini(bench *b)
-{
-    dsc_arena_fini(&b->arena);
-    dsc_position_room_fini(&b->room);
-}
+typedef struct case_of_rule {
+    const dsc_drafter_type *drafter; // NULL: trees
+    const dsc_verifier_type *rule;
+    judge *how;
+    int most; // drafts at a position; of trees: pairs
+} case_of_rule;
 
-static void single(void **state)
-{
-    bench b = {0};
-    (void)state;
-    compare(&b, &dsc_drafter_draft_model, &dsc_verifier_rejection, judge_specinfer, 1);
-    bench_fini(&b);
-}
+static const case_of_rule cases[] = {
+    {&dsc_drafter_draft_model, &dsc_verifier_rejection, judge_specinfer, 1},
+    {&dsc_drafter_draft_model, &dsc_verifier_block, NULL, 1},
+    {&dsc_drafter_spectr, &dsc_verifier_kseq, judge_kseq, MOST_DRAFTS},
+    {&dsc_drafter_spectr, &dsc_verifier_specinfer, judge_specinfer, MOST_DRAFTS},
+    {&dsc_drafter_spectr, &dsc_verifier_otm, judge_otm, 2},
+    {&dsc_drafter_spectr, &dsc_verifier_greedy, judge_greedy, MOST_DRAFTS},
+    {NULL, &dsc_verifier_kseq, judge_kseq, 4},
+    {NULL, &dsc_verifier_specinfer, judge_specinfer, 4},
+    {NULL, &dsc_verifier_greedy, judge_greedy, 4},
+    {NULL, &dsc_verifier_otm, judge_otm, 1},
+};
+enum { CASES = sizeof cases / sizeof *cases };
 
-static void block(void **state)
-{
-    bench b = {0};
-    (void)state;
-    compare(&b, &dsc_drafter_draft_model, &dsc_verifier_block, NULL, 1);
-    bench_fini(&b);
-}
-
-static void kseq(void **state)
-{
-    bench b = {0};
-    (void)state;
-    compare(&b, &dsc_drafter_spectr, &dsc_verifier_kseq, judge_kseq, MOST_DRAFTS);
-    bench_fini(&b);
-}
-
-static void specinfer(void **state)
-{
-    bench b = {0};
-    (void)state;
-    compare(&b, &dsc_drafter_spectr, &dsc_verifier_specinfer, judge_specinfer, MOST_DRAFTS);
-    bench_fini(&b);
-}
-
-static void otm(void **state)
-{
-    bench b = {0};
-    (void)state;
-    compare(&b, &dsc_drafter_spectr, &dsc_verifier_otm, judge_otm, 2);
-    bench_fini(&b);
-}
-
-static void greedy(void **state)
-{
-    bench b = {0};
-    (void)state;
-    compare(&b, &dsc_drafter_spectr, &dsc_verifier_greedy, judge_greedy, MOST_DRAFTS);
-    bench_fini(&b);
-}
-
-static void trees(void **state)
+static void expectations_are_those_of_enumeration(void **state)
 {
     (void)state;
-    compare_trees(&dsc_verifier_kseq, judge_kseq, 4);
-    compare_trees(&dsc_verifier_specinfer, judge_specinfer, 4);
-    compare_trees(&dsc_verifier_greedy, judge_greedy, 4);
-}
-
-static void trees_by_transport(void **state)
-{
-    (void)state;
-    compare_trees(&dsc_verifier_otm, judge_otm, 1);
+    for (size_t i = 0; i < CASES; i++) {
+        bench b = {0};
+        const case_of_rule *c = &cases[i];
+        if (c->drafter)
+            compare(&b, c->drafter, c->rule, c->how, c->most);
+        else
+            compare_trees(&b, c->rule, c->how, (uint32_t)c->most);
+        dsc_arena_fini(&b.arena);
+        dsc_position_room_fini(&b.room);
+    }
 }
 
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(single), cmocka_unit_test(block),
-        cmocka_unit_test(kseq),   cmocka_unit_test(specinfer),
-        cmocka_unit_test(otm),    cmocka_unit_test(greedy),
-        cmocka_unit_test(trees),  cmocka_unit_test(trees_by_transport),
+        cmocka_unit_test(expectations_are_those_of_enumeration),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -5,7 +5,8 @@
 //
 // A segment runs from one token of the target's own to the next. Segments are i.i.d., so a ratio of
 // their sums has the standard error of a ratio of means.
-#include "tests/close.h"
+#include "tests/default_config.h"
+#include "tests/exact/texts.h"
 #include "tests/zero_counts.h"
 
 #include "sim/cost/cost.h"
@@ -105,9 +106,8 @@ static dsc_config config_of(int64_t window, const int64_t off[2])
 static void run(bench *b, const dsc_config *c, const dsc_verifier_type *rule, dsc_draft_kind kind,
                 int64_t tokens, int64_t request, double temperature)
 {
-    static const int32_t words[] = {0, 1, 2, 0, 1, 0, 2, 2, 1};
     dsc_error err = {0};
-    dsc_token_view prompt = {words, 9};
+    dsc_token_view prompt = {text_prompt, TEXT_PROMPT};
     dsc_request q = {.index = request, .prompt = prompt};
     assert_ok(dsc_model_synthetic_begin(&b->t, b->target, prompt, tokens, temperature, &err), err);
     assert_ok(dsc_model_synthetic_begin(&b->d, b->draft, prompt, tokens, temperature, &err), err);
@@ -314,35 +314,6 @@ static void steps_are_those_of_the_state_machine(void **state)
 // --- the target's distribution
 // ----------------------------------------------------------------------
 
-enum { VOCAB = 3, LENGTH = 4, TEXTS = 81 };
-
-static int text_of(const bench *b)
-{
-    int text = 0;
-    for (int j = 0; j < LENGTH; j++)
-        text = text * VOCAB + b->t.base.output[j];
-    return text;
-}
-
-// The distribution of whole outputs, from the target's probabilities along each.
-static void dist_of_texts(bench *b, double dist[TEXTS])
-{
-    static const int32_t words[] = {0, 1, 2, 0, 1, 0, 2, 2, 1};
-    for (int text = 0; text < TEXTS; text++) {
-        dsc_error err = {0};
-        dsc_token_view prompt = {words, 9};
-        assert_ok(dsc_model_synthetic_begin(&b->t, b->target, prompt, LENGTH, 1, &err), err);
-        dist[text] = 1;
-        for (int j = 0, scale = TEXTS / VOCAB; j < LENGTH; j++, scale /= VOCAB) {
-            int32_t token = text / scale % VOCAB;
-            dsc_dist d;
-            assert_ok(b->t.base.type->dist(&b->t.base, -1, &d, &err), err);
-            dist[text] *= dsc_dist_probability(&d, token);
-            assert_ok(b->t.base.type->commit(&b->t.base, &token, 1, &err), err);
-        }
-    }
-}
-
 // Windows shorter than the output, so that one follows another; both switches at a time.
 static void every_window_is_lossless(void **state)
 {
@@ -353,24 +324,21 @@ static void every_window_is_lossless(void **state)
     enum { REQUESTS = 6000 };
     bench b;
     double dist[TEXTS];
-    init_markov(&b, VOCAB);
-    dist_of_texts(&b, dist);
+    init_markov(&b, TEXT_VOCAB);
+    dist_of_texts(&b.t, b.target, dist);
     for (int window = 1; window <= 3; window++)
         for (int form = 0; form < 4; form++)
             for (int i = 0; i < 5; i++) {
                 const int64_t off[2] = {form & 1, form >> 1};
                 dsc_config c = config_of(window, off);
                 int64_t count[TEXTS] = {0};
-                double x = 0;
+                int degrees;
                 for (int64_t r = 0; r < REQUESTS; r++) {
-                    run(&b, &c, rule[i], DSC_DRAFT_SAMPLED, LENGTH, r, 1);
-                    count[text_of(&b)]++;
+                    run(&b, &c, rule[i], DSC_DRAFT_SAMPLED, TEXT_TOKENS, r, 1);
+                    count[text_of(&b.t.base)]++;
                 }
-                for (int t = 0; t < TEXTS; t++) {
-                    double d = (double)count[t] - dist[t] * REQUESTS;
-                    x += d * d / (dist[t] * REQUESTS);
-                }
-                if (x > TEXTS - 1 + 5 * sqrt(2 * (TEXTS - 1)))
+                const double x = pearson(count, dist, TEXTS, REQUESTS, &degrees);
+                if (x > degrees + 5 * sqrt(2 * degrees))
                     fail_msg("window %d, switches %d, rule %s: chi-square %.1f", window, form,
                              rule[i]->name, x);
             }

@@ -3,6 +3,7 @@
 // Lossless rules emit the target's distribution, whatever is drafted, and greedy ones the target's
 // output. New methods and rules are covered through their lists.
 #include "tests/default_config.h"
+#include "tests/exact/texts.h"
 #include "tests/zero_counts.h"
 
 #include "sim/loop.h"
@@ -13,7 +14,7 @@
 
 #include <string.h>
 
-enum { VOCAB = 3, TOKENS = 4, TEXTS = 81, ROOM = 4096 };
+enum { ROOM = 4096 };
 
 static int requests = 20000;
 
@@ -28,7 +29,7 @@ static void bench_init(bench *b)
 {
     dsc_error err = {0};
     *b = (bench){0};
-    dsc_markov_options o = {.vocab_size = VOCAB, .seed = 3, .noise = 1.5};
+    dsc_markov_options o = {.vocab_size = TEXT_VOCAB, .seed = 3, .noise = 1.5};
     assert_ok(dsc_markov_new(&b->target, &o, DSC_SIDE_TARGET, &err), err);
     assert_ok(dsc_markov_new(&b->draft, &o, DSC_SIDE_DRAFT, &err), err);
     o.noise = 0.6;
@@ -47,18 +48,19 @@ static void bench_fini(bench *b)
     dsc_language_free(b->middle);
 }
 
-// Runs request r and returns its output as a number in base VOCAB.
+// Runs request r and returns the number of its output.
 static int run_request(bench *b, const dsc_config *c, const dsc_verifier_type *rule,
                        dsc_draft_kind kind, int64_t r, double temperature, dsc_counts *counts)
 {
-    static const int32_t words[] = {0, 1, 2, 0, 1, 0, 2, 2, 1};
     dsc_error err = {0};
-    dsc_token_view prompt = {words, 9};
+    dsc_token_view prompt = {text_prompt, TEXT_PROMPT};
     const dsc_language *draft = c->drafter->sees_output ? b->target : b->draft;
     dsc_request q = {.index = r, .prompt = prompt};
-    assert_ok(dsc_model_synthetic_begin(&b->t, b->target, prompt, TOKENS, temperature, &err), err);
-    assert_ok(dsc_model_synthetic_begin(&b->d, draft, prompt, TOKENS, temperature, &err), err);
-    assert_ok(dsc_model_synthetic_begin(&b->m, b->middle, prompt, TOKENS, temperature, &err), err);
+    assert_ok(dsc_model_synthetic_begin(&b->t, b->target, prompt, TEXT_TOKENS, temperature, &err),
+              err);
+    assert_ok(dsc_model_synthetic_begin(&b->d, draft, prompt, TEXT_TOKENS, temperature, &err), err);
+    assert_ok(dsc_model_synthetic_begin(&b->m, b->middle, prompt, TEXT_TOKENS, temperature, &err),
+              err);
     dsc_models models = {&b->t.base, &b->d.base, &b->m.base};
     dsc_arena_reset(&b->arena);
     dsc_loop_input in = {.config = c,
@@ -69,30 +71,8 @@ static int run_request(bench *b, const dsc_config *c, const dsc_verifier_type *r
                          .seed = 5,
                          .arena = &b->arena};
     assert_ok(dsc_loop_run(&b->loop, &in, counts, &err), err);
-    assert_int_equal(b->t.base.length, TOKENS);
-    int text = 0;
-    for (int j = 0; j < TOKENS; j++)
-        text = text * VOCAB + b->t.base.output[j];
-    return text;
-}
-
-// The target's distribution of whole outputs, one after the other.
-static void dist_of_texts(bench *b, double dist[TEXTS])
-{
-    static const int32_t words[] = {0, 1, 2, 0, 1, 0, 2, 2, 1};
-    for (int text = 0; text < TEXTS; text++) {
-        dsc_error err = {0};
-        dsc_token_view prompt = {words, 9};
-        assert_ok(dsc_model_synthetic_begin(&b->t, b->target, prompt, TOKENS, 1, &err), err);
-        dist[text] = 1;
-        for (int j = 0, scale = TEXTS / VOCAB; j < TOKENS; j++, scale /= VOCAB) {
-            int32_t token = text / scale % VOCAB;
-            dsc_dist d;
-            assert_ok(b->t.base.type->dist(&b->t.base, -1, &d, &err), err);
-            dist[text] *= dsc_dist_probability(&d, token);
-            assert_ok(b->t.base.type->commit(&b->t.base, &token, 1, &err), err);
-        }
-    }
+    assert_int_equal(b->t.base.length, TEXT_TOKENS);
+    return text_of(&b->t.base);
 }
 
 static void lossless_rules_emit_the_target_distribution(void **state)
@@ -102,7 +82,7 @@ static void lossless_rules_emit_the_target_distribution(void **state)
     double dist[TEXTS];
     int pairs = 0;
     bench_init(&b);
-    dist_of_texts(&b, dist);
+    dist_of_texts(&b.t, b.target, dist);
     for (const dsc_drafter_type *const *d = dsc_drafters(); *d; d++)
         for (const dsc_verifier_type *const *v = dsc_verifiers(); *v; v++) {
             dsc_draft_kind made;
@@ -119,7 +99,7 @@ static void lossless_rules_emit_the_target_distribution(void **state)
             if (x > degrees + 5 * sqrt(2 * degrees))
                 fail_msg("%s with %s: chi-square %.1f of %d degrees of freedom", (*d)->name,
                          (*v)->name, x, degrees);
-            assert_int_equal(counts.output_tokens, (int64_t)requests * TOKENS);
+            assert_int_equal(counts.output_tokens, (int64_t)requests * TEXT_TOKENS);
             dsc_config_fini(&c);
             pairs++;
         }
@@ -138,7 +118,7 @@ static void a_lossy_rule_does_not(void **state)
     dsc_config c;
     int degrees;
     bench_init(&b);
-    dist_of_texts(&b, dist);
+    dist_of_texts(&b.t, b.target, dist);
     short_config(&c, &dsc_drafter_draft_model);
     for (int64_t r = 0; r < requests; r++)
         count[run_request(&b, &c, &dsc_verifier_typical, DSC_DRAFT_SAMPLED, r, 1, &counts)]++;

@@ -2,7 +2,7 @@
 // Counts of every drafting method against golden.tsv, which independent programs wrote (README.md
 // there), and LLMA's counts against the published figures of its authors' development set, which is
 // skipped when that file is not at hand.
-#include "tests/close.h"
+#include "tests/scratch.h"
 
 #include "base/option.h"
 #include "base/table.h"
@@ -12,8 +12,6 @@
 #include "traces/import/import.h"
 
 #include <string.h>
-
-static char folder[] = "/tmp/draftscope-golden-XXXXXX";
 
 // The columns of golden.tsv; the counts begin at REQUESTS.
 enum {
@@ -63,7 +61,7 @@ static dsc_trace *import(const char *file, const char *tokenizer_file, const cha
     char path[512];
     dsc_import_options o = {
         .semantics = semantics, .version = "test", .command = "test", .force = true};
-    snprintf(path, sizeof path, "%s/%s.dst", folder, name);
+    snprintf(path, sizeof path, "%s/%s.dst", scratch, name);
     assert_ok(dsc_tokenizer_load(&tokenizer, tokenizer_file, &e), e);
     assert_ok(dsc_import(&file, 1, tokenizer, path, &o, NULL, &e), e);
     dsc_tokenizer_free(tokenizer);
@@ -114,7 +112,7 @@ static const dsc_language *find_model(world *w, const char *spec, dsc_model_side
         i++;
     if (i == w->models) {
         assert_true(i < MODELS);
-        snprintf(full, sizeof full, "%.*s%s/%.*s.dst%s", (int)name, spec, folder,
+        snprintf(full, sizeof full, "%.*s%s/%.*s.dst%s", (int)name, spec, scratch,
                  (int)(trace - name), spec + name, spec + trace);
         snprintf(w->model[i].spec, sizeof w->model[i].spec, "%s", spec);
         assert_ok(dsc_language_make(&w->model[i].language, full, side, NULL, &e), e);
@@ -294,20 +292,6 @@ static void published_figures(void **state)
     dsc_trace_close(trace);
 }
 
-static int make_folder(void **state)
-{
-    (void)state;
-    return mkdtemp(folder) ? 0 : -1;
-}
-
-static int remove_folder(void **state)
-{
-    (void)state;
-    char command[128];
-    snprintf(command, sizeof command, "rm -r %s", folder);
-    return system(command);
-}
-
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -315,5 +299,5 @@ int main(void)
         cmocka_unit_test(counts_equal_the_independent_programs),
         cmocka_unit_test(published_figures),
     };
-    return cmocka_run_group_tests_name("golden counts", tests, make_folder, remove_folder);
+    return cmocka_run_group_tests_name("golden counts", tests, make_scratch, remove_scratch);
 }

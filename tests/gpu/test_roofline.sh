@@ -2,22 +2,8 @@
 # SPDX-License-Identifier: Apache-2.0
 # tests/gpu/roofline.awk: the weights of a pass are the published parameters; without overhead, a
 # pass takes its bytes over the bandwidth; the tables of README.md are those that it prints.
-top=${top_srcdir:-.}
-top=$(cd "$top" && pwd) || exit 99
+. "${top_srcdir:-.}/tests/gpu/common.sh"
 gpu=$top/tests/gpu
-work=$(mktemp -d) || exit 99
-trap 'rm -rf "$work"' EXIT
-trap 'exit 1' HUP INT TERM
-passed=0 failed=0
-ok() { # condition's exit code, name
-    if [ "$1" = 0 ]; then
-        echo "ok - $2"
-        passed=$((passed + 1))
-    else
-        echo "not ok - $2"
-        failed=$((failed + 1))
-    fi
-}
 predict() { # options of awk
     awk -f "$gpu/roofline.awk" "$@" "$gpu/models.tsv"
 }
@@ -61,5 +47,4 @@ predict -v model=none >/dev/null 2>&1
 ok $? "a model that is not there: exit code 2"
 "$gpu/readme.sh" --check
 ok $? "README.md has these tables"
-echo "$passed passed, $failed failed"
-[ $failed = 0 ]
+summary

@@ -3,23 +3,8 @@
 # Tests tests/gpu/run.sh without a GPU. With programs that only exit, hang or lack a library: the
 # results when checks fail, when the script is killed, when time is over, and in a second call. With
 # the programs of this build: a bundle, and a run on the CPU.
-top=${top_srcdir:-.}
-top=$(cd "$top" && pwd) || exit 99
+. "${top_srcdir:-.}/tests/gpu/common.sh"
 build=$(pwd)
-work=$(mktemp -d)
-trap 'rm -rf "$work"' EXIT
-trap 'exit 1' HUP INT TERM
-passed=0 failed=0
-ok() { # condition's exit code, name
-    if [ "$1" = 0 ]; then
-        echo "ok - $2"
-        passed=$((passed + 1))
-    else
-        echo "not ok - $2"
-        failed=$((failed + 1))
-        sed 's/^/# /' "$work/log"
-    fi
-}
 valid() { # results.json is JSON with what it must have; python is not needed, only used
     command -v python3 >/dev/null || return 0
     python3 - "$1" <<'END'
@@ -263,5 +248,4 @@ if [ -x "$build/draftscope-live" ] && [ -d "$top/live/demo/target" ]; then
     ! grep -E '	(draft_acceptance_rate|block_efficiency|accept_distance)	.*	fail	' "$work/r16"/*.tsv
     ok $? "what was accepted is what is predicted"
 fi
-echo "$passed passed, $failed failed"
-[ $failed = 0 ]
+summary

@@ -3,22 +3,7 @@
 # Tests tests/gpu/sass.awk on hand-written machine code with known loads in flight, and
 # tests/gpu/sass.sh on kernels compiled here if there is a compiler: serial loads must fail, the
 # same loads in parallel must pass.
-top=${top_srcdir:-.}
-top=$(cd "$top" && pwd) || exit 99
-work=$(mktemp -d) || exit 99
-trap 'rm -rf "$work"' EXIT
-trap 'exit 1' HUP INT TERM
-passed=0 failed=0
-ok() { # condition's exit code, name
-    if [ "$1" = 0 ]; then
-        echo "ok - $2"
-        passed=$((passed + 1))
-    else
-        echo "not ok - $2"
-        cat "$work/log"
-        failed=$((failed + 1))
-    fi
-}
+. "${top_srcdir:-.}/tests/gpu/common.sh"
 expect() { # loads, grouped, registers, shared, spills, kernel: a table of one row
     printf 'hand\t%s\tsm_90\t%s\t\\.128\t%s\t%s\t%s\t%s\n' "$6" "$1" "$2" "$3" "$4" "$5" \
         >"$work/table.tsv"
@@ -237,5 +222,4 @@ else
     [ $? = 1 ] && grep -q '^not ok.* in flight, at least 8' "$work/log"
     ok $? "compiled loads one after another fail"
 fi
-echo "$passed passed, $failed failed"
-[ $failed = 0 ]
+summary

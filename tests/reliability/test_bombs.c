@@ -5,6 +5,7 @@
 // in a child of its own, whose memory is measured.
 #include "base/table.h"
 #include "sim/model/corpus.h"
+#include "tests/reliability/memory.h"
 #include "tests/unit/trace_fixture.h"
 #include "traces/files/array.h"
 #include "traces/import/import.h"
@@ -13,19 +14,6 @@
 #include <sys/wait.h>
 #include <time.h>
 #include <zlib.h>
-
-// Sanitizers keep what is freed and shadow what is not.
-#ifdef __SANITIZE_ADDRESS__
-enum { MEASURED = 0 };
-#elif defined(__has_feature)
-#if __has_feature(address_sanitizer)
-enum { MEASURED = 0 };
-#else
-enum { MEASURED = 1 };
-#endif
-#else
-enum { MEASURED = 1 };
-#endif
 
 enum { MOST_KB = 200 * 1000, HANG_SECONDS = 600, BRACKETS = 5000000 };
 #define GIGABYTE 1000000000LL
@@ -162,20 +150,6 @@ typedef struct outcome {
     double seconds;
     char message[sizeof((dsc_error *)NULL)->message];
 } outcome;
-
-// The most memory that this process had at once.
-static long peak_kb(void)
-{
-    char line[200];
-    long kb = 0;
-    FILE *f = fopen("/proc/self/status", "r");
-    while (f && fgets(line, sizeof line, f))
-        if (sscanf(line, "VmHWM: %ld", &kb) == 1)
-            break;
-    if (f)
-        fclose(f);
-    return kb;
-}
 
 static double cpu_seconds(void)
 {

@@ -5,6 +5,7 @@
 // content.
 #include "base/table.h"
 #include "tests/close.h"
+#include "tests/reliability/memory.h"
 #include "tests/unit/trace_fixture.h"
 #include "traces/files/array.h"
 #include "traces/import/import.h"
@@ -13,19 +14,6 @@
 #include <math.h>
 #include <zlib.h>
 #include <zstd.h>
-
-// Sanitizers keep what is freed and shadow what is not.
-#ifdef __SANITIZE_ADDRESS__
-enum { MEASURED = 0 };
-#elif defined(__has_feature)
-#if __has_feature(address_sanitizer)
-enum { MEASURED = 0 };
-#else
-enum { MEASURED = 1 };
-#endif
-#else
-enum { MEASURED = 1 };
-#endif
 
 enum { HANG_SECONDS = 600 };
 enum { SLACK_KB = 16 << 10 }; // what libraries set up once
@@ -216,20 +204,6 @@ static int use_metrics(const char *path, dsc_error *err)
 }
 
 // --- the damage --------------------------------------------------------------------------------
-
-// The most memory that this process had at once, in kB.
-static long peak_kb(void)
-{
-    char line[200];
-    long kb = 0;
-    FILE *f = fopen("/proc/self/status", "r");
-    while (f && fgets(line, sizeof line, f))
-        if (sscanf(line, "VmHWM: %ld", &kb) == 1)
-            break;
-    if (f)
-        fclose(f);
-    return kb;
-}
 
 // One to four bytes become bytes from elsewhere in the file, so that a text stays one more often.
 static void shuffle(char *copy, size_t length, uint64_t *seed)

@@ -4,29 +4,18 @@
 #ifndef DSC_TESTS_IMPORT_FIXTURE_H
 #define DSC_TESTS_IMPORT_FIXTURE_H
 
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-
-#include <cmocka.h>
+#include "tests/scratch.h"
 
 #include "traces/import/import.h"
 
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
-#include <unistd.h>
-
 #define OK_FIELDS "\"prompt\": \"p\", \"output\": \"o\""
 
-static char folder[] = "/tmp/test_import.XXXXXX";
-static char in_path[64], out_path[64], second_path[64], text_path[64];
+static char in_path[256], out_path[256], second_path[256], text_path[256];
 static dsc_tokenizer *bytes; // "<s>" = 256, "</s>" = 257, vocabulary 258
 
 static inline void remove_trace(const char *path)
 {
-    char name[128];
+    char name[300];
     for (int i = 0; i < 4; i++) {
         snprintf(name, sizeof name, "%s/shard-%05d.safetensors", path, i);
         unlink(name);
@@ -39,13 +28,12 @@ static inline void remove_trace(const char *path)
 // Group set-up and tear-down.
 static inline int setup(void **state)
 {
-    (void)state;
-    if (!mkdtemp(folder))
+    if (make_scratch(state))
         return -1;
-    snprintf(in_path, sizeof in_path, "%s/in.jsonl", folder);
-    snprintf(out_path, sizeof out_path, "%s/a.dst", folder);
-    snprintf(second_path, sizeof second_path, "%s/b.dst", folder);
-    snprintf(text_path, sizeof text_path, "%s/out.jsonl", folder);
+    snprintf(in_path, sizeof in_path, "%s/in.jsonl", scratch);
+    snprintf(out_path, sizeof out_path, "%s/a.dst", scratch);
+    snprintf(second_path, sizeof second_path, "%s/b.dst", scratch);
+    snprintf(text_path, sizeof text_path, "%s/out.jsonl", scratch);
     return dsc_tokenizer_load(&bytes, "bytes", NULL);
 }
 
@@ -57,7 +45,7 @@ static inline int teardown(void **state)
     unlink(text_path);
     remove_trace(out_path);
     remove_trace(second_path);
-    return rmdir(folder); // fails when something was left behind
+    return rmdir(scratch); // fails when something was left behind
 }
 
 // For tests that look whether a trace appears.
@@ -68,19 +56,11 @@ static inline int no_trace(void **state)
     return 0;
 }
 
-static inline void put_file(const char *path, const char *text, size_t length)
-{
-    FILE *f = fopen(path, "wb");
-    assert_non_null(f);
-    assert_int_equal(fwrite(text, 1, length, f), length);
-    assert_int_equal(fclose(f), 0);
-}
-
 static inline int import(const char *text, const dsc_tokenizer *t,
                          const dsc_import_options *options, int64_t *left_out, dsc_error *err)
 {
     const char *paths[] = {in_path};
-    put_file(in_path, text, strlen(text));
+    put_text(in_path, text);
     return dsc_import(paths, 1, t, out_path, options, left_out, err);
 }
 

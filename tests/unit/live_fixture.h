@@ -4,10 +4,7 @@
 #define DSC_TESTS_LIVE_FIXTURE_H
 
 #include "live/model/weights.h"
-#include "tests/close.h"
-
-#include <ftw.h>
-#include <string.h>
+#include "tests/scratch.h"
 
 // --- a folder ----------------------------------------------------------------------------------
 
@@ -23,21 +20,12 @@ static inline void write_bytes(const fixture *f, const char *name, const void *b
 {
     char path[200];
     snprintf(path, sizeof path, "%s/%s", f->folder, name);
-    FILE *out = fopen(path, "wb");
-    assert_non_null(out);
-    assert_int_equal(fwrite(bytes, 1, n, out), n);
-    assert_int_equal(fclose(out), 0);
+    put_file(path, bytes, n);
 }
 
 static inline void write_text(const fixture *f, const char *name, const char *text)
 {
     write_bytes(f, name, text, strlen(text));
-}
-
-static inline int remove_entry(const char *path, const struct stat *st, int type, struct FTW *ftw)
-{
-    (void)st, (void)type, (void)ftw;
-    return remove(path);
 }
 
 static inline int setup_folder(void **state)
@@ -53,7 +41,7 @@ static inline int setup_folder(void **state)
 static inline int teardown_folder(void **state)
 {
     fixture *f = *state;
-    int rc = nftw(f->folder, remove_entry, 8, FTW_DEPTH | FTW_PHYS);
+    int rc = remove_tree(f->folder);
     free(f);
     return rc;
 }

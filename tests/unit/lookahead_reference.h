@@ -11,6 +11,7 @@
 
 #include "base/rng.h"
 #include "sim/loop.h"
+#include "sim/model/model_markov.h"
 #include "sim/model/model_synthetic.h"
 
 enum { REF_TEXT = 4096, REF_WIDE = 64, REF_DEEP = 16, REF_PHRASES = 1 << 15, REF_LIST = 64 };
@@ -275,6 +276,29 @@ static inline void same_counts(const int64_t *ours, const int64_t *theirs, int n
         if (ours[i] != theirs[i])
             fail_msg("%s: %s[%d] is %lld, not %lld", setting, what, i, (long long)ours[i],
                      (long long)theirs[i]);
+}
+
+// The greedy output of a configuration is the target's own, on pairs of 2 to 13 tokens.
+static inline void check_outputs(const dsc_config *config)
+{
+    const dsc_config none = config_of(&dsc_drafter_none, NULL);
+    dsc_error err = {0};
+    for (uint64_t seed = 0; seed < 12; seed++) {
+        dsc_markov_options o = {.vocab_size = 2 + (int32_t)seed, .seed = seed, .noise = 1};
+        dsc_language *target, *draft;
+        assert_ok(dsc_markov_new(&target, &o, DSC_SIDE_TARGET, &err), err);
+        assert_ok(dsc_markov_new(&draft, &o, DSC_SIDE_DRAFT, &err), err);
+        bench *b = bench_new(target, draft);
+        static const int32_t words[] = {1, 0, 1, 1, 0};
+        const dsc_token_view prompt = {words, seed % 3 ? 5 : 0}; // empty ones too
+        int32_t alone[50];
+        run_one(b, &none, &dsc_verifier_greedy, prompt, 0, 50, 0, NULL);
+        memcpy(alone, b->t.base.output, sizeof alone);
+        run_one(b, config, seed % 2 ? &dsc_verifier_greedy : &dsc_verifier_specinfer, prompt, 0, 50,
+                0, NULL);
+        assert_memory_equal(b->t.base.output, alone, sizeof alone);
+        bench_free(b);
+    }
 }
 
 #endif

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // Cells without a value: empty in TSV, null in JSON lines, and absent again when read.
-#include "tests/close.h"
+#include "tests/unit/table_fixture.h"
 
 #include "base/file.h"
 #include "base/table.h"
@@ -8,16 +8,6 @@
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
-
-static void write_table(const dsc_table *t, const char *path, bool jsonl)
-{
-    FILE *f = fopen(path, "w");
-    assert_non_null(f);
-    (jsonl ? dsc_table_write_jsonl_head : dsc_table_write_tsv_head)(t, f);
-    for (size_t r = 0; r < t->rows; r++)
-        (jsonl ? dsc_table_write_jsonl_row : dsc_table_write_tsv_row)(t, r, f);
-    assert_int_equal(fclose(f), 0);
-}
 
 // Parameters that only some methods have, in both formats, where the first row lacks them as well.
 static void absent_cells_round_trip(void **state)

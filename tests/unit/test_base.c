@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 // Tests of base/: errors, memory, SHA-256 and Philox against published test vectors, bootstrap
 // intervals, option tables, result tables and output files.
-#include "tests/close.h"
+#include "tests/scratch.h"
+#include "tests/unit/table_fixture.h"
 
 #include "base/file.h"
 #include "base/json_file.h"
@@ -464,27 +465,6 @@ static void number_texts(void **state)
     }
 }
 
-static char folder[] = "/tmp/draftscope-base-XXXXXX";
-
-static const char *in_folder(const char *name)
-{
-    static char path[4][256];
-    static int turn;
-    char *p = path[turn++ % 4];
-    snprintf(p, 256, "%s/%s", folder, name);
-    return p;
-}
-
-static void write_table(const dsc_table *t, const char *path, bool jsonl)
-{
-    FILE *f = fopen(path, "w");
-    assert_non_null(f);
-    (jsonl ? dsc_table_write_jsonl_head : dsc_table_write_tsv_head)(t, f);
-    for (size_t r = 0; r < t->rows; r++)
-        (jsonl ? dsc_table_write_jsonl_row : dsc_table_write_tsv_row)(t, r, f);
-    assert_int_equal(fclose(f), 0);
-}
-
 static void tables_round_trip(void **state)
 {
     (void)state;
@@ -505,7 +485,7 @@ static void tables_round_trip(void **state)
         assert_ok(dsc_table_add_row(&t, row, &e), e);
     }
     for (int jsonl = 0; jsonl < 2; jsonl++) {
-        const char *path = in_folder(jsonl ? "t.jsonl" : "t.tsv");
+        const char *path = in_scratch(jsonl ? "t.jsonl" : "t.tsv");
         write_table(&t, path, jsonl);
         dsc_table u;
         assert_ok(dsc_table_read(&u, path, &e), e);
@@ -533,14 +513,6 @@ static void tables_round_trip(void **state)
     dsc_table_fini(&t);
 }
 
-static void put_file(const char *path, const char *text, size_t length)
-{
-    FILE *f = fopen(path, "wb");
-    assert_non_null(f);
-    assert_int_equal(fwrite(text, 1, length, f), length);
-    assert_int_equal(fclose(f), 0);
-}
-
 // A histogram of expectations in both formats; a date is not a list.
 static void lists_of_reals_come_back(void **state)
 {
@@ -549,7 +521,7 @@ static void lists_of_reals_come_back(void **state)
     static const char *const text[] = {"histogram\tday\n0.1;3;1e-20\t2026-11-21\n",
                                        "{\"histogram\": [0.1,3,1e-20], \"day\": \"2026-11-21\"}\n"};
     for (int json = 0; json < 2; json++) {
-        const char *path = in_folder("bad");
+        const char *path = in_scratch("bad");
         dsc_table t;
         put_file(path, text[json], strlen(text[json]));
         assert_ok(dsc_table_read(&t, path, &e), e);
@@ -582,7 +554,7 @@ static void digits_beyond_64_bits_are_text(void **state)
     static const char *const digits[] = {"9223372036854775808", "123456789012345678901234",
                                          "1;99999999999999999999", "1;9223372036854775808;2"};
     for (size_t i = 0; i < sizeof digits / sizeof *digits; i++) {
-        const char *path = in_folder("bad");
+        const char *path = in_scratch("bad");
         char text[128];
         dsc_table t;
         snprintf(text, sizeof text, "day\taccept_histogram\n1\t%s\nx\t%s\n", digits[i],
@@ -621,7 +593,7 @@ static void bad_tables_are_refused(void **state)
         {"a\tb\ta\n", "two columns 'a'"},
     };
     for (size_t i = 0; i < sizeof bad / sizeof *bad; i++) {
-        const char *path = in_folder("bad");
+        const char *path = in_scratch("bad");
         dsc_table t;
         put_file(path, bad[i][0], strlen(bad[i][0]));
         assert_int_equal(dsc_table_read(&t, path, &e), DSC_EINPUT);
@@ -629,10 +601,10 @@ static void bad_tables_are_refused(void **state)
             fail_msg("'%s': '%s', expected '%s'", bad[i][0], e.message, bad[i][1]);
     }
     dsc_table t;
-    put_file(in_folder("bad"), "a\n\0\n", 4);
-    assert_int_equal(dsc_table_read(&t, in_folder("bad"), &e), DSC_EINPUT);
+    put_file(in_scratch("bad"), "a\n\0\n", 4);
+    assert_int_equal(dsc_table_read(&t, in_scratch("bad"), &e), DSC_EINPUT);
     assert_non_null(strstr(e.message, "NUL"));
-    assert_int_equal(dsc_table_read(&t, in_folder("absent"), &e), DSC_EINPUT);
+    assert_int_equal(dsc_table_read(&t, in_scratch("absent"), &e), DSC_EINPUT);
 }
 
 // Text that begins like a comment is text; comments with one key are one comment in JSON.
@@ -641,7 +613,7 @@ static void tables_keep_what_looks_like_comments(void **state)
     (void)state;
     dsc_error e;
     dsc_table t, u;
-    const char *path = in_folder("t");
+    const char *path = in_scratch("t");
     const char text[] = "# source: a\n# source: b\n# two\nid\tn\n#1\t2\n# x: y\t3\n";
     put_file(path, text, sizeof text - 1);
     assert_ok(dsc_table_read(&t, path, &e), e);
@@ -674,7 +646,7 @@ static void outputs_appear_whole_or_not_at_all(void **state)
     (void)state;
     dsc_error e;
     dsc_outfile f;
-    const char *path = in_folder("result");
+    const char *path = in_scratch("result");
     assert_ok(dsc_outfile_open(&f, path, false, &e), e);
     fputs("half", f.stream);
     assert_int_not_equal(access(path, F_OK), 0);
@@ -689,12 +661,12 @@ static void outputs_appear_whole_or_not_at_all(void **state)
     free(text);
     assert_int_equal(dsc_read_file(&text, &n, path, 4, &e), DSC_EINPUT);
     assert_ok(dsc_check_regular(path, &e), e);
-    assert_int_equal(dsc_check_regular(folder, &e), DSC_EINPUT);
-    assert_int_equal(dsc_check_regular(in_folder("absent"), &e), DSC_EINPUT);
+    assert_int_equal(dsc_check_regular(scratch, &e), DSC_EINPUT);
+    assert_int_equal(dsc_check_regular(in_scratch("absent"), &e), DSC_EINPUT);
     assert_non_null(strstr(e.message, "No such file"));
     assert_int_equal(dsc_outfile_open(&f, path, false, &e), DSC_EUSAGE);
     assert_non_null(strstr(e.message, "--force"));
-    assert_int_equal(dsc_outfile_open(&f, folder, true, &e), DSC_EUSAGE);
+    assert_int_equal(dsc_outfile_open(&f, scratch, true, &e), DSC_EUSAGE);
     assert_int_equal(dsc_outfile_open(&f, "/dev/full", true, &e), DSC_EUSAGE);
     assert_int_equal(dsc_outfile_open(&f, "/nonexistent/x", false, &e), DSC_EIO);
     assert_ok(dsc_outfile_open(&f, path, true, &e), e);
@@ -717,14 +689,14 @@ static void json_errors(void **state)
     static const char sound[] = "{\"a\": [1, 2.5, \"a text longer than any buffer\"], \"b\": {}}";
     dsc_error e;
     json_t *out;
-    FILE *f = fopen(in_folder("bad"), "wb");
+    FILE *f = fopen(in_scratch("bad"), "wb");
     assert_non_null(f);
     fputs("{\"a\": 1,\n  \"a\": 2}", f);
     assert_int_equal(fclose(f), 0);
-    assert_int_equal(dsc_json_file(&out, in_folder("bad"), 100, &e), DSC_EINPUT);
+    assert_int_equal(dsc_json_file(&out, in_scratch("bad"), 100, &e), DSC_EINPUT);
     assert_null(out);
     assert_non_null(strstr(e.message, "/bad: line 2, column 5: duplicate object key"));
-    assert_int_equal(dsc_json_file(&out, in_folder("bad"), 10, &e), DSC_EINPUT);
+    assert_int_equal(dsc_json_file(&out, in_scratch("bad"), 10, &e), DSC_EINPUT);
     assert_non_null(strstr(e.message, "/bad: longer than the limit of 10 bytes"));
     int rc = DSC_ENOMEM, n = 0;
     json_set_alloc_funcs(scarce_malloc, free);
@@ -736,21 +708,6 @@ static void json_errors(void **state)
     json_set_alloc_funcs(malloc, free);
     assert_ok(rc, e);
     assert_true(n > 8);
-}
-
-static int make_folder(void **state)
-{
-    (void)state;
-    return mkdtemp(folder) ? 0 : -1;
-}
-
-static int remove_folder(void **state)
-{
-    (void)state;
-    static const char *const names[] = {"t", "t.tsv", "t.jsonl", "bad", "result"};
-    for (size_t i = 0; i < sizeof names / sizeof *names; i++)
-        unlink(in_folder(names[i]));
-    return rmdir(folder);
 }
 
 static void threads_follow_the_load(void **state)
@@ -795,5 +752,5 @@ int main(void)
         cmocka_unit_test(outputs_appear_whole_or_not_at_all),
         cmocka_unit_test(threads_follow_the_load),
     };
-    return cmocka_run_group_tests_name("base", tests, make_folder, remove_folder);
+    return cmocka_run_group_tests_name("base", tests, make_scratch, remove_scratch);
 }

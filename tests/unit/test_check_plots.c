@@ -3,7 +3,6 @@
 // become bands and bars, and a table that cannot be drawn is an error that names the reason. The
 // tables are made up; no number in them was measured.
 #include "tests/unit/plot_check.h"
-#include "tests/unit/plot_fixture.h"
 
 #include "plots/draw/join.h"
 
@@ -69,13 +68,6 @@ static size_t find(const dsc_drawing *d, const char *group, const char *label, c
             return i;
     fail_msg("no %s of %s", quantity, group);
     return 0;
-}
-
-static double drawn(const dsc_drawing *d, size_t row, const char *column)
-{
-    int c = dsc_table_find(&d->data, column);
-    assert_true(c >= 0 && row < d->data.rows);
-    return dsc_table_real(&d->data, row, (size_t)c);
 }
 
 // --- numbers -------------------------------------------------------------------------------
@@ -217,24 +209,10 @@ static void test_terminals(void **state)
 {
     (void)state;
     NEEDS("gnuplot");
-    static const char *const terminal[] = {"svg", "png", "pdf", "dumb"};
     dsc_table t = {0};
     fill(&t);
-    for (int i = 0; i < FIGURES; i++)
-        for (int j = 0; j < quick_part(7, 4); j++) { // the last three for a phone
-            dsc_figure_options o = {.width = j >= 4 ? 360 : 0};
-            dsc_drawing a, b;
-            draw(figures[i], &t, &o, terminal[j % 4], &a);
-            draw(figures[i], &t, &o, terminal[j % 4], &b);
-            check_script(&a.script);
-            assert_true(a.picture.length > 500 && a.finding.length > 40 && a.data.rows > 0);
-            assert_int_equal(a.picture.length, b.picture.length);
-            assert_memory_equal(a.picture.data, b.picture.data, a.picture.length);
-            if (j % 4 == 3)
-                check_dumb(&a.picture);
-            dsc_drawing_fini(&a);
-            dsc_drawing_fini(&b);
-        }
+    for (int f = 0; f < FIGURES; f++)
+        check_terminals(figures[f], &t);
     dsc_table_fini(&t);
 }
 
@@ -249,17 +227,9 @@ static void test_hostile(void **state)
                       hostile[(i + 2) % HOSTILE], j % 2 ? "speedup" : "draft_s_per_call", 1.5, 1,
                       0.1, hostile[i], "fail");
         for (int f = 0; f < FIGURES; f++)
-            for (int dumb = 0; dumb < 2; dumb++) {
-                dsc_figure_options o = {.title = hostile[i]};
-                dsc_drawing d;
-                draw(figures[f], &t, &o, dumb ? "dumb" : "svg", &d);
-                check_script(&d.script);
-                assert_true(dumb || !strstr(d.picture.data, "<script"));
-                dsc_drawing_fini(&d);
-            }
+            check_hostile(figures[f], &t, &(dsc_figure_options){.title = hostile[i]});
         dsc_table_fini(&t);
     }
-    assert_int_equal(count_files("OWNED"), 0);
 }
 
 // Extreme numbers and sizes give a picture or an error.
@@ -267,38 +237,28 @@ static void test_extremes(void **state)
 {
     (void)state;
     NEEDS("gnuplot");
-    static const double value[] = {1e308, -1e299, 0, 1e-300, INFINITY, NAN, -3, 1e299};
-    static const double size[][2] = {{200, 200}, {200, 4000}, {4000, 200}, {519, 300}};
-    for (size_t i = 0; i < sizeof value / sizeof *value; i++)
+    static const char *const quantity[] = {"speedup", "speedup", "draft_s_per_call"};
+    for (size_t i = 0; i < EXTREMES; i++)
         for (int f = 0; f < FIGURES; f++) {
-            static const char *const quantity[] = {"speedup", "speedup", "draft_s_per_call"};
             dsc_table t = {0};
             dsc_drawing d = {0};
             dsc_error err = {0};
             for (int j = 0; j < 2; j++)
                 add_check(&t, "draft-model", "rejection", "num-speculative-tokens=1e400",
-                          quantity[f], j ? value[i] : 2, j ? 2 : value[i], value[i],
+                          quantity[f], j ? extreme[i] : 2, j ? 2 : extreme[i], extreme[i],
                           j ? "10 %" : "|z| <= 1e308", "pass");
             int rc = dsc_figure_draw(dsc_figure_find(figures[f]), &t, NULL, "svg", &d, &err);
             if (rc && !strstr(err.message, "no configuration has") &&
                 !strstr(err.message, "no prediction is greater") &&
                 !strstr(err.message, "measurements are 0"))
-                fail_msg("%s of %g: %s", figures[f], value[i], err.message);
+                fail_msg("%s of %g: %s", figures[f], extreme[i], err.message);
             dsc_drawing_fini(&d);
             dsc_table_fini(&t);
         }
     dsc_table t = {0};
     fill(&t);
     for (int f = 0; f < FIGURES; f++)
-        for (size_t j = 0; j < sizeof size / sizeof *size; j++) {
-            dsc_figure_options o = {.width = size[j][0], .height = size[j][1]};
-            dsc_drawing d = {0};
-            dsc_error err = {0};
-            int rc = dsc_figure_draw(dsc_figure_find(figures[f]), &t, &o, "svg", &d, &err);
-            if (rc && !(rc == DSC_EUSAGE && strstr(err.message, "too small")))
-                fail_msg("%s: %s", figures[f], err.message);
-            dsc_drawing_fini(&d);
-        }
+        check_sizes(figures[f], &t);
     dsc_table_fini(&t);
 }
 

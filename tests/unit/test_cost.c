@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Cost models and what runs cost by them: tables and fits against figures made up or
 // worked out by hand; batches against enumeration; refusals.
-#include "tests/close.h"
+#include "tests/unit/cost_fixture.h"
 #include "tests/unit/trace_fixture.h"
 
 #include "base/statistics.h"
@@ -10,22 +10,6 @@
 
 #include <jansson.h>
 #include <string.h>
-
-static dsc_cost cost_of(const char *text)
-{
-    dsc_cost cost;
-    dsc_error err = {0};
-    assert_ok(dsc_cost_parse(&cost, text, &err), err);
-    return cost;
-}
-
-static double target_s(const dsc_cost *cost, double tokens, double context, double batch)
-{
-    double s;
-    dsc_error err = {0};
-    assert_ok(dsc_cost_target(cost, (dsc_pass){tokens, context, batch, false}, &s, &err), err);
-    return s;
-}
 
 static double draft_s(const dsc_cost *cost, double tokens, double context, double batch)
 {

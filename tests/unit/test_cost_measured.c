@@ -29,11 +29,6 @@ static double target_s(const dsc_cost *cost, double tokens, double batch)
     return s;
 }
 
-static void put_text(const char *name, const char *text)
-{
-    put_file(in_scratch(name), text, strlen(text));
-}
-
 // --- metrics pages -----------------------------------------------------------------------------
 
 typedef struct page {
@@ -221,7 +216,7 @@ static void bad_pages_are_refused(void **state)
         {"vllm:prompt_tokens -1\n", ":1: prompt_tokens is '-1'"},
     };
     for (size_t i = 0; i < sizeof lines / sizeof *lines; i++) {
-        put_text("a", lines[i].text);
+        put_text(in_scratch("a"), lines[i].text);
         expect_failure(dsc_server_load_read(&load, in_scratch("b"), in_scratch("a"), &err),
                        DSC_EINPUT, &err, lines[i].says);
     }
@@ -273,12 +268,12 @@ static void a_benchmark_is_a_line(void **state)
     expect_failure(parse(&cost, "bench", file, 1, &err), DSC_EINPUT, &err, "one load");
     put_bench("one.json", 10, 40, .0148, 4, 101, "");
     expect_failure(parse(&cost, "bench", file, 1, &err), DSC_EINPUT, &err, "was speculative");
-    put_text("one.json", "{\"duration\": 3, \"output_lens\": [1], \"ttfts\": [1]}");
+    put_text(in_scratch("one.json"), "{\"duration\": 3, \"output_lens\": [1], \"ttfts\": [1]}");
     expect_failure(parse(&cost, "bench", file, 1, &err), DSC_EINPUT, &err, "--save-detailed");
-    put_text("one.json", "{\"output_lens\": [1]}");
+    put_text(in_scratch("one.json"), "{\"output_lens\": [1]}");
     expect_failure(parse(&cost, "bench", file, 1, &err), DSC_EINPUT, &err, "vllm bench serve");
-    put_text("one.json", "{\"duration\": 3, \"output_lens\": [2], \"ttfts\": [1], "
-                         "\"itls\": [[\"x\"]]}");
+    put_text(in_scratch("one.json"), "{\"duration\": 3, \"output_lens\": [2], \"ttfts\": [1], "
+                                     "\"itls\": [[\"x\"]]}");
     expect_failure(parse(&cost, "bench", file, 1, &err), DSC_EINPUT, &err, "itls[0][0]");
     assert_int_equal(dsc_cost_parse(&cost, "bench:", &err), DSC_EUSAGE);
 }
@@ -314,7 +309,7 @@ static void step_tables_are_interpolated(void **state)
     for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
         dsc_cost cost;
         double s;
-        put_text(table, cases[i].text);
+        put_text(in_scratch(table), cases[i].text);
         assert_ok(parse(&cost, "sps", &table, 1, &err), err);
         assert_close(target_s(&cost, cases[i].tokens, cases[i].batch), cases[i].s, 1e-15);
         assert_non_null(cost.no_plain);
@@ -343,7 +338,7 @@ static void step_tables_are_interpolated(void **state)
     };
     for (size_t i = 0; i < sizeof bad / sizeof *bad; i++) {
         dsc_cost cost;
-        put_text(table, bad[i].text);
+        put_text(in_scratch(table), bad[i].text);
         expect_failure(parse(&cost, "sps", &table, 1, &err), DSC_EINPUT, &err, bad[i].says);
     }
 }
@@ -450,8 +445,8 @@ static void quartiles_reach_the_speedup(void **state)
     const char *file = "q.tsv";
     dsc_error err = {0};
     dsc_cost cost;
-    put_text(file, "tokens\ttarget_s\ttarget_s_low\ttarget_s_high\n"
-                   "1\t0.010\t0.009\t0.012\n3\t0.012\t0.010\t0.016\n");
+    put_text(in_scratch(file), "tokens\ttarget_s\ttarget_s_low\ttarget_s_high\n"
+                               "1\t0.010\t0.009\t0.012\n3\t0.012\t0.010\t0.016\n");
     assert_ok(parse(&cost, "table", &file, 1, &err), err);
     assert_true(cost.spread);
     assert_string_equal(cost.spread_caveat,
@@ -469,10 +464,11 @@ static void quartiles_reach_the_speedup(void **state)
         assert_close(p.speedup, wanted[quartile + 1], 1e-12);
     }
     dsc_cost_fini(&cost);
-    put_text(file, "tokens\ttarget_s\ttarget_s_low\ttarget_s_high\n1\t0.01\t0.03\t0.02\n");
+    put_text(in_scratch(file),
+             "tokens\ttarget_s\ttarget_s_low\ttarget_s_high\n1\t0.01\t0.03\t0.02\n");
     expect_failure(parse(&cost, "table", &file, 1, &err), DSC_EINPUT, &err,
                    "target_s_low is above target_s_high");
-    put_text(file, "tokens\ttarget_s\n1\t0.01\n");
+    put_text(in_scratch(file), "tokens\ttarget_s\n1\t0.01\n");
     assert_ok(parse(&cost, "table", &file, 1, &err), err);
     assert_false(cost.spread);
     assert_string_equal(cost.spread_caveat, "");

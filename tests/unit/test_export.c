@@ -252,14 +252,14 @@ static void test_export_few_columns(void **state)
 
 static const char *in_columns(const char *name)
 {
-    static char path[160];
-    snprintf(path, sizeof path, "%s/columns%s", folder, name);
+    static char path[400];
+    snprintf(path, sizeof path, "%s/columns%s", scratch, name);
     return path;
 }
 
 static void remove_columns(void)
 {
-    char path[600];
+    char path[800];
     DIR *d = opendir(in_columns(""));
     struct dirent *e;
     while (d && (e = readdir(d))) {
@@ -451,7 +451,7 @@ static void test_npy_errors(void **state)
     assert_non_null(strstr(err.message, "'diary', which is not a .npy file; nothing was changed"));
     assert_int_equal(stat(in_columns("/output.tok.npy"), &st), 0);
     remove_columns();
-    assert_int_equal(symlink(folder, in_columns("")), 0);
+    assert_int_equal(symlink(scratch, in_columns("")), 0);
     assert_int_equal(export_npy(true, &err), DSC_EUSAGE);
     unlink(in_columns(""));
     put_file(in_columns(""), "x", 1);

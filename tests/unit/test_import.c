@@ -155,7 +155,7 @@ static void test_jsonl_rows(void **state)
         {"{\"prompt\": [], \"output\": []}\n{\"prompt\": [], \"output\": [], \"draft_rows\": []}",
          "field 'draft_rows' is present, but earlier requests lack it"},
     };
-    char place[80];
+    char place[400];
     snprintf(place, sizeof place, "%s:2: ", in_path);
     for (int i = 0; i < 2; i++) {
         int rc = import(pairs[i][0], bytes, &plain, NULL, &err);

@@ -160,7 +160,7 @@ static const struct {
 static void test_bad_lines(void **state)
 {
     (void)state;
-    char first[80], second[80];
+    char first[400], second[400];
     snprintf(first, sizeof first, "%s:1:", in_path);
     snprintf(second, sizeof second, "%s:3:", in_path);
     for (size_t i = 0; i < sizeof bad_lines / sizeof bad_lines[0]; i++) {
@@ -182,7 +182,7 @@ static void test_bad_lines(void **state)
 static void test_not_an_object(void **state)
 {
     (void)state;
-    char place[80];
+    char place[400];
     snprintf(place, sizeof place, "%s:1:", in_path);
     for (const dsc_import_driver *const *d = dsc_import_drivers(); *d; d++) {
         dsc_import_options options = plain;
@@ -197,7 +197,7 @@ static void test_not_an_object(void **state)
 static void test_large_bad_lines(void **state)
 {
     (void)state;
-    char place[80];
+    char place[400];
     dsc_buffer b = {0};
     dsc_error err;
     dsc_import_options lines = plain; // not probed: "[" would begin a document
@@ -243,7 +243,7 @@ static void test_bad_pairs(void **state)
         {"\"metadata\": {}", "\"logprobs\": [-1, -2]",
          "field 'logprobs' is present, but earlier requests lack it"},
     };
-    char place[80];
+    char place[400];
     snprintf(place, sizeof place, "%s:2: ", in_path);
     for (size_t i = 0; i < sizeof pairs / sizeof pairs[0]; i++) {
         dsc_buffer b = {0};

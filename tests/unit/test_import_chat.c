@@ -6,15 +6,6 @@
 #include "tests/close.h"
 #include "traces/import/import_template.h"
 
-static char notes[2048];
-
-static void keep_note(void *user, const char *message)
-{
-    (void)user;
-    size_t n = strlen(notes);
-    snprintf(notes + n, sizeof notes - n, "%s\n", message);
-}
-
 // --- templates -----------------------------------------------------------------------------------
 
 static void render(const json_t *line, dsc_buffer *out)
@@ -55,36 +46,20 @@ static void test_rendering(void **state)
         json_decref(line);
     }
     fclose(f);
-    assert_int_equal(lines, 26);
+    assert_int_equal(lines, 49);
 }
 
-// What has no fixture: white space, default prompts, and where the system prompt stands.
-static void test_shapes(void **state)
+static void test_names(void **state)
 {
     (void)state;
     static const dsc_chat_message chat[] = {{DSC_CHAT_SYSTEM, "S", 1},
                                             {DSC_CHAT_USER, "U", 1},
                                             {DSC_CHAT_ASSISTANT, " A ", 3},
                                             {DSC_CHAT_USER, "V", 1}};
-    static const char *const wanted[][2] = {
-        {"mistral-v1", " [INST] S\n\nU [/INST]  A </s> [INST] V [/INST]"},
-        {"mistral-v3", "[INST] U[/INST] A</s>[INST] S\n\nV[/INST]"},
-        {"mistral-v3-tekken", "[INST]U[/INST] A </s>[INST]S\n\nV[/INST]"},
-        {"mistral-v7", "[SYSTEM_PROMPT] S[/SYSTEM_PROMPT][INST] U[/INST]  A </s>[INST] V[/INST]"},
-        {"phi4-mini", "<|system|>S<|end|><|user|>U<|end|><|assistant|> A <|end|><|user|>V<|end|>"
-                      "<|assistant|>"},
-        {"deepseek2", "S\n\nUser: U\n\nAssistant:  A <｜end▁of▁sentence｜>User: V\n\nAssistant:"},
-        {"zephyr", "<|system|>\nS</s>\n<|user|>\nU</s>\n<|assistant|>\n A </s>\n<|user|>\nV</s>\n"
-                   "<|assistant|>\n"},
-        {"none", "system: S\nuser: U\nassistant:  A \nuser: V\nassistant:"},
-    };
-    for (size_t i = 0; i < sizeof wanted / sizeof *wanted; i++) {
-        dsc_buffer out = {0};
-        assert_int_equal(dsc_chat_render(dsc_chat_template_find(wanted[i][0]), chat, 4, &out, NULL),
-                         DSC_OK);
-        assert_string_equal(out.data, wanted[i][1]);
-        dsc_buffer_fini(&out);
-    }
+    dsc_buffer out = {0};
+    assert_int_equal(dsc_chat_render(dsc_chat_template_find("none"), chat, 4, &out, NULL), DSC_OK);
+    assert_string_equal(out.data, "system: S\nuser: U\nassistant:  A \nuser: V\nassistant:");
+    dsc_buffer_fini(&out);
     assert_null(dsc_chat_template_find("no such template"));
 }
 
@@ -105,6 +80,7 @@ static void test_recognizing(void **state)
         {"\"[INST] \" [AVAILABLE_TOOLS]", "mistral-v3"},
         {"[INST] [SYSTEM_PROMPT] ", "mistral-v7"},
         {"[INST] [SYSTEM_PROMPT]' ", "mistral-v7-tekken"},
+        {"[INST] [SYSTEM_PROMPT]' set date_string = \"2025-01-01\"", "mistral-small-2501"},
         {"'[INST] ' <<SYS>>", "llama2"},
         {"<start_of_turn> <end_of_turn>", "gemma"},
         {"<｜Assistant｜> <｜User｜>", "deepseek3"},
@@ -129,12 +105,12 @@ static void test_recognizing(void **state)
 static void test_files(void **state)
 {
     (void)state;
-    char tokenizer[96], config[96], jinja[96];
+    char tokenizer[400], config[400], jinja[400];
     dsc_error err;
     const dsc_chat_template *t;
-    snprintf(tokenizer, sizeof tokenizer, "%s/tokenizer.json", folder);
-    snprintf(config, sizeof config, "%s/tokenizer_config.json", folder);
-    snprintf(jinja, sizeof jinja, "%s/chat_template.jinja", folder);
+    snprintf(tokenizer, sizeof tokenizer, "%s/tokenizer.json", scratch);
+    snprintf(config, sizeof config, "%s/tokenizer_config.json", scratch);
+    snprintf(jinja, sizeof jinja, "%s/chat_template.jinja", scratch);
     static const struct {
         const char *config, *name, *message;
     } configs[] = {
@@ -263,7 +239,7 @@ static void test_bad_chats(void **state)
     };
     dsc_import_options options = plain;
     dsc_error err;
-    char place[96];
+    char place[400];
     options.format = "chat";
     for (size_t i = 0; i < sizeof bad / sizeof *bad; i++) {
         int rc = import(bad[i][0], bytes, &options, NULL, &err);
@@ -300,7 +276,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_rendering),
-        cmocka_unit_test(test_shapes),
+        cmocka_unit_test(test_names),
         cmocka_unit_test(test_recognizing),
         cmocka_unit_test(test_files),
         cmocka_unit_test(test_turns),

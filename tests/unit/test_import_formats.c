@@ -17,15 +17,7 @@ static const char *data(int i, const char *name)
     return source_path(inside, path[i], sizeof path[i]);
 }
 
-static char notes[2048];
 static const char *semantics; // of the next imports
-
-static void keep_note(void *user, const char *message)
-{
-    (void)user;
-    size_t n = strlen(notes);
-    snprintf(notes + n, sizeof notes - n, "%s\n", message);
-}
 
 // Opens what a data file becomes. `questions`: also a data file, or NULL.
 static opened import_data(const char *name, const char *format, const char *questions)
@@ -58,12 +50,6 @@ static void expect_steps(const dsc_steps *s, int64_t count, const int *accepted,
         expect_counts(s->drafted, count, drafted);
     assert_null(s->draft_s);
     assert_null(s->verify_s);
-}
-
-static void expect_note(const char *wanted)
-{
-    if (!strstr(notes, wanted))
-        fail_msg("no '%s' in '%s'", wanted, notes);
 }
 
 // --- answers -----------------------------------------------------------------------------------
@@ -391,7 +377,7 @@ static void test_bad_lines(void **state)
     (void)state;
     for (size_t i = 0; i < sizeof bad_lines / sizeof *bad_lines; i++) {
         dsc_import_options options = plain;
-        char place[128];
+        char place[400];
         dsc_error err = {0};
         options.format = bad_lines[i].format;
         int rc = import(bad_lines[i].line, bytes, &options, NULL, &err);

@@ -6,15 +6,6 @@
 #include "tests/close.h"
 #include "traces/import/import_map.h"
 
-static char notes[4096];
-
-static void keep_note(void *user, const char *message)
-{
-    (void)user;
-    size_t n = strlen(notes);
-    snprintf(notes + n, sizeof notes - n, "%s\n", message);
-}
-
 static opened import_log(const char *name, const char *format)
 {
     char inside[128], path[512];
@@ -29,12 +20,6 @@ static opened import_log(const char *name, const char *format)
     opened o = open_trace(out_path);
     assert_string_equal(o.info->format, format);
     return o;
-}
-
-static void expect_note(const char *wanted)
-{
-    if (!strstr(notes, wanted))
-        fail_msg("no '%s' in '%s'", wanted, notes);
 }
 
 static void expect_steps(const dsc_steps *s, int64_t count, const int *accepted, const int *drafted)
@@ -276,7 +261,7 @@ static void test_bad_lines(void **state)
         {LENGTHS("[]"), "acceptance_histogram_by_draft_length' must be an object"},
     };
     dsc_error err;
-    char place[96];
+    char place[400];
     snprintf(place, sizeof place, "%s:1:", in_path);
     for (size_t i = 0; i < sizeof bad / sizeof *bad; i++)
         expect_message(&err, import(bad[i][0], bytes, &plain, NULL, &err), place, bad[i][1]);

@@ -385,7 +385,7 @@ static void test_sha256_files(void **state)
                                     200001, 64,    64,    1000,  55};
     enum { FILES = sizeof length / sizeof length[0], LONGEST = 200001 };
     static char data[LONGEST];
-    char name[FILES][80], wanted[FILES][DSC_SHA256_HEX], is[FILES][DSC_SHA256_HEX];
+    char name[FILES][400], wanted[FILES][DSC_SHA256_HEX], is[FILES][DSC_SHA256_HEX];
     const char *path[FILES];
     dsc_error err = {0};
     uint64_t at = 5u << 30;

@@ -2,14 +2,6 @@
 // Figures that draw many configurations: envelopes by method, panels by condition, colors and
 // dashes for two parameters, and the intervals of a verdict. No number here was measured.
 #include "tests/unit/plot_check.h"
-#include "tests/unit/plot_fixture.h"
-
-static const char *drawn_text(const dsc_drawing *d, size_t row, const char *column)
-{
-    int c = dsc_table_find(&d->data, column);
-    assert_true(c >= 0 && row < d->data.rows);
-    return dsc_table_at(&d->data, row, (size_t)c)->text;
-}
 
 // Under several conditions there is a panel for each, and the lines are the best of each method.
 static void test_lengths_by_batch(void **state)

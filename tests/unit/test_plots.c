@@ -2,7 +2,6 @@
 // Every figure draws on every terminal, reproducibly; hostile text stays text; a table that cannot
 // be drawn is an error that names the reason and leaves no file.
 #include "tests/unit/plot_check.h"
-#include "tests/unit/plot_fixture.h"
 
 #include "base/file.h"
 #include "plots/draw/gnuplot.h"
@@ -128,7 +127,7 @@ static void test_list(void **state)
         assert_ptr_equal(dsc_figure_find((*f)->name), *f);
         assert_true((*f)->summary[0] && (*f)->needs[0] && (*f)->draw);
     }
-    assert_int_equal(n, 24);
+    assert_int_equal(n, 27);
     assert_null(dsc_figure_find("nothing"));
 }
 
@@ -189,11 +188,8 @@ static void test_hostile(void **state)
 {
     (void)state;
     NEEDS("gnuplot");
-    static const char *const terminal[] = {"svg", "dumb", "pdf"};
-    const int terminals = quick_part(3, 1);
     for (size_t i = 0; i < HOSTILE; i++) {
         dsc_table t = {0};
-        dsc_error err = {0};
         add_columns(&t);
         add_comments(&t, hostile[i]);
         add_grid(&t, hostile[i], 2, paper_k, 3);
@@ -203,19 +199,10 @@ static void test_hostile(void **state)
         dsc_figure_options one = {.title = hostile[i], .filter = &f, .filters = 1};
         const dsc_figure_type *g[MOST_FIGURES];
         for (size_t n = sweep_figures(&t, g); n-- > 0;)
-            for (int j = 0; j < terminals; j++) {
-                dsc_drawing d = {0};
-                bool map = !strcmp(g[n]->name, "heatmap");
-                assert_ok(dsc_figure_draw(g[n], &t, map ? &one : &all, terminal[j], &d, &err), err);
-                check_script(&d.script);
-                if (!j)
-                    assert_null(strstr(d.picture.data, "<script"));
-                dsc_drawing_fini(&d);
-            }
+            check_hostile(g[n]->name, &t, strcmp(g[n]->name, "heatmap") ? &all : &one);
         refuse("heatmap", &t, &(dsc_figure_options){.column = hostile[i]}, "needs a column");
         dsc_table_fini(&t);
     }
-    assert_int_equal(count_files("OWNED"), 0);
     assert_int_equal(count_files(""), 0);
 }
 
@@ -225,36 +212,13 @@ static void test_terminals(void **state)
 {
     (void)state;
     NEEDS("gnuplot");
-    static const struct {
-        const char *name, *magic;
-    } terminal[] = {{"svg", "<?xml"}, {"png", "\x89PNG"}, {"pdf", "%PDF-"}, {"dumb", ""}};
     dsc_table t = {0};
     add_columns(&t);
     add_comments(&t, "unit");
     add_grid(&t, "paper", 8, paper_k, PAPER_KS);
     const dsc_figure_type *f[MOST_FIGURES];
     for (size_t g = sweep_figures(&t, f); g-- > 0;)
-        for (size_t i = 0; i < 4; i++)
-            for (int narrow = 0; narrow < (i < 3 ? quick_part(2, 1) : 1); narrow++) {
-                dsc_figure_options o = {.width = narrow ? 360 : 0};
-                dsc_drawing a, b;
-                draw(f[g]->name, &t, &o, terminal[i].name, &a);
-                draw(f[g]->name, &t, &o, terminal[i].name, &b);
-                size_t n = strlen(terminal[i].magic);
-                assert_true(a.picture.length > 500);
-                assert_memory_equal(a.picture.data, terminal[i].magic, n);
-                assert_int_equal(a.picture.length, b.picture.length);
-                assert_memory_equal(a.picture.data, b.picture.data, a.picture.length);
-                assert_true(a.finding.length > 40 && a.data.rows > 0);
-                check_script(&a.script);
-                if (i == 2) // two draws within a second would hide a date
-                    assert_non_null(
-                        memmem(a.picture.data, a.picture.length, "(D:19700101000000", 17));
-                if (i == 3)
-                    check_dumb(&a.picture);
-                dsc_drawing_fini(&a);
-                dsc_drawing_fini(&b);
-            }
+        check_terminals(f[g]->name, &t);
     dsc_table_fini(&t);
 }
 
@@ -300,7 +264,6 @@ static void test_extremes(void **state)
 {
     (void)state;
     NEEDS("gnuplot");
-    static const double size[][2] = {{200, 200}, {200, 4000}, {4000, 200}, {519, 300}, {360, 250}};
     static const double value[][2] = {{1e308, -1e308},  {1e299, -1e299}, {1e6, 1e6 + 1e-10},
                                       {1e-300, 2e-300}, {-5, -1},        {INFINITY, 2},
                                       {1e12, 3}};
@@ -309,24 +272,14 @@ static void test_extremes(void **state)
     add_grid(&t, "paper", 8, paper_k, PAPER_KS);
     const dsc_figure_type *f[MOST_FIGURES];
     for (size_t n = sweep_figures(&t, f); n-- > 0;) {
-        dsc_drawing d = {0};
-        dsc_error err = {0};
-        for (size_t i = 0; i < sizeof size / sizeof *size; i++) {
-            dsc_figure_options o = {.width = size[i][0], .height = size[i][1]};
-            int rc = dsc_figure_draw(f[n], &t, &o, "svg", &d, &err);
-            assert_true(rc == DSC_OK || (rc == DSC_EUSAGE && strstr(err.message, "too small")));
-            dsc_drawing_fini(&d);
-        }
+        check_sizes(f[n]->name, &t);
         for (size_t i = 0; i < sizeof value / sizeof *value; i++) {
             dsc_table v = {0};
             add_columns(&v);
             for (int64_t j = 0; j < 2; j++)
                 add_configuration(
                     &v, &(configuration){"llma", "paper", 1, 4 + j, 50, 100, 100, value[i][j]});
-            int rc = dsc_figure_draw(f[n], &v, NULL, "svg", &d, &err);
-            if (rc && !(rc == DSC_EUSAGE && strstr(err.message, "no finite number")))
-                fail_msg("%s of %g and %g: %s", f[n]->name, value[i][0], value[i][1], err.message);
-            dsc_drawing_fini(&d);
+            draws_or_says(f[n]->name, &v, "no finite number");
             dsc_table_fini(&v);
         }
     }

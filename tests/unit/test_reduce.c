@@ -120,13 +120,6 @@ static void write_trace(const char *name, shape draft, shape target, bool more)
     assert_ok(dsc_trace_writer_commit(w, NULL, &e), e);
 }
 
-static char notes[4096];
-static void on_note(void *user, const char *message)
-{
-    (void)user;
-    strncat(strncat(notes, message, 500), "\n", 2);
-}
-
 static int reduce(const char *from, const char *to, dsc_reduce o)
 {
     dsc_trace *t;
@@ -134,7 +127,7 @@ static int reduce(const char *from, const char *to, dsc_reduce o)
     o.K = o.K ? o.K : 4;
     o.threads = o.threads ? o.threads : 1;
     o.force = true;
-    o.note = on_note;
+    o.note = keep_note;
     assert_ok(dsc_trace_open(&t, in_scratch(from), &e), e);
     int rc = dsc_reduce_trace(t, in_scratch(to), &o, &e);
     dsc_trace_close(t);

@@ -1,28 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
 // Rooflines: sizes of models, times by hand, formats, experts, memory, the published steps that the
 // engines' constants are fitted to, and refusals.
-#include "tests/close.h"
+#include "tests/unit/cost_fixture.h"
 #include "tests/unit/trace_fixture.h"
 
 #include "sim/cost/roofline.h"
 
 #include <string.h>
-
-static dsc_cost cost_of(const char *text)
-{
-    dsc_cost cost;
-    dsc_error err = {0};
-    assert_ok(dsc_cost_parse(&cost, text, &err), err);
-    return cost;
-}
-
-static double target_s(const dsc_cost *cost, double tokens, double context, double batch)
-{
-    double s;
-    dsc_error err = {0};
-    assert_ok(dsc_cost_target(cost, (dsc_pass){tokens, context, batch, false}, &s, &err), err);
-    return s;
-}
 
 static double draft_s(const dsc_cost *cost, double tokens, double context, double batch, bool again)
 {

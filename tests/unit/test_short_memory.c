@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Readers and writers of JSON while memory is short, once or from some allocation on: a sound text
 // is read whole or not at all, and it is not reported as a bad one.
-#include "tests/close.h"
+#include "tests/scratch.h"
 
 #include "base/json_text.h"
 #include "base/table.h"
@@ -14,7 +14,6 @@
 #include "traces/trace/trace_json.h"
 
 #include <errno.h>
-#include <ftw.h>
 #include <jansson.h>
 #include <string.h>
 
@@ -39,21 +38,18 @@ static void *scarce_malloc(size_t n)
     return left == -1 || (left < 0 && lasting) ? (errno = ENOMEM, NULL) : malloc(n);
 }
 
-static const char *put_file(const char *text)
+static const char *file_of(const char *text)
 {
     static char path[80];
     snprintf(path, sizeof path, "%s/file", folder);
-    FILE *f = fopen(path, "wb");
-    assert_non_null(f);
-    fputs(text, f);
-    assert_int_equal(fclose(f), 0);
+    put_text(path, text);
     return path;
 }
 
 static int read_table(dsc_error *err)
 {
     dsc_table t;
-    int rc = dsc_table_read(&t, put_file(lines), err);
+    int rc = dsc_table_read(&t, file_of(lines), err);
     if (!rc) {
         assert_int_equal(t.rows, 2);
         assert_string_equal(dsc_table_get_comment(&t, "command"), COMMAND);
@@ -92,7 +88,7 @@ static int read_facts(dsc_error *err)
 static int read_view(dsc_error *err)
 {
     dsc_result_view r = {0};
-    int rc = dsc_result_view_read(&r, put_file(info), err);
+    int rc = dsc_result_view_read(&r, file_of(info), err);
     if (!rc)
         assert_int_equal(r.table.rows, 1);
     dsc_result_view_fini(&r);
@@ -310,16 +306,10 @@ static int make_folder(void **state)
     return mkdtemp(folder) ? 0 : -1;
 }
 
-static int remove_one(const char *path, const struct stat *st, int type, struct FTW *ftw)
-{
-    (void)st, (void)type, (void)ftw;
-    return remove(path);
-}
-
 static int remove_folder(void **state)
 {
     (void)state;
-    return nftw(folder, remove_one, 16, FTW_DEPTH | FTW_PHYS);
+    return remove_tree(folder);
 }
 
 int main(void)

@@ -3,26 +3,11 @@
 // optimum or the break-even, intervals and bounds follow their formulas; several tables are joined;
 // a table that cannot be drawn is an error that names the reason.
 #include "tests/unit/plot_check.h"
-#include "tests/unit/plot_fixture.h"
 
 #include "plots/draw/join.h"
 #include "theory/block.h"
 
 #include <math.h>
-
-static double drawn(const dsc_drawing *d, size_t row, const char *column)
-{
-    int c = dsc_table_find(&d->data, column);
-    assert_true(c >= 0 && row < d->data.rows);
-    return dsc_table_real(&d->data, row, (size_t)c);
-}
-
-static const char *drawn_text(const dsc_drawing *d, size_t row, const char *column)
-{
-    int c = dsc_table_find(&d->data, column);
-    assert_true(c >= 0 && row < d->data.rows);
-    return dsc_table_at(&d->data, row, (size_t)c)->text;
-}
 
 // --- tables as the commands write them -------------------------------------------------------
 
@@ -110,11 +95,6 @@ static void trace_table(dsc_table *t)
     add_row(t, NULL, (const char *[]){"a.dst", "", "steps", "40;30;20;10", "100;50;20"});
 }
 
-typedef struct sample {
-    const char *figure;
-    void (*fill)(dsc_table *t);
-} sample;
-
 static const sample samples[] = {
     {"methods", chain_table},
     {"length", chain_table},
@@ -133,17 +113,7 @@ enum { SAMPLES = sizeof samples / sizeof *samples };
 static void test_samples(void **state)
 {
     (void)state;
-    for (int i = 0; i < SAMPLES; i++) {
-        const dsc_figure_type *can[MOST_FIGURES];
-        dsc_table t = {0};
-        bool found = false;
-        samples[i].fill(&t);
-        for (size_t n = drawable(&t, can); n-- > 0;)
-            found = found || !strcmp(can[n]->name, samples[i].figure);
-        if (!found)
-            fail_msg("a report would not draw %s of sample %d", samples[i].figure, i);
-        dsc_table_fini(&t);
-    }
+    check_samples(samples, SAMPLES);
 }
 
 // The best length is that of the closed form (Leviathan et al., Theorem 3.8).
@@ -601,26 +571,7 @@ static void test_terminals(void **state)
 {
     (void)state;
     NEEDS("gnuplot");
-    static const char *const terminal[] = {"svg", "png", "pdf", "dumb"};
-    for (int i = 0; i < SAMPLES; i++) {
-        dsc_table t = {0};
-        samples[i].fill(&t);
-        for (int j = 0; j < quick_part(7, 4); j++) { // the last three for a phone
-            dsc_figure_options o = {.width = j >= 4 ? 360 : 0};
-            dsc_drawing a, b;
-            draw(samples[i].figure, &t, &o, terminal[j % 4], &a);
-            draw(samples[i].figure, &t, &o, terminal[j % 4], &b);
-            check_script(&a.script);
-            assert_true(a.picture.length > 500 && a.finding.length > 40 && a.data.rows > 0);
-            assert_int_equal(a.picture.length, b.picture.length);
-            assert_memory_equal(a.picture.data, b.picture.data, a.picture.length);
-            if (j % 4 == 3)
-                check_dumb(&a.picture);
-            dsc_drawing_fini(&a);
-            dsc_drawing_fini(&b);
-        }
-        dsc_table_fini(&t);
-    }
+    check_sample_terminals(samples, SAMPLES);
 }
 
 static void test_hostile(void **state)
@@ -639,21 +590,15 @@ static void test_hostile(void **state)
         for (int j = 0; j < 8; j++)
             add_row(&t, (double[]){1 + j % 2, 1 + j / 4, 2, 2, 1 + j / 2 % 2},
                     (const char *[]){hostile[i], hostile[(i + 1) % HOSTILE], "9;9;9"});
-        for (size_t f = 0; f < sizeof figure / sizeof *figure; f++)
-            for (int dumb = 0; dumb < 2; dumb++) {
-                dsc_figure_filter one = {"batch", "1"};
-                dsc_figure_options o = {.title = hostile[i],
-                                        .filter = &one,
-                                        .filters = strcmp(figure[f], "batch") != 0};
-                dsc_drawing d;
-                draw(figure[f], &t, &o, dumb ? "dumb" : "svg", &d);
-                check_script(&d.script);
-                assert_true(dumb || !strstr(d.picture.data, "<script"));
-                dsc_drawing_fini(&d);
-            }
+        for (size_t f = 0; f < sizeof figure / sizeof *figure; f++) {
+            dsc_figure_filter one = {"batch", "1"};
+            check_hostile(figure[f], &t,
+                          &(dsc_figure_options){.title = hostile[i],
+                                                .filter = &one,
+                                                .filters = strcmp(figure[f], "batch") != 0});
+        }
         dsc_table_fini(&t);
     }
-    assert_int_equal(count_files("OWNED"), 0);
 }
 
 // Extreme numbers and sizes give a picture or an error.
@@ -661,41 +606,20 @@ static void test_extremes(void **state)
 {
     (void)state;
     NEEDS("gnuplot");
-    static const double value[] = {1e308, -1e299, 0, 1e-300, INFINITY, NAN, -3, 1e299};
     static const char *const figure[] = {"methods", "length", "rules", "batch", "cost"};
-    for (size_t i = 0; i < sizeof value / sizeof *value; i++)
+    for (size_t i = 0; i < EXTREMES; i++)
         for (size_t f = 0; f < sizeof figure / sizeof *figure; f++) {
             dsc_table t = {0};
-            dsc_drawing d = {0};
-            dsc_error err = {0};
-            double v = value[i];
+            const double v = extreme[i];
             add_named(&t, "method$ rule$ drafts num_speculative_tokens tokens block_efficiency "
                           "speedup target_s "
                           "batch");
             for (int j = 1; j < 3; j++)
                 add_row(&t, (double[]){j, j, j, v, v, v, j}, (const char *[]){"spectr", "otm"});
-            int rc = dsc_figure_draw(dsc_figure_find(figure[f]), &t, NULL, "svg", &d, &err);
-            if (rc && !(rc == DSC_EUSAGE && strstr(err.message, "no finite number")))
-                fail_msg("%s of %g: %s", figure[f], v, err.message);
-            assert_true((rc == 0) == (fabs(v) < 1e300));
-            dsc_drawing_fini(&d);
+            assert_int_equal(draws_or_says(figure[f], &t, "no finite number"), fabs(v) < 1e300);
             dsc_table_fini(&t);
         }
-    for (int i = 0; i < SAMPLES; i++) {
-        static const double size[][2] = {{200, 200}, {200, 4000}, {4000, 200}, {519, 300}};
-        dsc_table t = {0};
-        samples[i].fill(&t);
-        for (size_t j = 0; j < sizeof size / sizeof *size; j++) {
-            dsc_figure_options o = {.width = size[j][0], .height = size[j][1]};
-            dsc_drawing d = {0};
-            dsc_error err = {0};
-            int rc = dsc_figure_draw(dsc_figure_find(samples[i].figure), &t, &o, "svg", &d, &err);
-            if (rc && !(rc == DSC_EUSAGE && strstr(err.message, "too small")))
-                fail_msg("%s: %s", samples[i].figure, err.message);
-            dsc_drawing_fini(&d);
-        }
-        dsc_table_fini(&t);
-    }
+    check_sample_sizes(samples, SAMPLES);
 }
 
 static void test_refusals(void **state)

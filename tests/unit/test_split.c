@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // Divisions of a sweep, grids in words, and the tables of shards.
-#include "tests/close.h"
+#include "tests/scratch.h"
 
 #include "sim/sweep/shard_table.h"
 #include "sim/sweep/sweep.h"
@@ -163,14 +163,6 @@ typedef struct table_fixture {
     dsc_cell_range cell;
 } table_fixture;
 
-static void write_text(const char *path, const char *text, size_t length)
-{
-    FILE *f = fopen(path, "wb");
-    assert_non_null(f);
-    assert_int_equal(fwrite(text, 1, length, f), length);
-    assert_int_equal(fclose(f), 0);
-}
-
 // A table of 3 configurations on 5 requests, in one cell.
 static void write_table(table_fixture *x)
 {
@@ -300,7 +292,7 @@ static void tables_cut(void **state)
     for (size_t n = 0; n <= length; n++) {
         dsc_shard_reader r;
         bool whole = false;
-        write_text(x.path, text, n);
+        put_file(x.path, text, n);
         int rc = dsc_shard_reader_open(&r, x.path, &e);
         if (!rc)
             rc = dsc_shard_reader_cell(&r, &x.cell, 0, NULL, &whole, &e);
@@ -353,7 +345,7 @@ static void tables_refused(void **state)
         bool whole;
         snprintf(changed, sizeof changed, "%.*s%s%s%s\n", (int)head, text, bad[i][0],
                  *bad[i][1] ? zeros : "", bad[i][1]);
-        write_text(x.path, changed, strlen(changed));
+        put_file(x.path, changed, strlen(changed));
         assert_ok(dsc_shard_reader_open(&r, x.path, &e), e);
         if (dsc_shard_reader_cell(&r, &x.cell, 0, NULL, &whole, &e) != DSC_EINPUT)
             fail_msg("accepted: %s%s", bad[i][0], bad[i][1]);

@@ -4,17 +4,9 @@
 #include "tests/unit/trace_fixture.h"
 #include "traces/trace/trace_cut.h"
 
-static char notes[500]; // of the last call
-
-static void on_note(void *user, const char *message)
-{
-    (void)user;
-    snprintf(notes + strlen(notes), sizeof notes - strlen(notes), "%s\n", message);
-}
-
 static int cut_to(const char *name, const char *out, dsc_cut cut, dsc_error *err)
 {
-    const dsc_join_options o = {.force = true, .version = "9", .note = on_note};
+    const dsc_join_options o = {.force = true, .version = "9", .note = keep_note};
     *notes = '\0';
     *err = (dsc_error){0};
     return dsc_trace_cut(in_scratch(name), in_scratch(out), &cut, &o, err);

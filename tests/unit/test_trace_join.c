@@ -4,14 +4,6 @@
 #include "tests/unit/trace_fixture.h"
 #include "traces/trace/trace_join.h"
 
-static char notes[2000]; // of the last call, a line each
-
-static void on_note(void *user, const char *message)
-{
-    (void)user;
-    snprintf(notes + strlen(notes), sizeof notes - strlen(notes), "%s\n", message);
-}
-
 // --- traces ------------------------------------------------------------------------------------
 
 // Request i of 8 for any description: values depend on i and the drafter's name only.
@@ -94,7 +86,7 @@ static int merge(const char *const *names, size_t count, const char *out, dsc_jo
         snprintf(copy[i], sizeof copy[i], "%s/%s", scratch, names[i]);
         path[i] = copy[i];
     }
-    o.note = on_note;
+    o.note = keep_note;
     o.shard_tokens = o.shard_tokens ? o.shard_tokens : 20;
     *notes = '\0';
     *err = (dsc_error){0};
@@ -104,7 +96,7 @@ static int merge(const char *const *names, size_t count, const char *out, dsc_jo
 static int append_one(const char *name, const char *more, dsc_join_options o, dsc_error *err)
 {
     const char *path = in_scratch(more);
-    o.note = on_note;
+    o.note = keep_note;
     o.shard_tokens = o.shard_tokens ? o.shard_tokens : 20;
     *notes = '\0';
     *err = (dsc_error){0};

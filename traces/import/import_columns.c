@@ -72,6 +72,7 @@ int dsc_import_column_start(dsc_import_record *r, int column, size_t count, void
     if (!dsc_field_kind(&r->recorded, field))
         dsc_field_set(&r->recorded, field, 1);
     c->count = count;
+    r->columns = column < r->columns ? r->columns : column + 1;
     *out = c->data;
     return DSC_OK;
 }
@@ -101,13 +102,13 @@ int dsc_import_add_drafter(dsc_import_record *r, const char *name, int64_t cap, 
 void dsc_import_columns_reset(dsc_import_record *r)
 {
     r->recorded = (dsc_trace_info){0};
-    for (int c = 0; c < DSC_COLUMNS; c++)
+    for (int c = 0; c < r->columns; c++)
         r->column[c].count = 0;
 }
 
 void dsc_import_columns_fini(dsc_import_record *r)
 {
-    for (int c = 0; c < DSC_COLUMNS; c++)
+    for (int c = 0; c < r->columns; c++)
         free(r->column[c].data);
 }
 
@@ -116,7 +117,7 @@ int dsc_import_columns_finish(const dsc_import_record *r, dsc_error *err)
     const dsc_trace_info *info = &r->recorded;
     size_t steps = r->column[COL_STEP_ACCEPTED].count;
     char name[LABEL_BYTES];
-    for (int c = 0; c < DSC_COLUMNS; c++) {
+    for (int c = 0; c < r->columns; c++) {
         if (!dsc_columns[c].input || !dsc_column_recorded(info, c))
             continue;
         bool of_steps = dsc_columns[c].counted_by == COL_STEP_OFFSET;
@@ -218,7 +219,7 @@ void dsc_import_record_view(const dsc_import_record *r, const dsc_trace_info *fi
                                    .tail = c[3].data};
     }
     q->steps.count = (int64_t)r->column[COL_STEP_ACCEPTED].count;
-    for (int c = 0; c < COL_ACCEPT; c++)
+    for (int c = 0; c < COL_ACCEPT && c < r->columns; c++)
         if (dsc_columns[c].input && dsc_column_recorded(&r->recorded, c))
             dsc_column_set(q, c, dsc_columns[c].input, r->column[c].data);
     for (int i = 0; i < first->drafters; i++)

@@ -76,7 +76,7 @@ size_t dsc_import_record_bytes(const dsc_import_record *r)
                    r->kind_capacity * sizeof *r->kind + r->turn_capacity * sizeof *r->turn;
     for (size_t i = 0; i < r->reference_capacity; i++)
         bytes += text_bytes(&r->reference[i]);
-    for (int c = 0; c < DSC_COLUMNS; c++)
+    for (int c = 0; c < r->columns; c++)
         bytes += r->column[c].capacity * dsc_dtype_bytes(dsc_columns[c].dtype);
     return bytes;
 }

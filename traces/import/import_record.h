@@ -57,6 +57,7 @@ struct dsc_import_record {
     // dsc_import_column_start. The rest of `recorded` is not used.
     dsc_trace_info recorded;
     dsc_import_column column[DSC_COLUMNS];
+    int columns;    // those before it may have been started, by this record or an earlier one
     json_t *kept;   // the metadata as an object, or NULL; owned
     char *metadata; // the same as text, set by dsc_import_record_finish; owned
     // Counts of the source, which are compared with the tokenizer's.

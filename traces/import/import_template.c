@@ -56,6 +56,14 @@ struct dsc_chat_template {
         .begin_answer = "<|start_header_id|>assistant<|end_header_id|>\n\n",                       \
         .default_system = default_, .end = "<|eot_id|>", .flags = TRIM,                            \
     }
+// Later models of this family have a default system prompt with the date of the request, which is
+// left out.
+#define MISTRAL_V7_TEKKEN(name_, mark, default_)                                                   \
+    {                                                                                              \
+        .name = name_, .marks = {"[INST]", "[SYSTEM_PROMPT]", mark},                               \
+        .system = {"[SYSTEM_PROMPT]", "[/SYSTEM_PROMPT]"}, .user = {"[INST]", "[/INST]"},          \
+        .assistant = {"", "</s>"}, .begin_answer = "", .default_system = default_, .end = "</s>",  \
+    }
 #define DEEPSEEK(name_, mark, absent_, answer, flags_)                                             \
     {                                                                                              \
         .name = name_, .marks = {"<｜Assistant｜>", "<｜User｜>", mark}, .absent = {absent_},      \
@@ -86,13 +94,19 @@ static const dsc_chat_template templates[] = {
      .assistant = {" ", "</s>"},
      .begin_answer = "",
      .end = "</s>"},
-    {.name = "mistral-v7-tekken",
-     .marks = {"[INST]", "[SYSTEM_PROMPT]"},
-     .system = {"[SYSTEM_PROMPT]", "[/SYSTEM_PROMPT]"},
-     .user = {"[INST]", "[/INST]"},
-     .assistant = {"", "</s>"},
-     .begin_answer = "",
-     .end = "</s>"},
+    MISTRAL_V7_TEKKEN(
+        "mistral-small-2501", "set date_string = \"2025-01-01\"",
+        "You are Mistral Small 3, a Large Language Model (LLM) created by Mistral AI, a French "
+        "startup "
+        "headquartered in Paris.\nYour knowledge base was last updated on 2023-10-01. The current "
+        "date is 2025-01-01.\n\nWhen you're not sure about some information, you say that you "
+        "don't "
+        "have the information and don't make up anything.\nIf the user's question is not clear, "
+        "ambiguous, or does not provide enough context for you to accurately answer the question, "
+        "you do not try to answer it right away and you rather ask the user to clarify their "
+        "request (e.g. \"What are some good restaurants around me?\" => \"Where are you?\" or "
+        "\"When is the next flight to Tokyo\" => \"Where do you travel from?\")"),
+    MISTRAL_V7_TEKKEN("mistral-v7-tekken", NULL, NULL),
     {.name = "mistral-v1",
      .marks = {"[INST]", " [INST]"},
      .absent = {"<<SYS>>"},
@@ -152,7 +166,7 @@ static const dsc_chat_template templates[] = {
      .assistant = {"<|header_start|>assistant<|header_end|>\n\n", "<|eot|>"},
      .begin_answer = "<|header_start|>assistant<|header_end|>\n\n",
      .end = "<|eot|>",
-     .flags = TRIM},
+     .flags = TRIM_SYSTEM},
     {.name = "gemma",
      .marks = {"<start_of_turn>", "<end_of_turn>"},
      .system = {"", "\n\n"},
@@ -162,7 +176,7 @@ static const dsc_chat_template templates[] = {
      .end = "<end_of_turn>",
      .flags = IN_FIRST_USER | TRIM},
     DEEPSEEK("deepseek-r1", "<think>", "thinking", "<｜Assistant｜><think>\n", DROP_THINKING),
-    DEEPSEEK("deepseek3", NULL, "thinking", "<｜Assistant｜>", DROP_THINKING),
+    DEEPSEEK("deepseek3", NULL, "thinking", "<｜Assistant｜>", 0),
     {.name = "deepseek2",
      .marks = {"'User: '", "'Assistant: ' + message['content'] + eos_token"},
      .system = {"", "\n\n"},

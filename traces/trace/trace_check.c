@@ -80,23 +80,23 @@ static int check_references(const dsc_trace_info *info, const dsc_request_input 
 }
 
 // Checks the columns that have an element for each output token or step.
-static int check_columns(const dsc_trace_info *info, const dsc_request_input *q, int64_t request,
-                         dsc_error *err)
+static int check_columns(const dsc_trace_info *info, const dsc_input_columns *columns,
+                         const dsc_request_input *q, int64_t request, dsc_error *err)
 {
     char where[48], name[DSC_COLUMN_NAME_BYTES];
-    snprintf(where, sizeof where, "request %" PRId64 ": ", request);
-    for (int c = 0; c < DSC_COLUMNS; c++) {
+    for (int i = 0; i < columns->count; i++) {
+        const int c = columns->column[i];
         const dsc_column_type *type = &dsc_columns[c];
-        if (!type->input || !dsc_column_recorded(info, c))
-            continue;
         int64_t n = type->counted_by == COL_STEP_OFFSET ? q->steps.count : q->output.count;
         const void *data = dsc_column_get(q, c, type->input);
         if (n && !data)
-            return dsc_fail(err, DSC_EUSAGE, "%s'%s' is missing", where,
+            return dsc_fail(err, DSC_EUSAGE, "request %" PRId64 ": '%s' is missing", request,
                             dsc_column_name(info, c, name));
-        int64_t i = dsc_bad_value(info, c, type->dtype, data, n * dsc_column_width(info, c));
-        if (i >= 0)
-            return dsc_fail_value(info, c, type->dtype, data, i, where, err);
+        int64_t bad = dsc_bad_value(info, c, type->dtype, data, n * dsc_column_width(info, c));
+        if (bad >= 0) {
+            snprintf(where, sizeof where, "request %" PRId64 ": ", request);
+            return dsc_fail_value(info, c, type->dtype, data, bad, where, err);
+        }
     }
     return DSC_OK;
 }
@@ -127,8 +127,9 @@ static int check_steps(const dsc_trace_info *info, const dsc_request_input *q, i
                     request, tokens, all, before_last);
 }
 
-int dsc_check_request(const dsc_trace_info *info, const dsc_request_input *q, int64_t request,
-                      dsc_token_marks *marks, dsc_error *err)
+int dsc_check_request(const dsc_trace_info *info, const dsc_input_columns *columns,
+                      const dsc_request_input *q, int64_t request, dsc_token_marks *marks,
+                      dsc_error *err)
 {
     int rc = check_text(q->id, request, "the id", err);
     if (!rc)
@@ -145,7 +146,7 @@ int dsc_check_request(const dsc_trace_info *info, const dsc_request_input *q, in
         rc = dsc_fail(err, DSC_EUSAGE, "request %" PRId64 ": the number of steps is negative",
                       request);
     if (!rc)
-        rc = check_columns(info, q, request, err);
+        rc = check_columns(info, columns, q, request, err);
     if (!rc && info->steps)
         rc = check_steps(info, q, request, err);
     for (dsc_model_side side = 0; side < DSC_SIDES && !rc; side++)

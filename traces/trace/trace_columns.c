@@ -121,6 +121,15 @@ bool dsc_column_recorded(const dsc_trace_info *info, int column)
     return type->kind ? kind == type->kind : kind > 0;
 }
 
+dsc_input_columns dsc_input_columns_of(const dsc_trace_info *info)
+{
+    dsc_input_columns list = {.count = 0};
+    for (int c = 0; c < DSC_COLUMNS; c++)
+        if (dsc_columns[c].input && dsc_column_recorded(info, c))
+            list.column[list.count++] = c;
+    return list;
+}
+
 const char *dsc_column_name(const dsc_trace_info *info, int column,
                             char name[DSC_COLUMN_NAME_BYTES])
 {

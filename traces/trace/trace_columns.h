@@ -184,6 +184,12 @@ extern const dsc_column_type dsc_columns[DSC_COLUMNS];
 
 bool dsc_column_recorded(const dsc_trace_info *info, int column);
 
+// The recorded columns that a request has an element for at each output token or step.
+typedef struct dsc_input_columns {
+    int column[DSC_COLUMNS], count;
+} dsc_input_columns;
+dsc_input_columns dsc_input_columns_of(const dsc_trace_info *info);
+
 enum { DSC_COLUMN_NAME_BYTES = 80 };
 // The tensor's name.
 const char *dsc_column_name(const dsc_trace_info *info, int column,

@@ -14,6 +14,7 @@
 typedef struct verifier {
     dsc_id_set ids;
     dsc_token_marks marks;
+    dsc_input_columns columns;
     dsc_request_copy copy;
     int64_t max_prompt, max_output;
 } verifier;
@@ -24,7 +25,7 @@ static int check_request(verifier *v, const dsc_trace_info *info, const dsc_requ
     dsc_request_input in;
     int rc = dsc_request_copy_view(&v->copy, q, &in, err);
     if (!rc)
-        rc = dsc_check_request(info, &in, q->index, &v->marks, err);
+        rc = dsc_check_request(info, &v->columns, &in, q->index, &v->marks, err);
     if (q->prompt.count > v->max_prompt)
         v->max_prompt = q->prompt.count;
     if (q->output.count > v->max_output)
@@ -75,6 +76,7 @@ int dsc_trace_verify(const dsc_trace *t, dsc_error *err)
     int rc = DSC_OK;
     if (!t)
         return dsc_fail(err, DSC_EUSAGE, "dsc_trace_verify: 't' must not be NULL");
+    v.columns = dsc_input_columns_of(&t->info);
     const dsc_trace_info *info = &t->info;
     for (size_t i = 0; i < t->shards && !rc; i++)
         rc = verify_shard(&v, t, i, err);

@@ -29,7 +29,7 @@ struct dsc_trace_writer {
     bool append;                            // to a trace, without a temporary folder
     int64_t shard_tokens, shard_row_tokens; // the latter in units of ROW_BYTES
     dsc_trace_info info;                    // owns its strings; counts all requests so far
-    bool recorded[DSC_COLUMNS];             // dsc_column_recorded(&info, column)
+    dsc_input_columns inputs;               // of info
     dsc_trace_store store;
     dsc_shard_columns columns[2], *now; // one is being filled, the other may be being written
     dsc_id_set ids;
@@ -101,8 +101,8 @@ static int copy_info(dsc_trace_info *to, const dsc_trace_info *from, dsc_error *
 static int describe(dsc_trace_writer *w, const dsc_trace_info *info, dsc_error *err)
 {
     int rc = copy_info(&w->info, info, err);
-    for (int c = 0; c < DSC_COLUMNS && !rc; c++)
-        w->recorded[c] = dsc_column_recorded(&w->info, c);
+    if (!rc)
+        w->inputs = dsc_input_columns_of(&w->info);
     return rc;
 }
 
@@ -342,10 +342,11 @@ static void append_request(dsc_trace_writer *w, const dsc_request_input *q)
         append_piece(w, COL_PROMPT_TEXT, q->prompt_text.bytes, q->prompt_text.length);
         append_piece(w, COL_OUTPUT_TEXT, q->output_text.bytes, q->output_text.length);
     }
-    for (int c = 0; c < DSC_COLUMNS; c++)
-        if (dsc_columns[c].input && w->recorded[c])
-            append(w, c, dsc_column_get(q, c, dsc_columns[c].input),
-                   elements(c, q) * dsc_column_width(&w->info, c));
+    for (int i = 0; i < w->inputs.count; i++) {
+        const int c = w->inputs.column[i];
+        append(w, c, dsc_column_get(q, c, dsc_columns[c].input),
+               elements(c, q) * dsc_column_width(&w->info, c));
+    }
     if (w->info.steps)
         append_piece(w, COL_STEP_ACCEPTED, NULL, 0); // ends the request's steps
     for (dsc_model_side side = 0; side < DSC_SIDES; side++)
@@ -381,7 +382,8 @@ static bool is_full(const dsc_trace_writer *w)
     const dsc_shard_entry *e = &w->now->entry;
     size_t bytes = 0;
     for (int c = COL_DRAFT_ROW_OFFSET; c < DSC_COLUMNS; c++)
-        bytes += w->now->column[c].count * element_bytes(w, c);
+        if (w->now->column[c].count)
+            bytes += w->now->column[c].count * element_bytes(w, c);
     return e->prompt_tokens + e->output_tokens + e->reference_tokens >= w->shard_tokens ||
            (int64_t)(bytes / ROW_BYTES) >= w->shard_row_tokens;
 }
@@ -437,7 +439,7 @@ int dsc_trace_writer_add(dsc_trace_writer *w, const dsc_request_input *q, dsc_er
         return dsc_fail(err, DSC_EUSAGE, "dsc_trace_writer_add: 'w' and 'q' must not be NULL");
     if (w->failed.status)
         return dsc_fail(err, w->failed.status, "%s", w->failed.message);
-    int rc = dsc_check_request(&w->info, q, w->info.requests, &w->marks, err);
+    int rc = dsc_check_request(&w->info, &w->inputs, q, w->info.requests, &w->marks, err);
     if (!rc)
         rc = settle_dense(w, q, err);
     if (rc)
