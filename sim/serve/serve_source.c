@@ -335,6 +335,7 @@ static int plan(job *j, const dsc_trace *trace, dsc_error *err)
         return found;
     if (is_chain(d, j->config) && (j->rule->greedy || j->rule->lossless)) {
         j->kind = !d->matches_steps ? MATCH : d->view ? SCRIPT : EVERYWHERE;
+        j->rule = &dsc_verifier_greedy; // lossless ones accept such drafts as far as they agree
         return DSC_OK;
     }
     if (!j->rule->greedy && !dsc_rule_replays(d, j->rule))

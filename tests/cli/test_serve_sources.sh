@@ -47,6 +47,7 @@ compare 0.02 reduced.dst --method sequoia --budget 16 --depth 6 --rule greedy
 compare 0.02 reduced.dst --method hf-dynamic --rule greedy
 compare 0.02 reduced.dst --method pearl --rule greedy
 compare 0.02 reduced.dst --method suffix --branches 0 --rule greedy
+compare 0.02 reduced.dst --method suffix --rule rejection
 for rule in greedy kseq otm specinfer; do
     compare 0.03 reduced.dst --method spectr --num-drafts 4 --num-speculative-tokens 3 --rule $rule
 done
