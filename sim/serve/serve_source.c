@@ -5,7 +5,7 @@
 #include "base/rng.h"
 #include "base/threads.h"
 #include "sim/serve/serve_levels.h"
-#include "sim/serve/serve_steps.h"
+#include "sim/serve/serve_replay.h"
 
 #include <inttypes.h>
 #include <math.h>
@@ -362,8 +362,8 @@ static int run_loop(const job *j, const dsc_trace *trace, int threads, dsc_error
 {
     const dsc_run_options options = run_options(j, threads);
     if (j->kind == EVERYWHERE)
-        return dsc_serve_steps_everywhere(j->source, trace, j->config, &options, err);
-    return j->kind == SCRIPT ? dsc_serve_steps_scripts(j->source, trace, j->source->count,
+        return dsc_serve_replay_everywhere(j->source, trace, j->config, &options, err);
+    return j->kind == SCRIPT ? dsc_serve_replay_requests(j->source, trace, j->source->count,
                                                        j->config, &options, err)
                              : DSC_OK;
 }
@@ -398,7 +398,7 @@ int dsc_serve_source_models(dsc_serve_source *out, const dsc_trace *trace, const
     const dsc_run_options options = run_options(&j, threads);
     *out = (dsc_serve_source){0};
     if (!trace)
-        return dsc_serve_steps_workload(out, config, &options, err);
+        return dsc_serve_replay_workload(out, config, &options, err);
     int rc = plan(&j, trace, err);
     if (!rc)
         rc = read_all(&j, trace, threads, err);

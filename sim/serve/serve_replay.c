@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Runs the simulator's loop over all requests and keeps their steps: at every position, or one
 // after the other from the first token on, which the prefill gives.
-#include "sim/serve/serve_steps.h"
+#include "sim/serve/serve_replay.h"
 
 #include "sim/model/workload.h"
 
@@ -36,7 +36,7 @@ static int keep_position(void *user, const dsc_step_record *r, dsc_error *err)
     return DSC_OK;
 }
 
-int dsc_serve_steps_everywhere(dsc_serve_source *s, const dsc_trace *trace,
+int dsc_serve_replay_everywhere(dsc_serve_source *s, const dsc_trace *trace,
                                const dsc_config *config, const dsc_run_options *options,
                                dsc_error *err)
 {
@@ -90,7 +90,7 @@ static void find_limits(dsc_serve_source *s, const script *x)
     }
 }
 
-int dsc_serve_steps_scripts(dsc_serve_source *s, const dsc_trace *trace, size_t requests,
+int dsc_serve_replay_requests(dsc_serve_source *s, const dsc_trace *trace, size_t requests,
                             const dsc_config *config, const dsc_run_options *options,
                             dsc_error *err)
 {
@@ -135,7 +135,7 @@ static int make_request(dsc_serve_source *s, const dsc_workload *load, size_t r,
     return dsc_strndup(&s->id[r], id, strlen(id), err);
 }
 
-int dsc_serve_steps_workload(dsc_serve_source *s, const dsc_config *config,
+int dsc_serve_replay_workload(dsc_serve_source *s, const dsc_config *config,
                              const dsc_run_options *options, dsc_error *err)
 {
     const dsc_workload *load = options->workload;
@@ -143,5 +143,5 @@ int dsc_serve_steps_workload(dsc_serve_source *s, const dsc_config *config,
     int rc = dsc_serve_source_init(s, count, err);
     for (size_t r = 0; r < count && !rc; r++)
         rc = make_request(s, load, r, err);
-    return rc ? rc : dsc_serve_steps_scripts(s, NULL, count, config, options, err);
+    return rc ? rc : dsc_serve_replay_requests(s, NULL, count, config, options, err);
 }
