@@ -132,6 +132,58 @@ good serve totals.jsonl $draft $dyadic --arrivals closed:4 --requests 1000 --req
 check 'an effect of requests spreads their time per token' awk -v a="$(cell same.tsv tpot_p99_s 2)" \
     -v b="$(cell differ.tsv tpot_p99_s 2)" 'BEGIN { exit !(b > 1.2 * a) }'
 
+# --- an unfinished file --------------------------------------------------------------------------
+# The same command goes on. Another temperature, draft model, corpus or length is another sweep.
+corpus() { # numbers of mats
+    i=0
+    while [ $i -lt 400 ]; do
+        printf 'the cat sat on mat %d and ran to log %d\n' $((i % $1)) $((i % 11))
+        i=$((i + 1))
+    done >corpus.txt
+}
+half="$dyadic --arrivals closed:1,2 --requests 20 --shard 1/2 -o half"
+unfinished() { # arguments of serve; leaves half.part
+    rm -f half half.part
+    good serve "$@" $half
+    mv half half.part
+}
+markov='--target markov:50 --method draft-model --max-tokens 20'
+unfinished $markov
+good serve $markov $half
+check "it goes on: $(cat err)" grep -q 'going on after' err
+unfinished $markov
+bad 2 'different sweep' serve $markov --temperature 0.5 $half
+bad 2 'different sweep' serve $markov --draft markov:50,noise=0.5 $half
+ngram='--target ngram:corpus.txt --method draft-model --max-tokens 20'
+corpus 7
+unfinished $ngram
+corpus 5
+bad 2 'different sweep' serve $ngram $half
+rates='--target iid:0.7 --method draft-model --max-tokens file:lengths.csv'
+printf '10,20\n30,5\n' >lengths.csv
+unfinished $rates
+printf '10,20\n30,6\n' >lengths.csv
+bad 2 'different sweep' serve $rates $half
+
+# --- what takes chains only ----------------------------------------------------------------------
+# A tree has a best number of levels; recorded steps have no length to choose.
+good serve reduced.dst --method tree,pearl --rule greedy $loop --requests 20 --regret -o regret.tsv
+check "levels of a tree: $(cell regret.tsv best_fixed_k 2)" test "$(cell regret.tsv best_fixed_k 2)" -gt 0
+check 'no length of recorded steps' test "$(cell regret.tsv best_fixed_k 3)" = nan
+check 'no regret of recorded steps' test "$(cell regret.tsv regret_oracle 3)" = nan
+# The lines of a schedule have passes of the draft model over one token, after the target's.
+bad 2 'several tokens' serve reduced.dst --method tree --rule greedy $loop --schedule x
+bad 2 'while the target verifies' serve reduced.dst --method pearl --rule greedy $loop --schedule x
+good serve reduced.dst --method hf-dynamic --rule greedy $loop --requests 20 --schedule steps.jsonl -o dynamic.tsv
+check 'the drafts of recorded steps are in a schedule' awk '
+    function list(name) { split($0, part, "\"" name "\": \\["); return part[2] + 0 }
+    /"#"/ { next }
+    tokens && list("tokens") > 1 && list("tokens") != 1 + passes { exit 1 }
+    { tokens = list("tokens"); passes = list("draft_passes"); drafts += passes }
+    END { exit !drafts }' steps.jsonl
+bad 2 'not those of --draft' serve full.dst --method draft-model --draft markov:50 --rule greedy $loop \
+    --speculation adaptive:calibrated
+
 # --- refusals ------------------------------------------------------------------------------------
 for text in 0 -3 2.5 uniform:5 uniform:9:3 uniform:0:3 lognormal:5 lognormal:5,-1 geometric:0.5 geometric:inf \
     geometric: normal:3 300000000 ''; do
