@@ -411,8 +411,7 @@ static int read_policies(context *c, dsc_error *err)
 
 static int read_split(context *c, dsc_error *err)
 {
-    static const int files[] = {SERVE_TIMELINE, SERVE_SCHEDULE,
-                                SERVE_OCCUPANCY}; // not joined by merge
+    static const int files[] = {SERVE_TIMELINE, SERVE_SCHEDULE, SERVE_OCCUPANCY};
     const cli_call *call = c->call;
     const dsc_option_value *v = call->value;
     c->split = (dsc_split){.shard = 1, .shards = 1};
