@@ -7,6 +7,11 @@
 // (1 - draft(x)/target(x))+. With acceptance probability beta this takes 1/(1 - beta) samples on
 // average and happens with probability 1 - beta, so it costs one sample per position, and no
 // distribution is written out over the vocabulary.
+//
+// The ensemble rule verifies against the mixture w target + (1 - w) draft in place of the target
+// (speculative decoding of a weighted ensemble: Fu et al. 2025, arXiv 2502.01662). Its residual is
+// w (target - draft)+, so the correction is the same; only the acceptance changes. It is lossy, and
+// no rule for one draft accepts more at its distance from the target (theory/lossy.h).
 #include "sim/verify/tree_verify.h"
 
 enum { TRIES = 4000 };
@@ -60,7 +65,8 @@ static int correct(const dsc_verify_input *in, int32_t node, const dists *l, uin
     return draw_written_out(in, node, l, depth, token, err);
 }
 
-static int verify(const dsc_verify_input *in, dsc_verdict *out, dsc_error *err)
+// `weight` of the target in the mixture.
+static int verify(const dsc_verify_input *in, double weight, dsc_verdict *out, dsc_error *err)
 {
     const dsc_models *m = in->models;
     const dsc_draft *d = in->draft;
@@ -80,8 +86,10 @@ static int verify(const dsc_verify_input *in, dsc_verdict *out, dsc_error *err)
             token = dsc_dist_sample(&l.target, dsc_verify_uniform(in, depth, 0));
         } else {
             token = l.token = d->token[child];
-            double target = dsc_dist_probability(&l.target, token);
-            accepted = dsc_verify_uniform(in, depth, 0) * draft_of(&l, token) < target;
+            const double target = dsc_dist_probability(&l.target, token);
+            const double draft = draft_of(&l, token);
+            accepted =
+                dsc_verify_uniform(in, depth, 0) * draft < weight * target + (1 - weight) * draft;
             if (!accepted)
                 rc = correct(in, node, &l, depth, &token, err);
         }
@@ -97,6 +105,16 @@ static int verify(const dsc_verify_input *in, dsc_verdict *out, dsc_error *err)
     return DSC_OK;
 }
 
+static int verify_rejection(const dsc_verify_input *in, dsc_verdict *out, dsc_error *err)
+{
+    return verify(in, 1, out, err);
+}
+
+static int verify_ensemble(const dsc_verify_input *in, dsc_verdict *out, dsc_error *err)
+{
+    return verify(in, in->rule->parameter[0], out, err);
+}
+
 const dsc_verifier_type dsc_verifier_rejection = {
     .name = "rejection",
     .summary = "rejection sampling: accept a token with probability min(1, target/draft)",
@@ -105,5 +123,27 @@ const dsc_verifier_type dsc_verifier_rejection = {
     .lossless = true,
     .kinds = DSC_DRAFT_TOPK | DSC_DRAFT_SAMPLED,
     .replay = DSC_RULE_REPLAY_TOKEN,
-    .verify = verify,
+    .verify = verify_rejection,
+};
+
+static const dsc_option ensemble_options[] = {
+    {.name = "weight",
+     .kind = DSC_OPTION_REAL,
+     .metavar = "W",
+     .initial = "0.9",
+     .least = 0,
+     .most = 1,
+     .help = "weight of the target in the mixture; the draft's is 1 - W"},
+};
+
+const dsc_verifier_type dsc_verifier_ensemble = {
+    .name = "ensemble",
+    .summary = "rejection sampling against w target + (1 - w) draft (LOSSY: the output does not "
+               "have the target's distribution)",
+    .source = "Fu et al. 2025, arXiv 2502.01662; optimal by Tran-Thien 2023",
+    .kinds = DSC_DRAFT_TOPK | DSC_DRAFT_SAMPLED,
+    .option = ensemble_options,
+    .options = sizeof ensemble_options / sizeof *ensemble_options,
+    .parameter = {0.9},
+    .verify = verify_ensemble,
 };
