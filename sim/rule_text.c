@@ -7,6 +7,7 @@
 
 #include "base/number.h"
 
+#include <math.h>
 #include <pthread.h>
 #include <stdlib.h>
 #include <string.h>
@@ -22,22 +23,29 @@ typedef struct entry {
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
 static entry *entries;
 
-static int parse_value(const dsc_option *o, const char *text, double *out, dsc_error *err)
-{
-    int64_t integer = 0;
-    if (o->kind != DSC_OPTION_INT)
-        return dsc_option_real(o, text, out, err);
-    int rc = dsc_option_single(o, text, &integer, err);
-    *out = (double)integer;
-    return rc;
-}
-
 // The names of the values, as in "relaxed:top-k,delta".
 static void describe(const dsc_verifier_type *rule, char *out, size_t size)
 {
     int n = snprintf(out, size, "%s", rule->name);
     for (size_t i = 0; i < rule->options && n >= 0 && (size_t)n < size; i++)
         n += snprintf(out + n, size - (size_t)n, "%c%s", i ? ',' : ':', rule->option[i].name);
+}
+
+// An INT option has the range [min, max], a REAL one [least, most].
+static int parse_value(const dsc_verifier_type *rule, size_t i, const char *text, double *out,
+                       dsc_error *err)
+{
+    const dsc_option *o = &rule->option[i];
+    const bool integer = o->kind == DSC_OPTION_INT;
+    const double least = integer ? (double)o->min : o->least;
+    const double most = integer ? (double)o->max : o->most;
+    char *end, form[128];
+    *out = dsc_strtod(text, &end);
+    if (*text && !*end && *out >= least && *out <= most && (!integer || *out == floor(*out)))
+        return DSC_OK;
+    describe(rule, form, sizeof form);
+    return dsc_fail(err, DSC_EUSAGE, "--rule %s: %s '%s' is not %s from %g to %g", form, o->name,
+                    text, integer ? "an integer" : "a number", least, most);
 }
 
 static int parse(const dsc_verifier_type *rule, const char *values, double *out, dsc_error *err)
@@ -52,18 +60,20 @@ static int parse(const dsc_verifier_type *rule, const char *values, double *out,
             break;
         memcpy(word, at, n);
         word[n] = '\0';
-        if (parse_value(&rule->option[i], word, &out[i], err))
-            return dsc_error_prefix(err, DSC_EUSAGE, "rule %s", form);
+        int rc = parse_value(rule, i, word, &out[i], err);
+        if (rc)
+            return rc;
         at += n + !last;
     }
     if (!rule->options)
         return dsc_fail(err, DSC_EUSAGE, "rule %s has no parameters: write --rule %s", rule->name,
                         rule->name);
-    return i == rule->options ? DSC_OK
-                              : dsc_fail(err, DSC_EUSAGE,
-                                         "rule %s: '%.60s' is not one number for each of its %zu "
-                                         "parameters; write --rule %s",
-                                         rule->name, values, rule->options, form);
+    return i == rule->options
+               ? DSC_OK
+               : dsc_fail(err, DSC_EUSAGE,
+                          "rule %s has %zu parameter%s, and '%.60s' is not as many "
+                          "numbers; write --rule %s",
+                          rule->name, rule->options, rule->options == 1 ? "" : "s", values, form);
 }
 
 // The entry for these values, which is added where there is none.

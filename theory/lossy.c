@@ -17,10 +17,14 @@ static size_t argmax(const double *target, size_t vocab)
     return best;
 }
 
-// The term of a token in the Kullback-Leibler divergence.
+// The term of a token in the Kullback-Leibler divergence. The ratio overflows where the target
+// probability is subnormal.
 static double divergence(double output, double target)
 {
-    return output > 0 && output != target ? output * log(output / target) : 0;
+    const double ratio = output / target;
+    if (!(output > 0) || output == target)
+        return 0;
+    return output * (isinf(ratio) && target > 0 ? log(output) - log(target) : log(ratio));
 }
 
 dsc_accepted_set dsc_typical_set(const double *target, size_t vocab, double epsilon, double delta)
