@@ -135,10 +135,12 @@ static void print_engines(void)
     const dsc_number_format *w = dsc_weight_formats(&weights), *c = dsc_cache_formats(&caches);
     puts("\nEngines of a roofline (the first is the default) and formats");
     for (size_t i = 0; i < count; i++)
-        printf("  engine=%-8s bandwidth-efficiency=%g, compute-efficiency=%g, overlap=%g, overhead "
-               "%.3g ms a pass and %.3g ms a layer (%s)\n",
-               e[i].name, e[i].bandwidth, e[i].compute, e[i].overlap, 1e3 * e[i].pass_s,
-               1e3 * e[i].layer_s, e[i].source);
+        printf(
+            "  engine=%-8s bandwidth-efficiency=%g, compute-efficiency=%g, "
+            "attention-efficiency=%g, attention-tile=%g, overlap=%g, overhead %.3g ms a pass and "
+            "%.3g ms a layer (%s)\n",
+            e[i].name, e[i].bandwidth, e[i].compute, e[i].attention, e[i].tile, e[i].overlap,
+            1e3 * e[i].pass_s, 1e3 * e[i].layer_s, e[i].source);
     print_formats("weights", w, weights);
     print_formats("kv", c, caches);
 }

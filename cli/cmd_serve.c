@@ -33,7 +33,7 @@ static const dsc_option options[] = {
     [SERVE_PREFILL_TIME] = {.name = "prefill-time", .kind = DSC_OPTION_REAL, .metavar = "S",
      .least = 0, .most = 1e6,
      .help = "seconds of each prefill token in addition to the pass over the other tokens "
-             "(default: the cost model prices prefill tokens as it does all others)"},
+             "(default: as the cost model prices them)"},
     [SERVE_OVERHEAD] = {.name = "overhead", .kind = DSC_OPTION_REAL, .metavar = "S",
      .initial = "0", .least = 0, .most = 1e6,
      .help = "seconds of the host for each step of the engine"},
@@ -83,12 +83,18 @@ static const dsc_option options[] = {
     [SERVE_OCCUPANCY] = {.name = "occupancy", .kind = DSC_OPTION_TEXT, .metavar = "FILE",
      .help = "table of running and waiting requests, KV use and draft lengths over time, for every "
              "load (see: draftscope plot occupancy)"},
+    [SERVE_SHARD] = {.name = "shard", .kind = DSC_OPTION_TEXT, .metavar = "I/N",
+     .help = "compute share I of N of the rows, I from 1; merge joins the shares"},
     CLI_OPTIONS_RESULT,
     CLI_OPTION_SEED,
     CLI_OPTION_THREADS,
     CLI_OPTION_PROGRESS,
 };
 // clang-format on
+// These options change no row of the result.
+static const char *const without[] = {"output",   "threads", "shard", "timeline", "occupancy",
+                                      "progress", "force",   "json",  NULL};
+static const char *const repeated[] = {"arrivals", "speculation", NULL};
 
 typedef struct context {
     cli_simulation s; // its trace, cost and progress
@@ -99,9 +105,12 @@ typedef struct context {
     size_t policies;
     cli_serve_run *run; // [runs]
     size_t runs, finished, timed;
+    size_t own; // runs of this shard
+    dsc_split split;
+    cli_serve_rows rows;
     dsc_serve_options options;
     double prefill_s;
-    dsc_table table;
+    dsc_table table; // of `rows` it is the head
     dsc_outfile timeline_file;
     cli_serve_timeline timeline;
 } context;
@@ -179,7 +188,7 @@ static int serve(const context *c, observer *o, const dsc_arrivals *arrivals, ds
     dsc_serve_options served = c->options;
     dsc_serve_policy policy;
     dsc_serve_totals totals;
-    served.requests = requests_of(c, run->load);
+    served.requests = run->requests;
     served.lookahead = m->source.drafting == DSC_SERVE_DRAFT_FREE ? 0 : m->source.longest;
     served.step = on_step;
     served.complete = on_complete;
@@ -210,7 +219,7 @@ static int run_one(context *c, size_t i, dsc_error *err)
     if (c->timeline.f && i == c->timed)
         o.timeline = &c->timeline;
     if (c->call->value[SERVE_PER_REQUEST].given) {
-        run->served_count = requests_of(c, run->load);
+        run->served_count = run->requests;
         rc = dsc_new(&run->served, (size_t)run->served_count, err);
     }
     if (!rc && c->call->value[SERVE_OCCUPANCY].given)
@@ -220,25 +229,13 @@ static int run_one(context *c, size_t i, dsc_error *err)
 
 // --- the largest stable rate ---------------------------------------------------------------------
 
-static bool has_rate(const cli_serve_run *r)
-{
-    const dsc_arrival_kind kind = r->load->arrivals.kind;
-    return kind == DSC_ARRIVALS_CONSTANT || kind == DSC_ARRIVALS_POISSON ||
-           kind == DSC_ARRIVALS_GAMMA;
-}
-
-// Whether two runs differ in nothing but the rate of arrivals.
-static bool same_but_rate(const cli_serve_run *a, const cli_serve_run *b)
-{
-    return a->method == b->method && a->policy == b->policy && has_rate(a) && has_rate(b) &&
-           a->load->arrivals.kind == b->load->arrivals.kind &&
-           a->load->arrivals.cv == b->load->arrivals.cv;
-}
-
 static int try_rate(const context *c, const cli_serve_run *like, double rate, bool *saturated,
                     dsc_error *err)
 {
-    cli_serve_run run = {.method = like->method, .policy = like->policy, .load = like->load};
+    cli_serve_run run = {.method = like->method,
+                         .policy = like->policy,
+                         .load = like->load,
+                         .requests = like->requests};
     observer o = {.c = c, .run = &run};
     dsc_arrivals arrivals = like->load->arrivals;
     arrivals.rate = rate;
@@ -260,13 +257,14 @@ static int find_largest_stable(const context *c, size_t first, double *out, dsc_
     for (size_t i = first; i < c->runs; i++) {
         const cli_serve_run *r = &c->run[i];
         const double rate = r->load->arrivals.rate;
-        if (same_but_rate(like, r) && r->done && r->saturated && rate < high)
+        if (cli_serve_same_but_rate(like, r) && r->done && r->saturated && rate < high)
             high = rate;
     }
     for (size_t i = first; i < c->runs; i++) {
         const cli_serve_run *r = &c->run[i];
         const double rate = r->load->arrivals.rate;
-        if (same_but_rate(like, r) && r->done && !r->saturated && rate < high && rate > low)
+        if (cli_serve_same_but_rate(like, r) && r->done && !r->saturated && rate < high &&
+            rate > low)
             low = rate;
     }
     if (isinf(high))
@@ -287,9 +285,21 @@ static int find_largest_stable(const context *c, size_t first, double *out, dsc_
 static bool is_first(const context *c, size_t i)
 {
     for (size_t q = 0; q < i; q++)
-        if (same_but_rate(&c->run[q], &c->run[i]))
+        if (cli_serve_same_but_rate(&c->run[q], &c->run[i]))
             return false;
-    return has_rate(&c->run[i]);
+    return cli_serve_has_rate(&c->run[i]);
+}
+
+// Of a run and those that differ in the rate of arrivals only.
+static void set_largest_stable(context *c, size_t first, double qps)
+{
+    for (size_t i = first; i < c->runs; i++) {
+        cli_serve_run *run = &c->run[i];
+        if (!run->done || !cli_serve_same_but_rate(&c->run[first], run))
+            continue;
+        cli_serve_set_largest_stable(run, qps);
+        run->rc = cli_serve_rows_add(&c->rows, i, &run->error);
+    }
 }
 
 static void find_all_largest(context *c)
@@ -300,11 +310,12 @@ static void find_all_largest(context *c)
     for (size_t i = 0; i < c->runs; i++) {
         double qps;
         dsc_error ignored;
-        if (cli_signal() || !is_first(c, i) || find_largest_stable(c, i, &qps, &ignored))
+        if (cli_signal() || c->run[i].elsewhere || !is_first(c, i) ||
+            !isnan(cli_serve_largest_stable(&c->run[i])) ||
+            find_largest_stable(c, i, &qps, &ignored))
             continue;
-        for (size_t q = i; q < c->runs; q++)
-            if (same_but_rate(&c->run[i], &c->run[q]))
-                cli_serve_set_largest_stable(&c->run[q], qps);
+#pragma omp critical(draftscope_serve_rows)
+        set_largest_stable(c, i, qps);
     }
 }
 
@@ -315,14 +326,16 @@ static void run_all(context *c)
 #pragma omp parallel for schedule(dynamic, 1) num_threads(c->call->threads)
     for (size_t i = 0; i < c->runs; i++) {
         cli_serve_run *run = &c->run[i];
-        if (cli_signal())
+        if (cli_signal() || run->elsewhere || run->done)
             continue;
         run->rc = run_one(c, i, &run->error);
-        run->done = !run->rc;
-#pragma omp critical(draftscope_serve_progress)
+#pragma omp critical(draftscope_serve_rows)
         {
+            if (!run->rc)
+                run->rc = cli_serve_rows_add(&c->rows, i, &run->error);
+            run->done = !run->rc;
             c->finished++;
-            cli_progress_step(&c->s.progress, (int64_t)c->finished, (int64_t)c->runs);
+            cli_progress_step(&c->s.progress, (int64_t)c->finished, (int64_t)c->own);
         }
     }
 }
@@ -353,9 +366,18 @@ static int make_runs(context *c, dsc_error *err)
             for (size_t l = 0; l < c->loads.count; l++)
                 c->run[c->runs++] = (cli_serve_run){.method = &m->method[i],
                                                     .policy = none ? "" : c->policy[p],
-                                                    .load = &c->loads.load[l]};
+                                                    .load = &c->loads.load[l],
+                                                    .requests = requests_of(c, &c->loads.load[l])};
     }
     c->timed = m->count > 1 ? c->loads.count : 0;
+    if (!rc)
+        c->run[c->timed].again = c->call->value[SERVE_TIMELINE].given;
+    for (size_t i = 0; i < c->runs; i++)
+        c->run[i].again |= c->call->value[SERVE_OCCUPANCY].given;
+    if (!rc)
+        rc = cli_serve_deal(c->run, c->runs, &c->split, err);
+    for (size_t i = 0; i < c->runs; i++)
+        c->own += !c->run[i].elsewhere;
     return rc;
 }
 
@@ -379,28 +401,29 @@ static int read_policies(context *c, dsc_error *err)
     return rc;
 }
 
-// --- options -------------------------------------------------------------------------------------
-
-static int read_slo(const char *text, dsc_serve_options *o, dsc_error *err)
+static int read_split(context *c, dsc_error *err)
 {
-    o->slo_ttft_s = o->slo_tpot_s = INFINITY;
-    for (const char *p = text; p && *p;) {
-        char *end = NULL;
-        double *limit = !strncmp(p, "ttft=", 5)   ? &o->slo_ttft_s
-                        : !strncmp(p, "tpot=", 5) ? &o->slo_tpot_s
-                                                  : NULL;
-        const double x = limit ? dsc_strtod(p + 5, &end) : NAN;
-        if (!limit || end == p + 5 || (*end && *end != ',') || !(x > 0) || !isfinite(x) ||
-            (*end && !end[1]))
+    static const int files[] = {SERVE_TIMELINE, SERVE_OCCUPANCY}; // not joined by merge
+    const cli_call *call = c->call;
+    const dsc_option_value *v = call->value;
+    c->split = (dsc_split){.shard = 1, .shards = 1};
+    if (!v[SERVE_SHARD].given)
+        return DSC_OK;
+    if (!strcmp(call->out, "-"))
+        return dsc_fail(err, DSC_EUSAGE, "--shard: -o FILE expected, for draftscope merge");
+    if (call->json)
+        return dsc_fail(err, DSC_EUSAGE,
+                        "--shard and --json cannot be combined: draftscope merge "
+                        "-o FILE.jsonl writes JSON lines");
+    for (size_t i = 0; i < sizeof files / sizeof *files; i++)
+        if (v[files[i]].given)
             return dsc_fail(err, DSC_EUSAGE,
-                            "--slo: '%.60s' is not ttft=S, tpot=S or both joined by a comma, with "
-                            "seconds above 0",
-                            text);
-        *limit = x;
-        p = *end ? end + 1 : end;
-    }
-    return DSC_OK;
+                            "--shard and --%s cannot be combined: merge joins tables only",
+                            options[files[i]].name);
+    return dsc_split_shard(&c->split, v[SERVE_SHARD].text, err);
 }
+
+// --- options -------------------------------------------------------------------------------------
 
 // Blocks from bytes: a token takes what the roofline's shapes and KV format say.
 static int read_kv_memory(context *c, dsc_error *err)
@@ -460,7 +483,7 @@ static int read_options(context *c, dsc_error *err)
                         "--max-num-batched-tokens %d is less than --max-num-seqs %d: every running "
                         "request needs a token of a step",
                         c->options.max_num_batched_tokens, c->options.max_num_seqs);
-    int rc = read_slo(v[SERVE_SLO].text, &c->options, err);
+    int rc = cli_serve_read_slo(v[SERVE_SLO].text, &c->options, err);
     if (!rc)
         rc = dsc_cost_parse(&c->s.cost, v[SERVE_COST].text, err);
     if (!rc)
@@ -600,20 +623,52 @@ static int write_occupancy(const context *c, dsc_error *err)
     return rc;
 }
 
-// The rows of all runs that are complete.
-static int write_table(context *c, dsc_error *err)
+// Comments and columns of the table, and the file that keeps the rows of finished runs.
+static int open_rows(context *c, dsc_error *err)
 {
-    const bool per_request = c->call->value[SERVE_PER_REQUEST].given;
-    int rc =
-        cli_comments(&c->table, c->s.trace, c->call->seed, c->call->value[SERVE_COST].text, err);
-    if (!rc && c->call->value[SERVE_SLO].text)
-        rc = dsc_table_comment(&c->table, "slo", c->call->value[SERVE_SLO].text, err);
+    const cli_call *call = c->call;
+    const bool per_request = call->value[SERVE_PER_REQUEST].given,
+               file = strcmp(call->out, "-") != 0;
+    c->rows = (cli_serve_rows){.run = c->run, .runs = c->runs, .per_request = per_request};
+    int rc = cli_comments(&c->table, c->s.trace, call->seed, call->value[SERVE_COST].text, err);
+    if (!rc && call->value[SERVE_SLO].text)
+        rc = dsc_table_comment(&c->table, "slo", call->value[SERVE_SLO].text, err);
+    if (!rc && file)
+        rc = cli_serve_rows_head(&c->table, &c->s, call, &c->loads, err);
     if (!rc)
         rc = cli_serve_table_columns(&c->table, &c->methods, per_request, err);
-    for (size_t i = 0; i < c->runs && !rc; i++)
-        if (c->run[i].done)
-            rc = cli_serve_table_add(&c->table, &c->run[i], per_request, err);
+    if (!rc && file)
+        rc = cli_serve_rows_open(&c->rows, call, &c->table, &c->split, err);
+    c->finished = c->rows.restored;
+    if (!rc && c->finished)
+        cli_progress_resume(&c->s.progress, c->finished, c->own, "rows");
+    return rc;
+}
+
+// The rows of all runs that are complete, to standard output.
+static int write_table(context *c, dsc_error *err)
+{
+    int rc = DSC_OK;
+    for (size_t i = 0; i < c->runs && !rc; i++) {
+        const cli_serve_run *run = &c->run[i];
+        if (run->done)
+            rc = c->rows.per_request
+                     ? cli_serve_table_add_requests(&c->table, run, 0, run->served_count, err)
+                     : cli_serve_table_add(&c->table, run, &c->rows.rows, err);
+    }
     return rc ? rc : cli_result_write(&c->table, c->call, err);
+}
+
+static int interrupted(context *c, size_t done, dsc_error *err)
+{
+    const bool file = c->rows.open;
+    cli_serve_rows_close(&c->rows, done);
+    return dsc_fail(
+        err, DSC_EINTERRUPT, "interrupted: %zu of %zu rows are finished%s%.200s%s", done, c->own,
+        !done  ? ""
+        : file ? ", in "
+               : " and written",
+        done && file ? c->call->out : "", done && file ? ".part; the same command goes on" : "");
 }
 
 static int finish(context *c, dsc_error *err)
@@ -622,14 +677,17 @@ static int finish(context *c, dsc_error *err)
     int rc = first_failure(c, err);
     for (size_t i = 0; i < c->runs; i++)
         done += c->run[i].done;
-    const bool stopped = done < c->runs || cli_signal();
-    if (!rc && done)
+    const bool stopped = done < c->own || cli_signal();
+    if (!rc && done && !c->rows.open)
         rc = write_table(c, err);
     if (!rc && stopped)
-        return dsc_fail(err, DSC_EINTERRUPT, "interrupted: %zu of %zu rows are finished%s", done,
-                        c->runs, done ? " and written" : "");
+        return interrupted(c, done, err);
     if (!rc && c->call->value[SERVE_OCCUPANCY].given)
         rc = write_occupancy(c, err);
+    if (!rc && c->rows.open)
+        rc = cli_serve_rows_finish(&c->rows, c->call->value[SERVE_SHARD].given, c->call->json, err);
+    if (rc)
+        cli_serve_rows_close(&c->rows, done);
     if (!rc && c->timeline.f) {
         cli_serve_timeline_end(&c->timeline);
         rc = dsc_outfile_commit(&c->timeline_file, err);
@@ -646,6 +704,7 @@ static void context_fini(context *c)
     free(c->run);
     free(c->policy);
     dsc_outfile_abort(&c->timeline_file);
+    cli_serve_rows_close(&c->rows, true);
     dsc_table_fini(&c->table);
     cli_serve_loads_fini(&c->loads);
     cli_serve_methods_fini(&c->methods);
@@ -666,6 +725,8 @@ static int execute(const cli_call *call, dsc_error *err)
     if (!rc)
         rc = check_source(&c, err);
     if (!rc)
+        rc = read_split(&c, err);
+    if (!rc)
         rc = read_options(&c, err);
     if (!rc)
         rc = read_requests(&c, err);
@@ -674,6 +735,8 @@ static int execute(const cli_call *call, dsc_error *err)
     if (!rc)
         rc = open_timeline(&c, err);
     cli_progress_init(&c.s.progress, call->progress, "rows");
+    if (!rc)
+        rc = open_rows(&c, err);
     if (!rc) {
         run_all(&c);
         find_all_largest(&c);
@@ -690,6 +753,8 @@ const cli_command cli_serve = {
     .summary = "simulate a server under load, with and without speculation",
     CLI_OPTIONS(options),
     .methods = CLI_METHOD_LISTS,
+    .without = without,
+    .repeated = repeated,
     .usage = "serve TRACE --method NAME[,NAME...] --cost COST --arrivals A [OPTIONS]",
     .about =
         "Simulates one engine with continuous batching, as vLLM V1 schedules it, that serves the "
@@ -697,7 +762,10 @@ const cli_command cli_serve = {
         "method, configuration, policy and load is a row of one table, with the same requests, "
         "arrivals and random numbers; method none is always among them. Instead of a trace, a "
         "result table with one row (draftscope sim --json) or --target iid:ALPHA gives acceptance "
-        "rates. docs/serving.md says what is modeled.",
+        "rates. Rows of finished runs are kept in FILE.part while it runs; after an interruption "
+        "the same command continues. With --shard I/N each of N processes, on any machines, "
+        "computes one share, and draftscope merge joins their files. docs/serving.md says what is "
+        "modeled.",
     .more_help = cli_serve_print_columns,
     .own_columns = true,
     .execute = execute,

@@ -103,8 +103,8 @@ _draftscope_value() {
     fi
     [[ $words ]] || return 0
     IFS=$' \n'
-    # sweep and tune take lists: complete after the last comma.
-    if [[ $command == @(sweep|tune) && $cur == *,* ]]; then
+    # sweep, tune and serve take lists: complete after the last comma.
+    if [[ $command == @(sweep|tune|serve) && $cur == *,* ]]; then
         prefix=${cur%,*}, cur=${cur##*,}
     fi
     _draftscope_add -W "$words"

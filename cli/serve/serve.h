@@ -9,6 +9,7 @@
 #include "sim/serve/serve_policy.h"
 #include "sim/serve/serve_source.h"
 #include "sim/sweep/grid.h"
+#include "sim/sweep/row_file.h"
 
 // The options of the command, in the order of its table.
 enum {
@@ -35,7 +36,8 @@ enum {
     SERVE_WARMUP,
     SERVE_PER_REQUEST,
     SERVE_TIMELINE,
-    SERVE_OCCUPANCY
+    SERVE_OCCUPANCY,
+    SERVE_SHARD
 };
 
 // --- loads ---------------------------------------------------------------------------------------
@@ -57,6 +59,9 @@ typedef struct cli_serve_loads {
 // DSC_EINPUT: a file of times.
 int cli_serve_loads_read(cli_serve_loads *loads, const cli_call *call, dsc_error *err);
 void cli_serve_loads_fini(cli_serve_loads *loads);
+
+// Sets the limits of --slo, without one to infinity. `text` may be NULL. DSC_EUSAGE.
+int cli_serve_read_slo(const char *text, dsc_serve_options *options, dsc_error *err);
 
 // --- requests and drafts -------------------------------------------------------------------------
 
@@ -103,6 +108,10 @@ typedef struct cli_serve_run {
     const cli_serve_load *load;
     double figure[CLI_SERVE_FIGURES];
     bool saturated, done;
+    bool elsewhere;     // another shard has it
+    bool again;         // it runs although its row is on disk, as another file is written of it
+    int64_t requests;   // to serve
+    size_t row;         // 1 + that of the table of restored rows; 0: it ran in this process
     cli_served *served; // [served_count] of --per-request, or NULL
     int64_t served_count;
     dsc_serve_occupancy *occupancy; // of --occupancy, or NULL
@@ -126,17 +135,56 @@ bool cli_serve_saturated(const dsc_serve_totals *t, const dsc_arrivals *arrivals
 void cli_serve_figures(cli_serve_run *run, const dsc_serve_totals *t,
                        const dsc_serve_options *options, const cli_serve_batches *batches);
 void cli_serve_set_largest_stable(cli_serve_run *run, double qps);
+double cli_serve_largest_stable(const cli_serve_run *run); // NaN: it is not set, or there is none
 const dsc_column *cli_serve_columns(size_t *count);
 
 void cli_serve_print_columns(void); // for the help
 // The columns and the rows of a run: one, or one per request.
 int cli_serve_table_columns(dsc_table *t, const cli_serve_methods *m, bool per_request,
                             dsc_error *err);
-int cli_serve_table_add(dsc_table *t, const cli_serve_run *run, bool per_request, dsc_error *err);
+// `restored`: the table of run->row.
+int cli_serve_table_add(dsc_table *t, const cli_serve_run *run, const dsc_table *restored,
+                        dsc_error *err);
+int cli_serve_table_add_requests(dsc_table *t, const cli_serve_run *run, int64_t first,
+                                 int64_t count, dsc_error *err);
 // The same for --occupancy: a row per bin of time.
 int cli_serve_occupancy_columns(dsc_table *t, const cli_serve_methods *m, dsc_error *err);
 int cli_serve_occupancy_add(dsc_table *t, const cli_serve_run *run, int64_t kv_blocks,
                             dsc_error *err);
+// Sets the figures of a run from a row that an earlier process computed.
+void cli_serve_restore(cli_serve_run *run, const dsc_table *rows, size_t at);
+
+// --- shards, and rows of finished runs on disk ---------------------------------------------------
+
+bool cli_serve_has_rate(const cli_serve_run *r);
+// Whether two runs differ in nothing but the rate of arrivals. They are of one shard.
+bool cli_serve_same_but_rate(const cli_serve_run *a, const cli_serve_run *b);
+// Sets `elsewhere` of the runs that are of other shards.
+int cli_serve_deal(cli_serve_run *run, size_t runs, const dsc_split *split, dsc_error *err);
+
+typedef struct cli_serve_rows {
+    cli_serve_run *run; // [runs] of all shards
+    size_t runs;
+    bool per_request;
+    bool open;       // there is a file
+    size_t restored; // runs
+    dsc_row_file file;
+    dsc_split split;
+    dsc_table rows; // of restored runs
+} cli_serve_rows;   // zero-initialize and set the fields before `open`
+
+// Adds the comments by which an unfinished file, or a shard, is recognized.
+int cli_serve_rows_head(dsc_table *head, const cli_simulation *s, const cli_call *call,
+                        const cli_serve_loads *loads, dsc_error *err);
+// Opens the file of --output, or goes on with it: restored runs are `done`. `head`, the comments
+// and columns of the table, remains the caller's.
+int cli_serve_rows_open(cli_serve_rows *r, const cli_call *call, const dsc_table *head,
+                        const dsc_split *split, dsc_error *err);
+// Writes the rows of a run that is done. Called by one thread at a time. Without a file it does
+// nothing.
+int cli_serve_rows_add(cli_serve_rows *r, size_t run, dsc_error *err);
+int cli_serve_rows_finish(cli_serve_rows *r, bool shard, bool json, dsc_error *err);
+void cli_serve_rows_close(cli_serve_rows *r, bool keep); // dsc_row_file_close
 
 // --- timeline ------------------------------------------------------------------------------------
 

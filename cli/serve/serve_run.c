@@ -81,6 +81,11 @@ void cli_serve_set_largest_stable(cli_serve_run *run, double qps)
     run->figure[LARGEST_STABLE] = qps;
 }
 
+double cli_serve_largest_stable(const cli_serve_run *run)
+{
+    return run->figure[LARGEST_STABLE];
+}
+
 // --- saturation ----------------------------------------------------------------------------------
 
 // The queue when all requests had arrived against the queue when half of them had. Served at its

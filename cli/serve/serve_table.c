@@ -182,19 +182,44 @@ static int add_request(dsc_table *t, row *r, const cli_serve_run *run, int64_t n
     return dsc_table_add_row(t, r->cell, err);
 }
 
-int cli_serve_table_add(dsc_table *t, const cli_serve_run *run, bool per_request, dsc_error *err)
+int cli_serve_table_add(dsc_table *t, const cli_serve_run *run, const dsc_table *restored,
+                        dsc_error *err)
+{
+    row r = {.table = t};
+    int rc = dsc_new(&r.cell, t->columns, err);
+    if (rc)
+        return rc;
+    if (run->row)
+        memcpy(r.cell, dsc_table_at(restored, run->row - 1, 0), t->columns * sizeof *r.cell);
+    else
+        put_run(&r, run);
+    rc = add_figures(t, &r, run, err);
+    free(r.cell);
+    return rc;
+}
+
+int cli_serve_table_add_requests(dsc_table *t, const cli_serve_run *run, int64_t first,
+                                 int64_t count, dsc_error *err)
 {
     row r = {.table = t};
     int rc = dsc_new(&r.cell, t->columns, err);
     if (rc)
         return rc;
     put_run(&r, run);
-    if (!per_request)
-        rc = add_figures(t, &r, run, err);
-    for (int64_t i = 0; per_request && i < run->served_count && !rc; i++)
+    for (int64_t i = first; i < first + count && !rc; i++)
         rc = add_request(t, &r, run, i, err);
     free(r.cell);
     return rc;
+}
+
+void cli_serve_restore(cli_serve_run *run, const dsc_table *rows, size_t at)
+{
+    size_t figures;
+    const dsc_column *figure = cli_serve_columns(&figures);
+    const int saturated = dsc_table_find(rows, load_only[0].name);
+    for (size_t i = 0; i < figures; i++)
+        run->figure[i] = dsc_table_real(rows, at, (size_t)dsc_table_find(rows, figure[i].name));
+    run->saturated = !strcmp(dsc_table_at(rows, at, (size_t)saturated)->text, "yes");
 }
 
 // --- over time -----------------------------------------------------------------------------------

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // The list of cost models, the types `unit` and `linear`, and the parsing of NAME:PARAMETERS.
-#include "sim/cost/cost.h"
+#include "sim/cost/mixed_pass.h"
 #include "base/number.h"
 
 #include <math.h>
@@ -124,18 +124,24 @@ int dsc_cost_draft(const dsc_cost *cost, dsc_pass pass, double *seconds, dsc_err
     return DSC_OK;
 }
 
-int dsc_cost_drafts(const dsc_cost *cost, dsc_pass pass, double calls, double rows, double *seconds,
-                    dsc_error *err)
+int dsc_cost_drafts(const dsc_cost *cost, dsc_pass pass, double verified, double calls, double rows,
+                    double *seconds, dsc_error *err)
 {
     double first = 0, later = 0;
     int rc = check(cost, &pass, seconds, err);
+    if (!rc && !(verified >= 0 && isfinite(verified)))
+        rc = dsc_fail(err, DSC_EUSAGE, "%g verified tokens of a sequence: at least 0 expected",
+                      verified);
     if (!rc && !(rows >= 0 && rows <= calls && isfinite(calls)))
         rc = dsc_fail(err, DSC_EUSAGE,
                       "%g drafts in %g passes of the draft model: a draft takes at least one pass",
                       rows, calls);
-    pass.again = false;
+    const dsc_mixed_pass after = {.decoding = pass.batch,
+                                  .decode_tokens = pass.batch * verified,
+                                  .decode_context = pass.batch * pass.context};
     if (!rc && rows > 0)
-        rc = dsc_cost_draft(cost, pass, &first, err);
+        rc = cost->type->first_draft ? cost->type->first_draft(cost, pass, &after, &first, err)
+                                     : dsc_cost_draft(cost, pass, &first, err);
     pass.again = true;
     if (!rc && calls > rows)
         rc = dsc_cost_draft(cost, pass, &later, err);

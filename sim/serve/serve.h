@@ -1,9 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 // One engine that serves requests with continuous batching, step by step, as vLLM V1 schedules it
-// (vllm/v1/core/sched/scheduler.py): running requests first, in the order of their admission, each
-// with the tokens that its KV cache lacks and its draft; then waiting requests' prefill in chunks,
-// up to the token budget, the number of sequences and the room in the KV cache. When a running
-// request finds no room, the newest one is preempted: it loses its KV cache and is computed again.
+// (vllm/v1/core/sched/scheduler.py at 00024d3, and scheduler_reserve_full_isl of later versions):
+// running requests first, in the order of their admission, each with the tokens that its KV cache
+// lacks and its draft; then waiting requests' prefill in chunks, up to the token budget, the number
+// of sequences and the room in the KV cache. When a running request finds no room, the newest one
+// is preempted: it loses its KV cache, returns to the head of the queue and is computed again; such
+// a step admits no request. What differs from vLLM is listed in docs/serving.md.
 //
 // Drafts are accepted as recorded. So a policy may choose the number of draft tokens freely at
 // every step, and what a request emits does not depend on when it is served.

@@ -20,8 +20,7 @@ typedef struct dsc_serve_price {
     bool overlap;      // drafts are computed while the target verifies: the longer of both counts
     double overhead_s; // of the host, for each step, >= 0
     // Seconds for each prefill token in addition to the pass over the other tokens (a pass of
-    // prefill only: to a pass of one token). NaN: prefill tokens are priced as all others, by the
-    // mean number of tokens of a sequence.
+    // prefill only: to a pass of one token). NaN: as dsc_mixed_target prices them.
     double prefill_s;
 } dsc_serve_price;
 

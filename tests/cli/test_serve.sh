@@ -98,6 +98,18 @@ equal 'a low rate is served' "$(cell a.tsv saturated 5)" no
 equal 'a rate above the capacity is saturated' "$(cell a.tsv saturated 8)" yes
 check 'the largest stable rate is between the two' awk -v x="$(cell a.tsv largest_stable_qps 5)" \
     'BEGIN { exit !(x >= 1 && x < 13) }'
+# Where every rate of the sweep is too high, lower ones are tried.
+good $load --arrivals poisson:400 -o high.tsv
+equal 'a rate that can never be served' "$(cell high.tsv saturated 1) $(cell high.tsv saturated 2)" 'yes yes'
+for row in 1 2; do
+    check 'the largest stable rate is far below it' awk -v x="$(cell high.tsv largest_stable_qps $row)" \
+        'BEGIN { exit !(x > 0.5 && x < 60) }'
+done
+stable=$(cell high.tsv largest_stable_qps 2)
+good $load --arrivals "poisson:$stable" -o stable.tsv
+equal 'at the largest stable rate the queue does not grow' "$(cell stable.tsv saturated 2)" no
+good $load --arrivals "poisson:$(awk -v x="$stable" 'BEGIN { print 1.03 * x }')" -o above.tsv
+equal 'and at 3 % more it does' "$(cell above.tsv saturated 2)" yes
 good $load --arrivals constant:2 --arrivals gamma:2,3 --arrivals closed:2 --speculation fixed \
     --speculation oracle --slo ttft=0.5,tpot=0.1 -o kinds.tsv
 equal 'three loads, two policies and none' "$(grep -vc '^#' kinds.tsv)" 10
@@ -172,11 +184,20 @@ check 'and says how many rows are finished' grep -q '0 of 4 rows are finished' e
 base="serve rag.dst --method none $dyadic --requests 5"
 bad 2 '--arrivals is missing' $base
 bad 2 'constant:QPS' $base --arrivals often
+bad 2 'at most 16384 loads' $base --arrivals closed:1-975808
 bad 2 'gamma:QPS,CV' $base --arrivals gamma:2
 bad 2 'serve needs seconds' serve rag.dst --method none --arrivals closed:1
 bad 2 '--max-num-batched-tokens 4 is less than --max-num-seqs 8' $base --arrivals closed:1 \
     --max-num-seqs 8 --max-num-batched-tokens 4
-bad 4 'blocks of the KV cache' $base --arrivals closed:1 --kv-blocks 1
+bad 4 "request '" $base --arrivals closed:1 --kv-blocks 1
+check 'and what it needs' grep -qE 'a prompt of [0-9]+ and an output of [0-9]+ tokens: it needs' err
+bad 2 '--max-num-seqs' $base --arrivals closed:1 --max-num-seqs 0
+bad 2 '--block-size' $base --arrivals closed:1 --block-size 0
+bad 2 '--max-num-batched-tokens 255 is less' $base --arrivals closed:1 --max-num-batched-tokens 255
+bad 2 '--kv-memory' serve rag.dst --method none --cost roofline:llama-3.1-8b,a100-80 --arrivals closed:1 \
+    --kv-memory 5
+bad 2 'cannot be combined' $base --arrivals closed:1 --kv-memory 1e9 --kv-blocks 9
+bad 2 '--order shuffle' serve late.dst --method none $dyadic --arrivals recorded --order shuffle
 bad 2 '--kv-blocks N takes blocks' $base --arrivals closed:1 --kv-memory 1e9
 bad 2 'arrival_s' $base --arrivals recorded
 bad 2 'needs a rate' serve rag.dst --method none $dyadic --arrivals closed:1 --duration 5

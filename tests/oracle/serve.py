@@ -65,9 +65,9 @@ class Server:
             tokens = min(tokens, self.long_prefill_token_threshold)
         return min(tokens, budget)
 
-    def allocate(self, request, tokens):
+    def allocate(self, request, tokens, lookahead):
         """Blocks for the cache after this step, and for the draft model's tokens after that."""
-        slots = request.cached + tokens + self.lookahead
+        slots = request.cached + tokens + lookahead
         lacking = -(-slots // self.block_size) - len(request.blocks)
         if self.unlimited or lacking <= 0:
             return True
@@ -102,7 +102,7 @@ class Server:
             if tokens == 0:
                 continue
             gone = None
-            while gone is not request and not self.allocate(request, tokens):
+            while gone is not request and not self.allocate(request, tokens, self.lookahead):
                 gone, preempting = self.preempt(), True
             if gone is request:
                 break
@@ -111,7 +111,10 @@ class Server:
         while not preempting and self.waiting and budget and len(self.running) < self.max_num_seqs:
             request = self.waiting[0]
             tokens = self.want(request, budget)
-            if not self.allocate(request, tokens):
+            whole = -(-request.tokens() // self.block_size)
+            if not self.unlimited and whole > len(self.free):
+                break  # its first chunk may fit, but not what follows
+            if not self.allocate(request, tokens, 0):
                 break
             self.running.append(self.waiting.popleft())
             plan.append((request, tokens))
