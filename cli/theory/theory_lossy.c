@@ -60,14 +60,14 @@ static const dsc_column formulas[] = {
     {"gained", DSC_CELL_TEXT, "at most total_variation for any rule: acceptance <= 1 - TV(p, o) <= "
      "1 - TV(p, q) + TV(o, q). Tran-Thien 2023, An optimal lossy variant of speculative decoding"},
     {"rejection", DSC_CELL_TEXT, "acceptance sum min(p, q), o = q. Leviathan et al. 2023, Alg. 1"},
-    {"ensemble:W", DSC_CELL_TEXT, "acceptance 1 - W TV(p, q), o = W q + (1 - W) p, so gained equals "
-     "total_variation. Fu et al. 2025, arXiv 2502.01662"},
+    {"ensemble:W", DSC_CELL_TEXT, "acceptance 1 - W TV(p, q), o = W q + (1 - W) p, so gained "
+     "equals total_variation. Fu et al. 2025, arXiv 2502.01662"},
     {"typical:EPSILON,DELTA", DSC_CELL_TEXT, "acceptance p(A) with A = {q > min(EPSILON, DELTA "
      "exp(-entropy of q))}, o = p on A, and 1 - p(A) more on the argmax of q. Medusa (Cai et al. "
      "2024), section 3.3.1"},
-    {"relaxed:K,DELTA", DSC_CELL_TEXT, "the same with A = the tokens among the K most probable of q "
-     "with q >= max q - DELTA. TensorRT-LLM, relaxed_topk and relaxed_delta, "
-     "mtpRelaxedAcceptanceKernel at 3585984b"},
+    {"relaxed:K,DELTA", DSC_CELL_TEXT, "acceptance p(A) with A = the tokens among the K most "
+     "probable of q with q >= max q - DELTA, o = p on A, and 1 - p(A) more on the argmax of q. "
+     "TensorRT-LLM, relaxed_topk and relaxed_delta, mtpRelaxedAcceptanceKernel at 3585984b"},
 };
 // clang-format on
 
@@ -263,8 +263,8 @@ const cli_command cli_theory_lossy = {
              "exact distance between the distribution of the emitted token and the target's. "
              "DISTRIBUTIONS are a family (--bernoulli, --uniform, --zipf), rows of files (--draft "
              "and --target), or positions recorded in a trace (--trace with --request, or with "
-             "--summary). A lossy rule changes what a model says; whether the answers are still "
-             "good enough is not computed.",
+             "--summary). A lossy rule changes the output; whether the answers are still good "
+             "enough is not computed.",
     .what = "options only",
     .fields = {CLI_FIELDS("Columns", head_columns),
                {NULL, value_columns, VALUES},
