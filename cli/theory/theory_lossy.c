@@ -14,7 +14,7 @@ enum { RULE, SUMMARY };
 // clang-format off
 static const dsc_option options[] = {
     {.name = "rule", .kind = DSC_OPTION_TEXT, .metavar = "LIST",
-     .initial = "rejection,ensemble:0.9,ensemble:0.7,ensemble:0.5,typical:0.09,0.3,relaxed:10,0.6",
+     .initial = "rejection,ensemble:0.9,ensemble:0.5,typical,relaxed",
      .help = "rules, of rejection, ensemble:W, typical:EPSILON,DELTA and relaxed:K,DELTA; a name "
              "alone has the parameters that `list rules -v` shows"},
     {.name = "summary", .kind = DSC_OPTION_FLAG,

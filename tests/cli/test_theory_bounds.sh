@@ -45,7 +45,7 @@ check "nothing gains more than it changes, and the ensemble as much" awk -F '\t'
     { rows++; g = $at["gained"]; v = $at["total_variation"] }
     g > v + 1e-12 || $at["argmax_gained"] > $at["argmax_total_variation"] + 1e-12 { bad = 1 }
     $at["rule"] ~ /^ensemble/ && (g - v) ^ 2 > 1e-24 { bad = 1 }
-    END { exit bad || rows != 6 }' mean.tsv
+    END { exit bad || rows != 5 }' mean.tsv
 good theory accept --trace chain.dst --summary -K 1 --complete -o accept.tsv
 near "$(cells mean.tsv acceptance rule=rejection)" "$(cells accept.tsv rejection k=1)" 1e-9
 bad 2 'is lossless and has no price' theory lossy --uniform 4,2 --rule block
