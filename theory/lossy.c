@@ -21,9 +21,9 @@ static size_t argmax(const double *target, size_t vocab)
 // probability is subnormal.
 static double divergence(double output, double target)
 {
-    const double ratio = output / target;
     if (!(output > 0) || output == target)
         return 0;
+    const double ratio = output / target;
     return output * (isinf(ratio) && target > 0 ? log(output) - log(target) : log(ratio));
 }
 
@@ -63,7 +63,7 @@ dsc_lossy_price dsc_ensemble_price(double weight, const double *draft, const dou
     const double share = 1 - weight;
     double apart = 0, kl = 0; // TV(draft, target); the divergence
     for (size_t x = 0; x < vocab; x++) {
-        apart += fmax(target[x] - draft[x], 0);
+        apart += target[x] > draft[x] ? target[x] - draft[x] : 0;
         if (share > 0)
             kl += divergence(weight * target[x] + share * draft[x], target[x]);
     }
@@ -90,7 +90,7 @@ dsc_lossy_price dsc_accepted_set_price(dsc_accepted_set set, const double *draft
         if (x == best)
             continue;
         others += output;
-        tv += fmax(target[x] - output, 0);
+        tv += target[x] > output ? target[x] - output : 0;
         kl += divergence(output, target[x]);
     }
     const double output = fmax(1 - others, 0); // the argmax token's own share and all replaced ones
