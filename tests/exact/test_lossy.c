@@ -16,10 +16,11 @@
 static const struct {
     const char *text;
     double a, b; // the parameters
-} rules[] = {{"ensemble:0.9", .9, 0},    {"ensemble:0.25", .25, 0},     {"ensemble:0", 0, 0},
-             {"ensemble:1", 1, 0},       {"typical:0.09,0.3", .09, .3}, {"typical:0.3,2", .3, 2},
-             {"relaxed:10,0.6", 10, .6}, {"relaxed:2,0.6", 2, .6},      {"relaxed:3,0.05", 3, .05},
-             {"relaxed:1,0", 1, 0},      {"typical:1,1000", 1, 1000}};
+} rules[] = {
+    {"ensemble:0.9", .9, 0},    {"ensemble:0.25", .25, 0},     {"ensemble:0", 0, 0},
+    {"ensemble:1", 1, 0},       {"typical:0.09,0.3", .09, .3}, {"typical:0.3,2", .3, 2},
+    {"relaxed:10,0.6", 10, .6}, {"relaxed:2,0.6", 2, .6},      {"relaxed:3,0.05", 3, .05},
+    {"relaxed:1,0", 1, 0},      {"relaxed:2,0", 2, 0},         {"typical:1,1000", 1, 1000}};
 enum { RULES = sizeof rules / sizeof *rules };
 
 // --- by definition -------------------------------------------------------------------------------
