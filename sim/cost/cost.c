@@ -40,13 +40,24 @@ static int open_linear(dsc_cost *cost, const char *text, dsc_error *err)
                     text);
 }
 
+static bool linear_targets(const dsc_cost *cost, dsc_pass pass, int64_t least, int64_t step,
+                           size_t count, double *seconds)
+{
+    for (size_t i = 0; i < count; i++) {
+        const double tokens = (double)(least + (int64_t)i * step) / pass.batch;
+        seconds[i] = cost->fixed_s + cost->per_token_s * tokens * pass.batch;
+    }
+    return true;
+}
+
 const dsc_cost_type dsc_cost_unit = {
     .name = "unit", .summary = "a target call costs 1", .linear = true, .open = open_unit};
 const dsc_cost_type dsc_cost_linear = {.name = "linear",
                                        .summary = "a fixed time and one per token in the call",
                                        .usage = "FIXED_S,PER_TOKEN_S[,DRAFT_S]",
                                        .linear = true,
-                                       .open = open_linear};
+                                       .open = open_linear,
+                                       .targets = linear_targets};
 
 static const dsc_cost_type *const types[] = {
     &dsc_cost_unit,     &dsc_cost_linear, &dsc_cost_table,
@@ -122,6 +133,21 @@ int dsc_cost_draft(const dsc_cost *cost, dsc_pass pass, double *seconds, dsc_err
         return cost->type->draft(cost, pass, seconds, err);
     *seconds = cost->draft_s;
     return DSC_OK;
+}
+
+int dsc_cost_prefill(const dsc_cost *cost, dsc_pass pass, double tokens, double *seconds,
+                     dsc_error *err)
+{
+    int rc = check(cost, &pass, seconds, err);
+    if (!rc && !cost->mixed)
+        rc = dsc_fail(err, DSC_EUSAGE, "cost model %s has no time of prefill tokens",
+                      cost->type->name);
+    if (!rc && !(tokens >= 0 && isfinite(tokens)))
+        rc = dsc_fail(err, DSC_EUSAGE, "tokens is %g: prefill tokens must be at least 0", tokens);
+    if (rc)
+        return rc;
+    *seconds = 0;
+    return tokens > 0 ? cost->type->prefill(cost, pass, tokens, seconds, err) : DSC_OK;
 }
 
 int dsc_cost_drafts(const dsc_cost *cost, dsc_pass pass, double verified, double calls, double rows,

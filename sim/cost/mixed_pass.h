@@ -14,7 +14,9 @@ struct dsc_mixed_pass {
     bool again; // dsc_pass
 };
 
-// The target's pass. A cost model without a time for prompts prices a pass of all sequences with
+// The target's pass. With measured prefill tokens (dsc_cost.mixed), all parts of prompts count as
+// one part after their mean context, and without decoding sequences the first token of each counts
+// as a decode token. A cost model without a time for prompts prices a pass of all sequences with
 // their mean number of tokens and mean context. Errors are those of dsc_cost_target.
 int dsc_mixed_target(const dsc_cost *cost, const dsc_mixed_pass *pass, double *seconds,
                      dsc_error *err);

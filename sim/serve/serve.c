@@ -58,6 +58,7 @@ static sequence *head(engine *e, sequence *fresh)
         return &e->preempted[e->preempted_count - 1];
     const dsc_serve_item *item = dsc_serve_item_of(e->pool, e->admitted);
     *fresh = (sequence){.number = e->admitted,
+                        .item = item,
                         .draft = item->draft,
                         .prompt = item->prompt,
                         .output = item->output,
@@ -337,8 +338,11 @@ static int step(engine *e, sequence **slot, dsc_error *err)
         rc = dsc_serve_target_time(e->price, &e->step, &e->step.target_s, err);
     if (!rc) {
         count_maxima(e);
-        rc = verify_all(e, slot, err);
+        if (e->options->pass)
+            rc = e->options->pass(e->options->user, e, err);
     }
+    if (!rc)
+        rc = verify_all(e, slot, err);
     if (!rc)
         rc = advance_clock(e, err);
     if (!rc && e->options->step)

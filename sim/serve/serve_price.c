@@ -6,6 +6,7 @@
 #include "sim/cost/roofline.h"
 
 #include <math.h>
+#include <string.h>
 
 // Unless a draft model runs in between, on the same device, the target's passes follow each other.
 static bool again(const dsc_serve_price *price)
@@ -13,12 +14,17 @@ static bool again(const dsc_serve_price *price)
     return price->drafting == DSC_SERVE_DRAFT_FREE || price->overlap;
 }
 
+static dsc_pass pass_of(const dsc_serve_price *price, int64_t sequences, int64_t tokens,
+                        int64_t context)
+{
+    const double batch = (double)sequences;
+    return (dsc_pass){(double)tokens / batch, (double)context / batch, batch, again(price)};
+}
+
 static int pass_time(const dsc_serve_price *price, int64_t sequences, int64_t tokens,
                      int64_t context, double *seconds, dsc_error *err)
 {
-    const double batch = (double)sequences;
-    const dsc_pass pass = {(double)tokens / batch, (double)context / batch, batch, again(price)};
-    return dsc_cost_target(price->cost, pass, seconds, err);
+    return dsc_cost_target(price->cost, pass_of(price, sequences, tokens, context), seconds, err);
 }
 
 static dsc_mixed_pass mixed_of(const dsc_serve_price *price, const dsc_serve_step *s)
@@ -45,6 +51,43 @@ int dsc_serve_target_time(const dsc_serve_price *price, const dsc_serve_step *s,
                                            seconds, err)
                                : pass_time(price, 1, 1, s->prefill_context, seconds, err);
     *seconds += price->prefill_s * (double)s->prefill_tokens;
+    return rc;
+}
+
+// Whether the cost model filled in the passes of all sequences together.
+static bool passes_together(const dsc_serve_price *price, const dsc_serve_step *s, size_t count,
+                            double *seconds)
+{
+    const dsc_cost *cost = price->cost;
+    const bool apart = s->prefilling && !isnan(price->prefill_s);
+    const int64_t sequences = s->decoding + (apart ? 0 : s->prefilling),
+                  tokens = s->decode_tokens + (apart ? 0 : s->prefill_tokens),
+                  context = s->decode_context + (apart ? 0 : s->prefill_context);
+    // A model with a time for prompts prices them apart.
+    const bool mixed = s->prefilling && !apart && (cost->type->mixed || cost->mixed);
+    if (!cost->type->targets || !sequences || mixed ||
+        !cost->type->targets(cost, pass_of(price, sequences, tokens, context), tokens, 1, count,
+                             seconds))
+        return false;
+    for (size_t i = 0; apart && i < count; i++)
+        seconds[i] += price->prefill_s * (double)s->prefill_tokens;
+    return true;
+}
+
+int dsc_serve_target_times(const dsc_serve_price *price, const dsc_serve_step *s, size_t count,
+                           double *seconds, dsc_error *err)
+{
+    dsc_serve_step step;
+    memcpy(&step, s, offsetof(dsc_serve_step, draft_context));
+    step.decode_tokens += (int64_t)count - 1;
+    // The longest pass tells whether the model has times for all of them.
+    int rc = dsc_serve_target_time(price, &step, &seconds[count - 1], err);
+    if (rc || count == 1 || passes_together(price, s, count, seconds))
+        return rc;
+    for (size_t i = 0; i < count && !rc; i++) {
+        step.decode_tokens = s->decode_tokens + (int64_t)i;
+        rc = dsc_serve_target_time(price, &step, &seconds[i], err);
+    }
     return rc;
 }
 

@@ -44,6 +44,10 @@ int dsc_serve_target_time(const dsc_serve_price *price, const dsc_serve_step *st
                           dsc_error *err);
 int dsc_serve_draft_time(const dsc_serve_price *price, const dsc_serve_step *step, double *seconds,
                          dsc_error *err);
+// seconds[i]: the target's pass with i more decode tokens than the step has, [count], count >= 1:
+// the numbers of dsc_serve_target_time, faster where the cost model has times of many passes.
+int dsc_serve_target_times(const dsc_serve_price *price, const dsc_serve_step *step, size_t count,
+                           double *seconds, dsc_error *err);
 // The whole step, from these two.
 static inline double dsc_serve_step_time(const dsc_serve_price *price, double target_s,
                                          double draft_s)

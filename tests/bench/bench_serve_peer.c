@@ -76,7 +76,7 @@ static void read_requests(requests *r, const char *path)
     for (int i = 0; i < LATENCIES; i++)
         must(dsc_new(&r->time[i], MOST, &err), &err);
     while (r->count < MOST && fscanf(f, "%lf %lf %lf", &at, &prompt, &output) == 3) {
-        r->item[r->count] = (dsc_serve_item){(int32_t)prompt, (int32_t)output, NULL};
+        r->item[r->count] = (dsc_serve_item){.prompt = (int32_t)prompt, .output = (int32_t)output};
         r->at[r->count++] = at * 1e-6;
     }
     fclose(f);
