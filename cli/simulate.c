@@ -247,15 +247,8 @@ static const dsc_verifier_type *rule_of_trace(const dsc_trace *trace,
 const dsc_verifier_type *cli_simulation_rule(const cli_simulation *s, const char *name,
                                              const dsc_drafter_type *drafter, dsc_error *err)
 {
-    if (name) {
-        const dsc_verifier_type *rule = dsc_verifier_find(name, err);
-        if (rule && !rule->lossless)
-            fprintf(stderr,
-                    "draftscope: rule %s is LOSSY: the output does not have the target's "
-                    "distribution; draftscope theory lossy computes by how much\n",
-                    rule->name);
-        return rule;
-    }
+    if (name)
+        return dsc_verifier_find(name, err);
     if (s->trace && !s->draft)
         return rule_of_trace(s->trace, drafter, err);
     return dsc_pair_rule(drafter, !s->target || s->load.temperature == 0);

@@ -22,11 +22,6 @@ int live_job_begin(live_job *job, const cli_call *call, dsc_error *err)
     if (!rc)
         job->rule =
             rule ? dsc_verifier_find(rule, err) : dsc_pair_rule(call->method[0], job->greedy);
-    if (!rc && job->rule && !job->rule->lossless)
-        fprintf(stderr,
-                "draftscope: rule %s is LOSSY: the output does not have the target's distribution; "
-                "draftscope theory lossy computes by how much\n",
-                job->rule->name);
     return rc || job->rule ? rc : DSC_EUSAGE;
 }
 
