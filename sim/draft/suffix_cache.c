@@ -61,6 +61,8 @@ int32_t dsc_suffix_cache_find(const dsc_suffix_cache *c, dsc_token_view prompt,
 {
     const int64_t text = prompt.count + length, depth = c->index.depth;
     const int64_t n = (text < depth ? text : depth) - 1; // the program leaves the first token out
+    if (c->index.length >= n)
+        return dsc_suffix_last(&c->index, (int32_t)n, match);
     for (int64_t i = 0; i < n; i++) {
         const int64_t at = text - n + i;
         recent[i] = at < prompt.count ? prompt.id[at] : output[at - prompt.count];

@@ -144,7 +144,8 @@ static void link_edge(dsc_suffix_index *x, int32_t e, int32_t other)
 // Where an edge that occurs once goes: before those that no longer occur.
 static int32_t end_of_living(const dsc_suffix_index *x, int32_t from)
 {
-    const int32_t first = x->state[from].edge, last = first < 0 ? NONE : x->edge[first].prev;
+    const int32_t first = x->state[from].edge;
+    const int32_t last = first < 0 || !x->removed ? NONE : x->edge[first].prev;
     return last >= 0 && !count_of(x, last) ? x->head[x->edge[last].group] : NONE;
 }
 
@@ -159,20 +160,29 @@ static int move_edge(dsc_suffix_index *x, int32_t e, int32_t other, int32_t coun
     return join_group(x, e, count, err);
 }
 
+// e is the first of its group, and its count rises to one that no edge has: it keeps its place.
+static int part_from_group(dsc_suffix_index *x, int32_t e, dsc_error *err)
+{
+    const int32_t next = x->edge[e].next;
+    if (next < 0 || x->edge[next].group != x->edge[e].group)
+        return DSC_OK;
+    x->head[x->edge[e].group] = next;
+    return new_group(x, e, err);
+}
+
 // The count of e is about to rise.
 static int raise_edge(dsc_suffix_index *x, int32_t e, dsc_error *err)
 {
     const int32_t count = count_of(x, e), prev = edge_before(x, e);
-    int32_t other = e;
     if (!count) {
         leave_group(x, e);
         unlink_edge(x, e);
         link_edge(x, e, end_of_living(x, x->edge[e].from));
         return join_group(x, e, 1, err);
     }
-    if (prev >= 0 && count_of(x, prev) <= count + 1)
-        other = x->head[x->edge[prev].group];
-    return move_edge(x, e, other, count + 1, err);
+    if (prev < 0 || count_of(x, prev) > count + 1)
+        return part_from_group(x, e, err);
+    return move_edge(x, e, x->head[x->edge[prev].group], count + 1, err);
 }
 
 // The count of e is about to fall.
@@ -370,6 +380,7 @@ int dsc_suffix_remove(dsc_suffix_index *x, const int32_t *token, int64_t n, dsc_
 {
     int32_t at = ROOT, length = 0;
     int rc = DSC_OK;
+    x->removed = true;
     for (int64_t j = 0; j < n && !rc; j++) {
         rc = move_edges(x, at, token[j], false, err);
         follow(x, token[j], &at, &length);
@@ -394,5 +405,14 @@ int32_t dsc_suffix_find(const dsc_suffix_index *x, const int32_t *token, int64_t
         at = x->edge[e].to;
         ++*length;
     }
+    return at;
+}
+
+int32_t dsc_suffix_last(const dsc_suffix_index *x, int32_t n, int32_t *length)
+{
+    int32_t at = x->active;
+    *length = n > 0 ? n : 0;
+    while (at != ROOT && x->state[x->state[at].link].length >= n)
+        at = x->state[at].link;
     return at;
 }

@@ -48,6 +48,7 @@ typedef struct dsc_suffix_index {
     int32_t active;     // the state of its last `length` tokens
     int32_t length;     // of the text, at most `depth`
     int32_t depth;
+    bool removed; // a text was removed: some edges may no longer occur
     dsc_arena *arena;
 } dsc_suffix_index;
 
@@ -64,5 +65,7 @@ int dsc_suffix_remove(dsc_suffix_index *x, const int32_t *token, int64_t n, dsc_
 // number of its tokens.
 int32_t dsc_suffix_find(const dsc_suffix_index *x, const int32_t *token, int64_t n,
                         int32_t *length);
+// The same for the last n tokens of the current text, n at most its length.
+int32_t dsc_suffix_last(const dsc_suffix_index *x, int32_t n, int32_t *length);
 
 #endif

@@ -4,6 +4,10 @@
 // products of quotients in single precision, which decides between drafts that are equally good.
 #include "sim/draft/suffix_paths.h"
 
+// A bound of a sum by its largest term holds after rounding if it is larger by this factor: a sum
+// of 4096 terms has an error below 4096 / 2^24.
+#define ROUNDING 1.001f
+
 int64_t dsc_suffix_most(const dsc_suffix_limits *limits, int64_t m)
 {
     const float product = (float)m * (float)limits->factor,
@@ -88,6 +92,9 @@ const dsc_suffix_path *dsc_suffix_paths_choose(dsc_suffix_paths *p, const dsc_su
         dsc_suffix_path *path = &p->path[p->of[m]];
         int64_t most = dsc_suffix_most(limits, m), n = 0;
         if ((float)most <= *score)
+            continue;
+        extend_path(p->index, path, 1);
+        if (path->count && (float)most * path->probability[0] * ROUNDING <= *score)
             continue;
         extend_path(p->index, path, most);
         while (n < most && n < path->count && path->probability[n] >= least)
