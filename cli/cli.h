@@ -27,7 +27,7 @@ typedef struct cli_help_fields {
         title, list, sizeof(list) / sizeof *(list)                                                 \
     }
 
-enum { CLI_MAX_OPTIONS = 32, CLI_MAX_FIELDS = 4, CLI_MAX_METHODS = 32 };
+enum { CLI_MAX_OPTIONS = 48, CLI_MAX_FIELDS = 4, CLI_MAX_METHODS = 32 };
 
 // A table of options as that of a command.
 #define CLI_OPTIONS(table) .option = table, .options = sizeof(table) / sizeof *(table)
@@ -82,9 +82,10 @@ typedef struct cli_command {
     // Options that change no row of the result, NULL-terminated: the command line is recorded
     // without them (cli_canonical_command). NULL: it is recorded as it was given.
     const char *const *without;
-    int least, most;       // number of arguments, most < 0: any
-    const char *what;      // what the arguments must be, for the error message; NULL: none
-    const char *needs_out; // error message where -o is not given; NULL: it need not be
+    const char *const *repeated; // options whose every use counts, NULL-terminated, or NULL
+    int least, most;             // number of arguments, most < 0: any
+    const char *what;            // what the arguments must be, for the error message; NULL: none
+    const char *needs_out;       // error message where -o is not given; NULL: it need not be
     // The argument is one trace, as call->trace. With `methods` and without `what` there is at most
     // one, unopened.
     bool opens_trace;
@@ -134,9 +135,9 @@ void cli_know_commands(const char *program, const cli_command *const *commands);
 const char *cli_command_line(void);
 // Makes it what decides the result and nothing else: the command, its argument or NULL, the options
 // that were given another value than their default, in the order of their tables, but for those
-// named in `without` (NULL-terminated).
-int cli_canonical_command(const char *command, const char *argument, const dsc_option_set *sets,
-                          size_t count, const char *const *without, dsc_error *err);
+// named in command->without. Those in command->repeated have all of their values.
+int cli_canonical_command(const cli_command *command, const char *argument,
+                          const dsc_option_set *sets, size_t count, dsc_error *err);
 
 bool cli_asks_help(int argc, char **argv); // --help or -h before any "--"
 
@@ -209,5 +210,7 @@ void cli_progress_init(cli_progress *p, int64_t mode, const char *unit);
 // (cli/guard.h).
 int cli_progress_step(void *user, int64_t done, int64_t total);
 void cli_progress_end(cli_progress *p);
+// Tells that `done` of `total` units were done by an interrupted command, which this one continues.
+void cli_progress_resume(cli_progress *p, size_t done, size_t total, const char *units);
 
 #endif

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// draftscope merge: joins the shards of a sweep into one table.
-#include "cli/cli.h"
+// draftscope merge: joins the shards of a sweep or of served loads into one table.
+#include "cli/serve/serve_answer.h"
 #include "sim/sweep/merge.h"
 
 // clang-format off
@@ -23,18 +23,18 @@ static int merge(const cli_call *call, dsc_error *err)
                                  .user = &progress};
     int rc = dsc_merge((const char *const *)call->word, call->words, call->out, &o, err);
     cli_progress_end(&progress);
-    return rc;
+    return rc ? rc : cli_serve_answer_file(call->out, o.jsonl, NULL, err); // if it is of serve
 }
 
 const cli_command cli_merge = {
     .name = "merge",
-    .summary = "join the shards of a sweep into one table",
+    .summary = "join the shards of a sweep or of served loads into one table",
     CLI_OPTIONS(options),
     .usage = "merge SHARD... -o FILE [OPTIONS]",
     .about =
-        "Joins the files of draftscope sweep --shard 1/N ... N/N. The result equals, byte for "
-        "byte, the table of one sweep without --shard. All N shards must be present, complete, and "
-        "of one sweep: equal version, trace hash, seed, cost and grid.",
+        "Joins the files of draftscope sweep, or draftscope serve, --shard 1/N ... N/N. The result "
+        "equals, byte for byte, the table of one command without --shard. All N shards must be "
+        "present, complete, and of one sweep: equal version, trace hash, seed, cost and options.",
     .least = 1,
     .most = -1,
     .what = "one or more shards of a sweep",

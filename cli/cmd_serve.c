@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
 // draftscope serve: simulates one engine with continuous batching under load, for every method,
 // configuration, policy and load side by side, with common random numbers.
-#include "base/number.h"
 #include "base/outfile.h"
 #include "base/threads.h"
 #include "cli/guard.h"
 #include "cli/result.h"
 #include "cli/serve/serve.h"
+#include "cli/serve/serve_answer.h"
 #include "sim/serve/serve_schedule.h"
 
 #include <inttypes.h>
@@ -33,7 +33,7 @@ static const dsc_option options[] = {
     [SERVE_PREFILL_TIME] = {.name = "prefill-time", .kind = DSC_OPTION_REAL, .metavar = "S",
      .least = 0, .most = 1e6,
      .help = "seconds of each prefill token in addition to the pass over the other tokens "
-             "(default: the cost model prices prefill tokens as it does all others)"},
+             "(default: as the cost model prices them)"},
     [SERVE_OVERHEAD] = {.name = "overhead", .kind = DSC_OPTION_REAL, .metavar = "S",
      .initial = "0", .least = 0, .most = 1e6,
      .help = "seconds of the host for each step of the engine"},
@@ -71,6 +71,9 @@ static const dsc_option options[] = {
      .initial = "fixed",
      .help = "policy that chooses draft lengths step by step; may be repeated (POLICIES in "
              "draftscope-serve(1))"},
+    [SERVE_REGRET] = {.name = "regret", .kind = DSC_OPTION_FLAG,
+     .help = "compare each policy with the best fixed draft length and the oracle; every method "
+             "is served with each draft length in addition"},
     [SERVE_SLO] = {.name = "slo", .kind = DSC_OPTION_TEXT, .metavar = "ttft=S,tpot=S",
      .help = "limits in seconds that a request must keep to count in goodput"},
     [SERVE_WARMUP] = {.name = "warmup", .kind = DSC_OPTION_INT, .metavar = "N", .initial = "0",
@@ -80,15 +83,27 @@ static const dsc_option options[] = {
     [SERVE_TIMELINE] = {.name = "timeline", .kind = DSC_OPTION_TEXT, .metavar = "FILE",
      .help = "file for the steps and requests of the first method's first load, as trace events "
              "that Perfetto opens"},
+    [SERVE_SCHEDULE] = {.name = "schedule", .kind = DSC_OPTION_TEXT, .metavar = "FILE",
+     .help = "file for the steps of the first method's first load, in JSON lines, which draftscope "
+             "live profile --schedule runs on models"},
     [SERVE_OCCUPANCY] = {.name = "occupancy", .kind = DSC_OPTION_TEXT, .metavar = "FILE",
      .help = "table of running and waiting requests, KV use and draft lengths over time, for every "
              "load (see: draftscope plot occupancy)"},
+    [SERVE_ENGINE] = {.name = "engine", .kind = DSC_OPTION_CHOICE, .choices = CLI_ENGINES,
+     .help = "recommend configurations that this engine has settings for, and print these"},
+    [SERVE_DRAFT_KIND] = CLI_OPTION_DRAFT_KIND,
+    [SERVE_SHARD] = {.name = "shard", .kind = DSC_OPTION_TEXT, .metavar = "I/N",
+     .help = "compute share I of N of the rows, I from 1; merge joins the shares"},
     CLI_OPTIONS_RESULT,
     CLI_OPTION_SEED,
     CLI_OPTION_THREADS,
     CLI_OPTION_PROGRESS,
 };
 // clang-format on
+// These options change no row of the result.
+static const char *const without[] = {"output",    "threads",  "shard", "timeline", "schedule",
+                                      "occupancy", "progress", "force", "json",     NULL};
+static const char *const repeated[] = {"arrivals", "speculation", NULL};
 
 typedef struct context {
     cli_simulation s; // its trace, cost and progress
@@ -99,11 +114,15 @@ typedef struct context {
     size_t policies;
     cli_serve_run *run; // [runs]
     size_t runs, finished, timed;
+    size_t own; // runs of this shard
+    dsc_split split;
+    cli_serve_rows rows;
     dsc_serve_options options;
     double prefill_s;
-    dsc_table table;
+    dsc_table table; // of `rows` it is the head
     dsc_outfile timeline_file;
     cli_serve_timeline timeline;
+    cli_serve_schedule schedule;
 } context;
 
 // A run under way.
@@ -113,17 +132,27 @@ typedef struct observer {
     const dsc_serve_pool *pool;
     cli_serve_batches batches;
     cli_serve_timeline *timeline; // or NULL
+    cli_serve_schedule *schedule; // or NULL
 } observer;
 
 // --- a run ---------------------------------------------------------------------------------------
+
+static int on_pass(void *user, const dsc_serve_engine *engine, dsc_error *err)
+{
+    const observer *o = user;
+    return o->schedule ? cli_serve_schedule_pass(o->schedule, engine, err) : DSC_OK;
+}
 
 static int on_step(void *user, const dsc_serve_engine *engine, dsc_error *err)
 {
     observer *o = user;
     if (cli_signal())
         return dsc_fail(err, DSC_EINTERRUPT, "stopped");
+    cli_serve_blocks_step(&o->run->blocks, engine);
     if (o->timeline)
         cli_serve_timeline_step(o->timeline, engine);
+    if (o->schedule)
+        cli_serve_schedule_step(o->schedule, engine);
     if (o->run->occupancy)
         dsc_serve_occupancy_add(o->run->occupancy, engine);
     return DSC_OK;
@@ -137,6 +166,7 @@ static int on_complete(void *user, const dsc_serve_sequence *s, dsc_error *err)
                  item = o->run->load->recorded ? m->order[at] : at;
     (void)err;
     cli_serve_batches_add(&o->batches, s);
+    cli_serve_blocks_add(&o->run->blocks, s, at);
     if (o->run->served)
         o->run->served[s->number] = (cli_served){.arrival_s = s->arrival_s,
                                                  .first_s = s->first_s,
@@ -162,55 +192,80 @@ static int64_t requests_of(const context *c, const cli_serve_load *load)
     return v[SERVE_REQUESTS].integer;
 }
 
+// What a run is served with.
+typedef struct setup {
+    dsc_serve_pool pool;
+    dsc_serve_price price;
+    dsc_serve_options options;
+} setup;
+
+static setup setup_of(const context *c, observer *o)
+{
+    const cli_serve_run *run = o->run;
+    const cli_serve_method *m = run->method;
+    const bool recorded = run->load->recorded;
+    setup s = {.pool = {.item = recorded ? m->arriving : m->source.item,
+                        .count = m->source.count,
+                        .shuffled = c->call->value[SERVE_ORDER].integer == 1,
+                        .seed = c->call->seed},
+               .price = {.cost = &c->s.cost,
+                         .drafting = m->source.drafting,
+                         .overhead_s = c->call->value[SERVE_OVERHEAD].real,
+                         .prefill_s = c->prefill_s},
+               .options = c->options};
+    s.options.requests = run->requests;
+    s.options.lookahead = m->source.drafting == DSC_SERVE_DRAFT_FREE ? 0 : m->source.longest;
+    s.options.step = on_step;
+    s.options.user = o;
+    return s;
+}
+
 // Serves one load; *saturated and the figures of o->run are those of this run.
 static int serve(const context *c, observer *o, const dsc_arrivals *arrivals, dsc_error *err)
 {
     cli_serve_run *run = o->run;
-    const cli_serve_method *m = run->method;
-    const bool recorded = run->load->recorded;
-    const dsc_serve_pool pool = {.item = recorded ? m->arriving : m->source.item,
-                                 .count = m->source.count,
-                                 .shuffled = c->call->value[SERVE_ORDER].integer == 1,
-                                 .seed = c->call->seed};
-    const dsc_serve_price price = {.cost = &c->s.cost,
-                                   .drafting = m->source.drafting,
-                                   .overhead_s = c->call->value[SERVE_OVERHEAD].real,
-                                   .prefill_s = c->prefill_s};
-    dsc_serve_options served = c->options;
+    setup s = setup_of(c, o);
     dsc_serve_policy policy;
     dsc_serve_totals totals;
-    served.requests = requests_of(c, run->load);
-    served.lookahead = m->source.drafting == DSC_SERVE_DRAFT_FREE ? 0 : m->source.longest;
-    served.step = on_step;
-    served.complete = on_complete;
-    served.user = o;
-    o->pool = &pool;
-    const int64_t measured = served.requests - served.warmup;
-    o->batches = (cli_serve_batches){.first = served.warmup, .each = measured / CLI_SERVE_BATCHES};
+    s.options.pass = on_pass;
+    s.options.complete = on_complete;
+    o->pool = &s.pool;
+    const int64_t measured = s.options.requests - s.options.warmup;
+    o->batches =
+        (cli_serve_batches){.first = s.options.warmup, .each = measured / CLI_SERVE_BATCHES};
+    cli_serve_blocks_begin(&run->blocks, &s.options, run->method->source.count);
     int rc = dsc_serve_policy_parse(&policy, *run->policy ? run->policy : "fixed",
-                                    m->source.longest, err);
+                                    run->method->source.longest, err);
     if (rc)
         return rc;
-    rc = dsc_serve_run(&totals, &pool, arrivals, &price, &policy, &served, err);
+    rc = dsc_serve_run(&totals, &s.pool, arrivals, &s.price, &policy, &s.options, err);
     if (!rc)
-        cli_serve_figures(run, &totals, &served, &o->batches);
+        cli_serve_figures(run, &totals, &s.options, &o->batches);
     dsc_serve_totals_fini(&totals);
     dsc_serve_policy_fini(&policy);
     return rc;
 }
 
+static dsc_arrivals arrivals_of(const context *c, const cli_serve_load *load)
+{
+    dsc_arrivals arrivals = load->arrivals;
+    if (arrivals.kind == DSC_ARRIVALS_LISTED)
+        arrivals.time = load->recorded ? c->methods.time : load->time;
+    return arrivals;
+}
+
 static int run_one(context *c, size_t i, dsc_error *err)
 {
     cli_serve_run *run = &c->run[i];
-    dsc_arrivals arrivals = run->load->arrivals;
+    const dsc_arrivals arrivals = arrivals_of(c, run->load);
     observer o = {.c = c, .run = run};
     int rc = DSC_OK;
-    if (arrivals.kind == DSC_ARRIVALS_LISTED)
-        arrivals.time = run->load->recorded ? c->methods.time : run->load->time;
     if (c->timeline.f && i == c->timed)
         o.timeline = &c->timeline;
+    if (c->schedule.file.stream && i == c->timed)
+        o.schedule = &c->schedule;
     if (c->call->value[SERVE_PER_REQUEST].given) {
-        run->served_count = requests_of(c, run->load);
+        run->served_count = run->requests;
         rc = dsc_new(&run->served, (size_t)run->served_count, err);
     }
     if (!rc && c->call->value[SERVE_OCCUPANCY].given)
@@ -220,25 +275,14 @@ static int run_one(context *c, size_t i, dsc_error *err)
 
 // --- the largest stable rate ---------------------------------------------------------------------
 
-static bool has_rate(const cli_serve_run *r)
-{
-    const dsc_arrival_kind kind = r->load->arrivals.kind;
-    return kind == DSC_ARRIVALS_CONSTANT || kind == DSC_ARRIVALS_POISSON ||
-           kind == DSC_ARRIVALS_GAMMA;
-}
-
-// Whether two runs differ in nothing but the rate of arrivals.
-static bool same_but_rate(const cli_serve_run *a, const cli_serve_run *b)
-{
-    return a->method == b->method && a->policy == b->policy && has_rate(a) && has_rate(b) &&
-           a->load->arrivals.kind == b->load->arrivals.kind &&
-           a->load->arrivals.cv == b->load->arrivals.cv;
-}
-
-static int try_rate(const context *c, const cli_serve_run *like, double rate, bool *saturated,
+static int try_rate(const void *all, const cli_serve_run *like, double rate, bool *saturated,
                     dsc_error *err)
 {
-    cli_serve_run run = {.method = like->method, .policy = like->policy, .load = like->load};
+    const context *c = all;
+    cli_serve_run run = {.method = like->method,
+                         .policy = like->policy,
+                         .load = like->load,
+                         .requests = like->requests};
     observer o = {.c = c, .run = &run};
     dsc_arrivals arrivals = like->load->arrivals;
     arrivals.rate = rate;
@@ -247,65 +291,37 @@ static int try_rate(const context *c, const cli_serve_run *like, double rate, bo
     return rc;
 }
 
-// Bisects between the largest rate of the sweep that is served and the smallest above it that is
-// not; a sweep in which none is served is continued downwards.
-static int find_largest_stable(const context *c, size_t first, double *out, dsc_error *err)
+// Of a run and those that differ in the rate of arrivals only.
+static void set_largest_stable(void *all, size_t first, double qps)
 {
-    enum { HALVINGS = 30 };
-    const cli_serve_run *like = &c->run[first];
-    double low = 0, high = INFINITY;
-    bool saturated = true;
-    int rc = DSC_OK;
-    *out = NAN;
+    context *c = all;
+#pragma omp critical(draftscope_serve_rows)
     for (size_t i = first; i < c->runs; i++) {
-        const cli_serve_run *r = &c->run[i];
-        const double rate = r->load->arrivals.rate;
-        if (same_but_rate(like, r) && r->done && r->saturated && rate < high)
-            high = rate;
-    }
-    for (size_t i = first; i < c->runs; i++) {
-        const cli_serve_run *r = &c->run[i];
-        const double rate = r->load->arrivals.rate;
-        if (same_but_rate(like, r) && r->done && !r->saturated && rate < high && rate > low)
-            low = rate;
-    }
-    if (isinf(high))
-        return DSC_OK;
-    for (int i = 0; low == 0 && i < HALVINGS && !rc; i++) {
-        rc = try_rate(c, like, high / 2, &saturated, err);
-        *(saturated ? &high : &low) = high / 2;
-    }
-    while (!rc && low > 0 && high > 1.02 * low) {
-        const double middle = sqrt(low * high);
-        rc = try_rate(c, like, middle, &saturated, err);
-        *(saturated ? &high : &low) = middle;
-    }
-    *out = low > 0 ? low : NAN;
-    return rc;
-}
-
-static bool is_first(const context *c, size_t i)
-{
-    for (size_t q = 0; q < i; q++)
-        if (same_but_rate(&c->run[q], &c->run[i]))
-            return false;
-    return has_rate(&c->run[i]);
-}
-
-static void find_all_largest(context *c)
-{
-    if (c->call->value[SERVE_PER_REQUEST].given || c->call->value[SERVE_DURATION].given)
-        return;
-#pragma omp parallel for schedule(dynamic, 1) num_threads(c->call->threads)
-    for (size_t i = 0; i < c->runs; i++) {
-        double qps;
-        dsc_error ignored;
-        if (cli_signal() || !is_first(c, i) || find_largest_stable(c, i, &qps, &ignored))
+        cli_serve_run *run = &c->run[i];
+        if (!run->done || !cli_serve_same_but_rate(&c->run[first], run))
             continue;
-        for (size_t q = i; q < c->runs; q++)
-            if (same_but_rate(&c->run[i], &c->run[q]))
-                cli_serve_set_largest_stable(&c->run[q], qps);
+        cli_serve_set_largest_stable(run, qps);
+        run->rc = cli_serve_rows_add(&c->rows, i, &run->error);
     }
+}
+
+// --- regret --------------------------------------------------------------------------------------
+
+static int on_reference_step(void *user, const dsc_serve_engine *engine, dsc_error *err)
+{
+    (void)user;
+    (void)engine;
+    return cli_signal() ? dsc_fail(err, DSC_EINTERRUPT, "stopped") : DSC_OK;
+}
+
+static int find_reference(const void *all, cli_serve_run *run, dsc_error *err)
+{
+    observer o = {.c = all, .run = run};
+    setup s = setup_of(o.c, &o);
+    s.options.step = on_reference_step;
+    const dsc_arrivals arrivals = arrivals_of(o.c, run->load);
+    return dsc_serve_reference_run(&run->reference, run->method->source.longest, &s.pool, &arrivals,
+                                   &s.price, &s.options, err);
 }
 
 // --- all runs ------------------------------------------------------------------------------------
@@ -315,14 +331,16 @@ static void run_all(context *c)
 #pragma omp parallel for schedule(dynamic, 1) num_threads(c->call->threads)
     for (size_t i = 0; i < c->runs; i++) {
         cli_serve_run *run = &c->run[i];
-        if (cli_signal())
+        if (cli_signal() || run->elsewhere || run->done)
             continue;
         run->rc = run_one(c, i, &run->error);
-        run->done = !run->rc;
-#pragma omp critical(draftscope_serve_progress)
+#pragma omp critical(draftscope_serve_rows)
         {
+            if (!run->rc)
+                run->rc = cli_serve_rows_add(&c->rows, i, &run->error);
+            run->done = !run->rc;
             c->finished++;
-            cli_progress_step(&c->s.progress, (int64_t)c->finished, (int64_t)c->runs);
+            cli_progress_step(&c->s.progress, (int64_t)c->finished, (int64_t)c->own);
         }
     }
 }
@@ -353,9 +371,19 @@ static int make_runs(context *c, dsc_error *err)
             for (size_t l = 0; l < c->loads.count; l++)
                 c->run[c->runs++] = (cli_serve_run){.method = &m->method[i],
                                                     .policy = none ? "" : c->policy[p],
-                                                    .load = &c->loads.load[l]};
+                                                    .load = &c->loads.load[l],
+                                                    .requests = requests_of(c, &c->loads.load[l])};
     }
     c->timed = m->count > 1 ? c->loads.count : 0;
+    if (!rc)
+        c->run[c->timed].again =
+            c->call->value[SERVE_TIMELINE].given || c->call->value[SERVE_SCHEDULE].given;
+    for (size_t i = 0; i < c->runs; i++)
+        c->run[i].again |= c->call->value[SERVE_OCCUPANCY].given;
+    if (!rc)
+        rc = cli_serve_deal(c->run, c->runs, &c->split, err);
+    for (size_t i = 0; i < c->runs; i++)
+        c->own += !c->run[i].elsewhere;
     return rc;
 }
 
@@ -372,35 +400,37 @@ static int read_policies(context *c, dsc_error *err)
         c->policy[c->policies++] = call->value[SERVE_SPECULATION].text;
     for (size_t p = 0; p < c->policies && !rc; p++) {
         dsc_serve_policy policy;
-        rc = dsc_serve_policy_parse(&policy, c->policy[p], 1, err);
+        rc = dsc_serve_policy_parse(&policy, c->policy[p], DSC_SERVE_LONGEST, err);
         if (!rc)
             dsc_serve_policy_fini(&policy);
     }
     return rc;
 }
 
-// --- options -------------------------------------------------------------------------------------
-
-static int read_slo(const char *text, dsc_serve_options *o, dsc_error *err)
+static int read_split(context *c, dsc_error *err)
 {
-    o->slo_ttft_s = o->slo_tpot_s = INFINITY;
-    for (const char *p = text; p && *p;) {
-        char *end = NULL;
-        double *limit = !strncmp(p, "ttft=", 5)   ? &o->slo_ttft_s
-                        : !strncmp(p, "tpot=", 5) ? &o->slo_tpot_s
-                                                  : NULL;
-        const double x = limit ? dsc_strtod(p + 5, &end) : NAN;
-        if (!limit || end == p + 5 || (*end && *end != ',') || !(x > 0) || !isfinite(x) ||
-            (*end && !end[1]))
+    static const int files[] = {SERVE_TIMELINE, SERVE_SCHEDULE,
+                                SERVE_OCCUPANCY}; // not joined by merge
+    const cli_call *call = c->call;
+    const dsc_option_value *v = call->value;
+    c->split = (dsc_split){.shard = 1, .shards = 1};
+    if (!v[SERVE_SHARD].given)
+        return DSC_OK;
+    if (!strcmp(call->out, "-"))
+        return dsc_fail(err, DSC_EUSAGE, "--shard: -o FILE expected, for draftscope merge");
+    if (call->json)
+        return dsc_fail(err, DSC_EUSAGE,
+                        "--shard and --json cannot be combined: draftscope merge "
+                        "-o FILE.jsonl writes JSON lines");
+    for (size_t i = 0; i < sizeof files / sizeof *files; i++)
+        if (v[files[i]].given)
             return dsc_fail(err, DSC_EUSAGE,
-                            "--slo: '%.60s' is not ttft=S, tpot=S or both joined by a comma, with "
-                            "seconds above 0",
-                            text);
-        *limit = x;
-        p = *end ? end + 1 : end;
-    }
-    return DSC_OK;
+                            "--shard and --%s cannot be combined: merge joins tables only",
+                            options[files[i]].name);
+    return dsc_split_shard(&c->split, v[SERVE_SHARD].text, err);
 }
+
+// --- options -------------------------------------------------------------------------------------
 
 // Blocks from bytes: a token takes what the roofline's shapes and KV format say.
 static int read_kv_memory(context *c, dsc_error *err)
@@ -437,10 +467,10 @@ static int check_cost(context *c, dsc_error *err)
                         "--cost %.60s has no time of a pass without a draft, which every "
                         "server has: %s",
                         cost->type->name, cost->no_plain);
-    if (!prefill->given && !cost->type->linear && cost->type != &dsc_cost_roofline)
+    if (!prefill->given && !cost->type->linear && cost->type != &dsc_cost_roofline && !cost->mixed)
         return dsc_fail(err, DSC_EUSAGE,
                         "--cost %.60s has no time of prefill tokens: --prefill-time S gives the "
-                        "seconds of each",
+                        "seconds of each, or draftscope live profile measures them",
                         cost->type->name);
     return DSC_OK;
 }
@@ -460,7 +490,7 @@ static int read_options(context *c, dsc_error *err)
                         "--max-num-batched-tokens %d is less than --max-num-seqs %d: every running "
                         "request needs a token of a step",
                         c->options.max_num_batched_tokens, c->options.max_num_seqs);
-    int rc = read_slo(v[SERVE_SLO].text, &c->options, err);
+    int rc = cli_serve_read_slo(v[SERVE_SLO].text, &c->options, err);
     if (!rc)
         rc = dsc_cost_parse(&c->s.cost, v[SERVE_COST].text, err);
     if (!rc)
@@ -469,6 +499,8 @@ static int read_options(context *c, dsc_error *err)
         rc = read_kv_memory(c, err);
     if (!rc)
         rc = cli_serve_loads_read(&c->loads, c->call, err);
+    if (!rc)
+        rc = cli_serve_check_engine(c->s.trace, c->call, err);
     return rc ? rc : read_policies(c, err);
 }
 
@@ -528,6 +560,8 @@ static int check_source(const context *c, dsc_error *err)
         return dsc_fail(err, DSC_EUSAGE,
                         "--rule needs a trace; acceptance rates hold for the rule that they were "
                         "measured with");
+    if (v[SERVE_REGRET].given && v[SERVE_PER_REQUEST].given)
+        return dsc_fail(err, DSC_EUSAGE, "--regret and --per-request cannot be combined");
     return v[SERVE_REQUESTS].given && v[SERVE_DURATION].given
                ? dsc_fail(err, DSC_EUSAGE, "--requests and --duration cannot be combined")
                : DSC_OK;
@@ -564,18 +598,22 @@ static int read_requests(context *c, dsc_error *err)
     return rc ? rc : check_room(c, err);
 }
 
-static int open_timeline(context *c, dsc_error *err)
+// The files of --timeline and --schedule.
+static int open_files(context *c, dsc_error *err)
 {
-    const char *path = c->call->value[SERVE_TIMELINE].text;
+    const dsc_option_value *v = c->call->value;
     const cli_serve_run *run = &c->run[c->timed];
     char name[200];
-    if (!path)
-        return DSC_OK;
-    int rc = dsc_outfile_open(&c->timeline_file, path, c->call->force, err);
-    if (rc)
-        return rc;
     snprintf(name, sizeof name, "%.60s %.60s %.60s", run->method->config.drafter->name, run->policy,
              run->load->text);
+    int rc = v[SERVE_SCHEDULE].text
+                 ? cli_serve_schedule_open(&c->schedule, &c->s, c->call, name, err)
+                 : DSC_OK;
+    if (rc || !v[SERVE_TIMELINE].text)
+        return rc;
+    rc = dsc_outfile_open(&c->timeline_file, v[SERVE_TIMELINE].text, c->call->force, err);
+    if (rc)
+        return rc;
     c->timeline = (cli_serve_timeline){.f = c->timeline_file.stream};
     cli_serve_timeline_begin(&c->timeline, name);
     return DSC_OK;
@@ -600,20 +638,55 @@ static int write_occupancy(const context *c, dsc_error *err)
     return rc;
 }
 
-// The rows of all runs that are complete.
+// Comments and columns of the table, and the file that keeps the rows of finished runs.
+static int open_rows(context *c, dsc_error *err)
+{
+    const cli_call *call = c->call;
+    const bool per_request = call->value[SERVE_PER_REQUEST].given,
+               file = strcmp(call->out, "-") != 0;
+    c->rows = (cli_serve_rows){.run = c->run, .runs = c->runs, .per_request = per_request};
+    int rc = cli_comments(&c->table, c->s.trace, call->seed, call->value[SERVE_COST].text, err);
+    if (!rc && call->value[SERVE_SLO].text)
+        rc = dsc_table_comment(&c->table, "slo", call->value[SERVE_SLO].text, err);
+    if (!rc && !per_request)
+        rc = cli_serve_answer_conditions(&c->table, c->s.trace, call, err);
+    if (!rc && file)
+        rc = cli_serve_rows_head(&c->table, &c->s, call, &c->loads, err);
+    if (!rc)
+        rc = cli_serve_table_columns(&c->table, &c->methods, per_request,
+                                     call->value[SERVE_REGRET].given, err);
+    if (!rc && file)
+        rc = cli_serve_rows_open(&c->rows, call, &c->table, &c->split, err);
+    c->finished = c->rows.restored;
+    if (!rc && c->finished)
+        cli_progress_resume(&c->s.progress, c->finished, c->own, "rows");
+    return rc;
+}
+
+// The rows of all runs that are complete, to standard output.
 static int write_table(context *c, dsc_error *err)
 {
-    const bool per_request = c->call->value[SERVE_PER_REQUEST].given;
-    int rc =
-        cli_comments(&c->table, c->s.trace, c->call->seed, c->call->value[SERVE_COST].text, err);
-    if (!rc && c->call->value[SERVE_SLO].text)
-        rc = dsc_table_comment(&c->table, "slo", c->call->value[SERVE_SLO].text, err);
-    if (!rc)
-        rc = cli_serve_table_columns(&c->table, &c->methods, per_request, err);
-    for (size_t i = 0; i < c->runs && !rc; i++)
-        if (c->run[i].done)
-            rc = cli_serve_table_add(&c->table, &c->run[i], per_request, err);
-    return rc ? rc : cli_result_write(&c->table, c->call, err);
+    int rc = DSC_OK;
+    for (size_t i = 0; i < c->runs && !rc; i++) {
+        const cli_serve_run *run = &c->run[i];
+        if (run->done)
+            rc = c->rows.per_request
+                     ? cli_serve_table_add_requests(&c->table, run, 0, run->served_count, err)
+                     : cli_serve_table_add(&c->table, run, &c->rows.rows, err);
+    }
+    return rc ? rc : cli_serve_answer_write(&c->table, c->call, err);
+}
+
+static int interrupted(context *c, size_t done, dsc_error *err)
+{
+    const bool file = c->rows.open;
+    cli_serve_rows_close(&c->rows, done);
+    return dsc_fail(
+        err, DSC_EINTERRUPT, "interrupted: %zu of %zu rows are finished%s%.200s%s", done, c->own,
+        !done  ? ""
+        : file ? ", in "
+               : " and written",
+        done && file ? c->call->out : "", done && file ? ".part; the same command goes on" : "");
 }
 
 static int finish(context *c, dsc_error *err)
@@ -622,19 +695,24 @@ static int finish(context *c, dsc_error *err)
     int rc = first_failure(c, err);
     for (size_t i = 0; i < c->runs; i++)
         done += c->run[i].done;
-    const bool stopped = done < c->runs || cli_signal();
-    if (!rc && done)
+    const bool stopped = done < c->own || cli_signal();
+    if (!rc && done && !c->rows.open)
         rc = write_table(c, err);
     if (!rc && stopped)
-        return dsc_fail(err, DSC_EINTERRUPT, "interrupted: %zu of %zu rows are finished%s", done,
-                        c->runs, done ? " and written" : "");
+        return interrupted(c, done, err);
     if (!rc && c->call->value[SERVE_OCCUPANCY].given)
         rc = write_occupancy(c, err);
+    if (!rc && c->rows.open)
+        rc = cli_serve_rows_finish(&c->rows, c->call->value[SERVE_SHARD].given, c->call->json, err);
+    if (!rc && c->rows.open && !c->rows.per_request && !c->call->value[SERVE_SHARD].given)
+        rc = cli_serve_answer_file(c->call->out, c->call->json, c->call->json ? NULL : stdout, err);
+    if (rc)
+        cli_serve_rows_close(&c->rows, done);
     if (!rc && c->timeline.f) {
         cli_serve_timeline_end(&c->timeline);
         rc = dsc_outfile_commit(&c->timeline_file, err);
     }
-    return rc;
+    return rc ? rc : cli_serve_schedule_commit(&c->schedule, err);
 }
 
 static void context_fini(context *c)
@@ -646,6 +724,8 @@ static void context_fini(context *c)
     free(c->run);
     free(c->policy);
     dsc_outfile_abort(&c->timeline_file);
+    cli_serve_schedule_fini(&c->schedule);
+    cli_serve_rows_close(&c->rows, true);
     dsc_table_fini(&c->table);
     cli_serve_loads_fini(&c->loads);
     cli_serve_methods_fini(&c->methods);
@@ -666,17 +746,24 @@ static int execute(const cli_call *call, dsc_error *err)
     if (!rc)
         rc = check_source(&c, err);
     if (!rc)
+        rc = read_split(&c, err);
+    if (!rc)
         rc = read_options(&c, err);
     if (!rc)
         rc = read_requests(&c, err);
     if (!rc)
         rc = make_runs(&c, err);
     if (!rc)
-        rc = open_timeline(&c, err);
+        rc = open_files(&c, err);
     cli_progress_init(&c.s.progress, call->progress, "rows");
+    if (!rc)
+        rc = open_rows(&c, err);
     if (!rc) {
         run_all(&c);
-        find_all_largest(&c);
+        if (!call->value[SERVE_PER_REQUEST].given && !call->value[SERVE_DURATION].given)
+            cli_serve_find_stable(c.run, c.runs, call->threads, try_rate, set_largest_stable, &c);
+        if (call->value[SERVE_REGRET].given)
+            cli_serve_find_references(c.run, c.runs, call->threads, find_reference, &c);
     }
     cli_progress_end(&c.s.progress);
     if (!rc)
@@ -690,6 +777,8 @@ const cli_command cli_serve = {
     .summary = "simulate a server under load, with and without speculation",
     CLI_OPTIONS(options),
     .methods = CLI_METHOD_LISTS,
+    .without = without,
+    .repeated = repeated,
     .usage = "serve TRACE --method NAME[,NAME...] --cost COST --arrivals A [OPTIONS]",
     .about =
         "Simulates one engine with continuous batching, as vLLM V1 schedules it, that serves the "
@@ -697,7 +786,10 @@ const cli_command cli_serve = {
         "method, configuration, policy and load is a row of one table, with the same requests, "
         "arrivals and random numbers; method none is always among them. Instead of a trace, a "
         "result table with one row (draftscope sim --json) or --target iid:ALPHA gives acceptance "
-        "rates. docs/serving.md says what is modeled.",
+        "rates. Rows of finished runs are kept in FILE.part while it runs; after an interruption "
+        "the same command continues. With --shard I/N each of N processes, on any machines, "
+        "computes one share, and draftscope merge joins their files. docs/serving.md says what is "
+        "modeled.",
     .more_help = cli_serve_print_columns,
     .own_columns = true,
     .execute = execute,

@@ -52,8 +52,7 @@ typedef struct context {
 static void on_resume(void *user, size_t done, size_t total)
 {
     context *c = user;
-    c->s.progress.share_before = total ? (double)done / (double)total : 0;
-    fprintf(stderr, "draftscope: going on after %zu of %zu %s\n", done, total, c->what);
+    cli_progress_resume(&c->s.progress, done, total, c->what);
 }
 
 // Writes down which grids are computed as expectations, and why.

@@ -123,8 +123,8 @@ int cli_call_init(cli_call *call, const cli_command *c, int argc, char **argv, d
     if (!rc && c->opens_trace)
         rc = dsc_trace_open(&call->trace, argv[0], err);
     return rc || !c->without ? rc
-                             : cli_canonical_command(c->name, call->words ? argv[0] : NULL, set,
-                                                     own + call->methods, c->without, err);
+                             : cli_canonical_command(c, call->words ? argv[0] : NULL, set,
+                                                     own + call->methods, err);
 }
 
 void cli_call_fini(cli_call *call)

@@ -59,24 +59,41 @@ static bool is_default(const dsc_option *o, const char *text)
     return o->initial && strcmp(text, o->initial) == 0;
 }
 
-int cli_canonical_command(const char *command, const char *argument, const dsc_option_set *sets,
-                          size_t count, const char *const *without, dsc_error *err)
+static bool is_named(const char *const *names, const char *name)
+{
+    while (names && *names && strcmp(*names, name))
+        names++;
+    return names && *names;
+}
+
+// The value of an option, or all that it was given.
+static int add_values(const cli_command *command, const dsc_option_set *set, size_t i,
+                      dsc_error *err)
+{
+    const dsc_option *o = &set->table[i];
+    int rc = DSC_OK;
+    if (!is_named(command->repeated, o->name))
+        return is_default(o, set->value[i].text)
+                   ? DSC_OK
+                   : add_option(o, set->owner, set->value[i].text, err);
+    for (size_t u = 0; u < set->uses->count && !rc; u++)
+        if (set->uses->use[u].option == o)
+            rc = add_option(o, set->owner, set->uses->use[u].text, err);
+    return rc;
+}
+
+int cli_canonical_command(const cli_command *command, const char *argument,
+                          const dsc_option_set *sets, size_t count, dsc_error *err)
 {
     dsc_buffer_fini(&command_line);
     int rc = dsc_buffer_printf(&command_line, err, argument ? "draftscope %s " : "draftscope %s",
-                               command);
+                               command->name);
     if (!rc && argument)
         rc = quote(argument, err);
     for (size_t s = 0; s < count; s++)
-        for (size_t i = 0; i < sets[s].count && !rc; i++) {
-            const dsc_option *o = &sets[s].table[i];
-            const dsc_option_value *v = &sets[s].value[i];
-            const char *const *w = without;
-            while (*w && strcmp(*w, o->name))
-                w++;
-            if (!*w && v->given && !is_default(o, v->text))
-                rc = add_option(o, sets[s].owner, v->text, err);
-        }
+        for (size_t i = 0; i < sets[s].count && !rc; i++)
+            if (sets[s].value[i].given && !is_named(command->without, sets[s].table[i].name))
+                rc = add_values(command, &sets[s], i, err);
     return rc;
 }
 

@@ -66,3 +66,9 @@ void cli_progress_end(cli_progress *p)
     if (p->bar && p->shown_s > 0)
         fputc('\n', stderr);
 }
+
+void cli_progress_resume(cli_progress *p, size_t done, size_t total, const char *units)
+{
+    p->share_before = total ? (double)done / (double)total : 0;
+    fprintf(stderr, "draftscope: going on after %zu of %zu %s\n", done, total, units);
+}

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// The loads of draftscope serve: lists and ranges of --arrivals, and files of arrival times.
+// The loads of draftscope serve: lists and ranges of --arrivals, and files of arrival times; and
+// the limits of --slo.
 #include "base/file.h"
 #include "base/number.h"
 #include "cli/serve/serve.h"
@@ -8,10 +9,12 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum { MOST_BYTES = 1 << 30, WORD = 256 };
+enum { MOST_BYTES = 1 << 30, MOST_LOADS = 1 << 14, WORD = 256 };
 
 static int add(cli_serve_loads *l, const char *text, dsc_error *err)
 {
+    if (l->count == MOST_LOADS)
+        return dsc_fail(err, DSC_EUSAGE, "--arrivals: one sweep has at most %d loads", MOST_LOADS);
     int rc = dsc_resize(&l->load, &l->capacity, l->count + 1, err);
     if (rc)
         return rc;

@@ -1,11 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
-// Merging of shards: checks that the tables belong to one sweep and are complete, adds the counts
-// of each configuration up, and prices and writes them as the sweep does.
+// Merging of shards: checks that the tables belong to one sweep and are complete. Counts of each
+// configuration are added up, and priced and written as the sweep does; numbered rows are put into
+// their order.
 #include "sim/sweep/merge.h"
 
 #include "base/outfile.h"
 #include "sim/run/result.h"
-#include "sim/sweep/shard_table.h"
+#include "sim/sweep/row_table.h"
+#include "sim/sweep/row_units.h"
 #include "sim/sweep/sweep.h"
 
 #include <inttypes.h>
@@ -54,12 +56,26 @@ static int compare_heads(const dsc_shard_reader *a, const dsc_shard_reader *b, d
     return DSC_OK;
 }
 
+// Numbered rows have columns of their own, which are those of the result.
+static int compare_columns(const dsc_shard_reader *a, const dsc_shard_reader *b, dsc_error *err)
+{
+    bool same = a->numbered == b->numbered && a->head.columns == b->head.columns;
+    for (size_t c = 0; same && c < a->head.columns; c++)
+        same = a->head.column[c].type == b->head.column[c].type &&
+               strcmp(a->head.column[c].name, b->head.column[c].name) == 0;
+    return same ? DSC_OK
+                : dsc_fail(err, DSC_EUSAGE, "not one sweep: %s and %s have different columns",
+                           a->path, b->path);
+}
+
 static int take_head(merge *m, size_t i, dsc_error *err)
 {
     dsc_shard_reader r;
     int rc = dsc_shard_reader_open(&r, m->part[i], err);
     if (!rc)
         rc = compare_heads(&m->first, &r, err);
+    if (!rc)
+        rc = compare_columns(&m->first, &r, err);
     if (!rc) {
         size_t *at = &m->by_shard[r.split.shard - 1];
         if (*at)
@@ -69,6 +85,8 @@ static int take_head(merge *m, size_t i, dsc_error *err)
     }
     for (size_t c = 0; !rc && r.split.shard == 1 && c < r.head.comments; c++)
         rc = dsc_table_comment(&m->head, r.head.key[c], r.head.value[c], err);
+    if (!rc && r.split.shard == 1)
+        rc = dsc_table_add_columns(&m->head, r.head.column, r.head.columns, err);
     dsc_shard_reader_close(&r);
     return rc;
 }
@@ -219,17 +237,119 @@ static int write_result(merge *m, const char *path, dsc_error *err)
     return rc;
 }
 
+// --- numbered rows -------------------------------------------------------------------------------
+
+static int missing(size_t unit, int64_t units, dsc_error *err)
+{
+    return dsc_fail(err, DSC_EINPUT,
+                    "run %zu of %" PRId64 " is in no shard: one of them is unfinished; run the "
+                    "command that began it again to complete it",
+                    unit, units);
+}
+
+// Opens all shards. A unit takes at least a byte of a file, so a number of units that memory was
+// not made for is refused.
+static int open_shards(const merge *m, dsc_shard_reader *r, dsc_error *err)
+{
+    const int64_t units = m->first.split.configurations;
+    size_t bytes = 0;
+    int rc = DSC_OK;
+    for (size_t i = 0; i < m->count && !rc; i++) {
+        rc = dsc_shard_reader_open(&r[i], m->part[i], err);
+        bytes += r[i].bytes;
+    }
+    return rc || (size_t)units <= bytes ? rc : missing(bytes, units, err);
+}
+
+// Takes the units of a shard that no other one has.
+static int take_units(dsc_shard_reader *r, dsc_row_units *all, dsc_error *err)
+{
+    dsc_row_units own = {0};
+    size_t end = 0;
+    int rc = dsc_row_units_init(&own, (int64_t)all->count, err);
+    if (!rc)
+        rc = dsc_row_units_read(&own, r, &end, err);
+    if (!rc && end != r->bytes)
+        rc = dsc_fail(err, DSC_EINPUT, "%s: the end of the file is missing", r->path);
+    for (size_t u = 0; u < own.count && !rc; u++)
+        if (own.unit[u].text && all->unit[u].text)
+            rc = dsc_fail(err, DSC_EINPUT, "%s: run %zu is in another shard, too", r->path, u);
+        else if (own.unit[u].text)
+            all->unit[u] = own.unit[u];
+    dsc_row_units_fini(&own);
+    return rc;
+}
+
+// Finds all units. One in two shards, or in none, is refused.
+static int find_units(const merge *m, dsc_shard_reader *r, dsc_row_units *all, dsc_error *err)
+{
+    const dsc_merge_options *o = m->options;
+    int rc = open_shards(m, r, err);
+    if (!rc)
+        rc = dsc_row_units_init(all, m->first.split.configurations, err);
+    for (size_t i = 0; i < m->count && !rc; i++) {
+        rc = take_units(&r[i], all, err);
+        if (!rc && o->progress && o->progress(o->user, (int64_t)i + 1, (int64_t)m->count))
+            rc = dsc_fail(err, DSC_EINTERRUPT, "stopped");
+    }
+    for (size_t u = 0; u < all->count && !rc; u++)
+        if (!all->unit[u].text)
+            rc = missing(u, (int64_t)all->count, err);
+    return rc;
+}
+
+static int write_units(const merge *m, const dsc_row_units *units, const char *path, dsc_error *err)
+{
+    dsc_table head = {0};
+    dsc_outfile out;
+    int rc = dsc_outfile_open(&out, path, m->options->force, err);
+    if (!rc)
+        rc = dsc_row_table_result(&head, &m->head, err);
+    if (!rc && m->options->jsonl)
+        dsc_table_write_jsonl_head(&head, out.stream);
+    else if (!rc)
+        dsc_table_write_tsv_head(&head, out.stream);
+    if (!rc)
+        rc = dsc_row_units_write(units, &head, false, m->options->jsonl, out.stream, err);
+    dsc_table_fini(&head);
+    if (!rc)
+        return dsc_outfile_commit(&out, err);
+    dsc_outfile_abort(&out);
+    return rc;
+}
+
+static int merge_numbered(const merge *m, const char *path, dsc_error *err)
+{
+    dsc_shard_reader *r;
+    dsc_row_units units = {0};
+    int rc = dsc_new(&r, m->count, err);
+    if (rc)
+        return rc;
+    rc = find_units(m, r, &units, err);
+    if (!rc)
+        rc = write_units(m, &units, path, err);
+    for (size_t i = 0; i < m->count; i++)
+        dsc_shard_reader_close(&r[i]);
+    dsc_row_units_fini(&units);
+    free(r);
+    return rc;
+}
+
+static int merge_counts(merge *m, const char *path, dsc_error *err)
+{
+    int rc = prepare(m, err);
+    if (!rc)
+        rc = add_parts(m, err);
+    return rc ? rc : write_result(m, path, err);
+}
+
 int dsc_merge(const char *const *part, size_t count, const char *path,
               const dsc_merge_options *options, dsc_error *err)
 {
     merge m = {.part = part, .count = count, .options = options};
     int rc = read_heads(&m, err);
     if (!rc)
-        rc = prepare(&m, err);
-    if (!rc)
-        rc = add_parts(&m, err);
-    if (!rc)
-        rc = write_result(&m, path, err);
+        rc = m.first.numbered ? merge_numbered(&m, path, err) : merge_counts(&m, path, err);
     dsc_shard_reader_close(&m.first);
     dsc_table_fini(&m.head);
     dsc_grids_fini(&m.grids);

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Adds the tables of all shards of a sweep up to the result table. It is byte for byte the table
-// that one process writes.
+// Adds the tables of all shards of a sweep up to the result table, or puts the rows of all shards
+// of draftscope serve into their order. It is byte for byte the table that one process writes.
 #ifndef DSC_SIM_MERGE_H
 #define DSC_SIM_MERGE_H
 

@@ -6,6 +6,7 @@
 #include "base/columns.h"
 #include "base/file.h"
 #include "base/number.h"
+#include "sim/sweep/row_table.h"
 
 #include <inttypes.h>
 #include <math.h>
@@ -208,8 +209,7 @@ int dsc_sums_add(dsc_counts *sum, const dsc_counts *x, dsc_error *err)
 
 // --- reading -----------------------------------------------------------------------------------
 
-// The next line without its end; false after the last complete one.
-static bool next_line(dsc_shard_reader *r, const char **line, size_t *length)
+bool dsc_shard_reader_line(dsc_shard_reader *r, const char **line, size_t *length)
 {
     *line = (const char *)r->map + r->at;
     const char *end = r->at < r->bytes ? memchr(*line, '\n', r->bytes - r->at) : NULL;
@@ -233,8 +233,8 @@ static int take_comment(dsc_shard_reader *r, char *text, dsc_error *err)
         return dsc_fail(err, DSC_EINPUT, "not a comment");
     *colon = '\0';
     const char *value = colon + 2;
-    if (strncmp(key, "column ", 7) == 0)
-        return DSC_OK;
+    if (strncmp(key, "column ", 7) == 0 || strcmp(key, DSC_ROW_TYPES) == 0)
+        return dsc_table_comment(&r->more, key, value, err);
     if (strcmp(key, "split") == 0)
         return dsc_split_parse(&r->split, value, err);
     return dsc_table_comment(&r->head, key, value, err);
@@ -255,7 +255,7 @@ static int read_head(dsc_shard_reader *r, dsc_error *err)
     const char *line;
     size_t length;
     int rc = DSC_OK;
-    while (!rc && (r->begun = next_line(r, &line, &length)) && length && *line == '#') {
+    while (!rc && (r->begun = dsc_shard_reader_line(r, &line, &length)) && length && *line == '#') {
         char *text = NULL;
         rc = length > COMMENT_BYTES ? dsc_fail(err, DSC_EINPUT, "a comment is too long")
                                     : dsc_strndup(&text, line, length, err);
@@ -265,9 +265,14 @@ static int read_head(dsc_shard_reader *r, dsc_error *err)
         if (rc)
             return dsc_error_prefix(err, rc, "%s:%" PRId64, r->path, r->line);
     }
-    if (!r->begun || !is_header(line, length) || !r->split.shards)
+    if (r->begun && r->split.shards && !is_header(line, length))
+        rc = dsc_row_table_columns(&r->head, &r->more, line, length, &r->numbered, err);
+    if (rc)
+        return dsc_error_prefix(err, rc, "%s:%" PRId64, r->path, r->line);
+    if (!r->begun || !r->split.shards || (!r->numbered && !is_header(line, length)))
         return dsc_fail(err, DSC_EINPUT,
-                        "%s is not the table of a shard (sweep --shard writes such tables)",
+                        "%s is not the table of a shard (sweep --shard and serve --shard write "
+                        "such tables)",
                         r->path);
     return DSC_OK;
 }
@@ -284,6 +289,7 @@ void dsc_shard_reader_close(dsc_shard_reader *r)
     if (r->map)
         munmap(r->map, r->bytes);
     dsc_table_fini(&r->head);
+    dsc_table_fini(&r->more);
     free(r->number);
     free(r->real);
     *r = (dsc_shard_reader){0};
@@ -428,7 +434,7 @@ int dsc_shard_reader_cell(dsc_shard_reader *r, const dsc_cell_range *cell, size_
                   rows = (cell->configuration_end - cell->configuration) * each;
     int rc = DSC_OK;
     int64_t i = 0;
-    for (; !rc && i < rows && next_line(r, &line, &length); i++)
+    for (; !rc && i < rows && dsc_shard_reader_line(r, &line, &length); i++)
         rc = read_row(r, line, length, cell->configuration + i / each, i % each, cell, sums, err);
     *whole = i == rows;
     return rc;

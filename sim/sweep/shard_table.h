@@ -34,7 +34,9 @@ typedef struct dsc_shard_reader {
     size_t bytes, at;
     int64_t line;   // the line that was read last, from 1
     bool begun;     // the table has its header line
-    dsc_table head; // comments, without `split`
+    bool numbered;  // it has numbered rows of a result (sim/sweep/row_table.h) and not counts
+    dsc_table head; // comments without `split` and `types`; with numbered rows the columns, too
+    dsc_table more; // `types`, and the help of columns
     dsc_split split;
     int64_t *number; // of the lists of a row
     size_t capacity;
@@ -42,9 +44,12 @@ typedef struct dsc_shard_reader {
     size_t real_capacity;
 } dsc_shard_reader; // zero-initialize
 
-// Reads the comments. DSC_EINPUT: not such a table.
+// Reads the comments and the header line, of a table of counts or of numbered rows. DSC_EINPUT:
+// it is neither.
 int dsc_shard_reader_open(dsc_shard_reader *r, const char *path, dsc_error *err);
 void dsc_shard_reader_close(dsc_shard_reader *r);
+// The next line without its end; false after the last complete one.
+bool dsc_shard_reader_line(dsc_shard_reader *r, const char **line, size_t *length);
 // Reads the rows of a cell, with `groups` groups of requests, and adds them unless `sums` is NULL.
 // *whole: false when the table ends before the last of them. DSC_EINPUT: a row of another cell, or
 // a malformed row.

@@ -6,6 +6,7 @@
 #include "sim/model/workload.h"
 #include "sim/run/result.h"
 #include "sim/sweep/part_file.h"
+#include "sim/sweep/resume.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -131,17 +132,6 @@ typedef struct sweep {
     int64_t output_tokens;
 } sweep;
 
-bool dsc_sweep_same(const dsc_table *a, const dsc_table *b)
-{
-    bool same = a->columns == b->columns && a->comments == b->comments;
-    for (size_t c = 0; same && c < a->columns; c++)
-        same = strcmp(a->column[c].name, b->column[c].name) == 0;
-    for (size_t i = 0; same && i < a->comments; i++)
-        same = strcmp(a->key[i], b->key[i]) == 0 &&
-               (strcmp(a->key[i], "command") == 0 || strcmp(a->value[i], b->value[i]) == 0);
-    return same;
-}
-
 // Counts the configurations in the part file; fails when it belongs to another sweep.
 static int take_up(sweep *s, const dsc_table *head, dsc_error *err)
 {
@@ -154,7 +144,7 @@ static int take_up(sweep *s, const dsc_table *head, dsc_error *err)
     size_t each = (s->options->batches ? s->options->batches : 1) * dsc_sweep_each(s->options),
            over = 0;
     bool same =
-        !rc && old.rows <= each * s->grids->total && (!old.rows || dsc_sweep_same(&old, head));
+        !rc && old.rows <= each * s->grids->total && (!old.rows || dsc_resume_same(&old, head));
     if (same)
         s->done = old.rows / each;
     if (!rc) {

@@ -69,9 +69,6 @@ static inline size_t dsc_sweep_each(const dsc_sweep_options *options)
     return 1 + (options->by ? options->by->count : 0);
 }
 
-// Returns whether the heads of two tables are of one sweep: all but the command is the same.
-bool dsc_sweep_same(const dsc_table *a, const dsc_table *b);
-
 // Comments and columns of the result table, and the rows of configurations [first, first + count),
 // which are written to `f` in their order; counts [count][1 + groups]. `parts`: DSC_RESULT_EXPECTED
 // or 0.

@@ -3,8 +3,7 @@
 // a part file is resumed after its last complete cell.
 #include "sim/model/workload.h"
 #include "sim/run/result.h"
-#include "sim/sweep/part_file.h"
-#include "sim/sweep/shard_table.h"
+#include "sim/sweep/resume.h"
 #include "sim/sweep/sweep.h"
 
 #include <stdlib.h>
@@ -45,14 +44,6 @@ static bool find_cell(shard *s, dsc_cell_range *cell)
     return true;
 }
 
-static bool same_head(const shard *s, const dsc_table *comments, const dsc_shard_reader *r)
-{
-    char ours[DSC_SPLIT_TEXT], theirs[DSC_SPLIT_TEXT];
-    dsc_split_text(&s->split, ours);
-    dsc_split_text(&r->split, theirs);
-    return strcmp(ours, theirs) == 0 && dsc_sweep_same(comments, &r->head);
-}
-
 // Skips the cells that are complete; *length: where the last one ends.
 static int pass_cells(shard *s, dsc_shard_reader *r, long *length, int64_t *cells, dsc_error *err)
 {
@@ -77,31 +68,19 @@ static int pass_cells(shard *s, dsc_shard_reader *r, long *length, int64_t *cell
 // Resumes after the last complete cell on disk. *fresh: the file was empty.
 static int take_up(shard *s, const dsc_table *comments, bool *fresh, dsc_error *err)
 {
-    dsc_shard_reader r = {0};
+    dsc_shard_reader r;
     int64_t cells = 0;
     long length;
-    int rc = dsc_part_file_cut_lines(&s->file, 0, &length, err);
-    *fresh = length == 0;
-    if (rc || *fresh)
-        return rc;
-    rc = dsc_shard_reader_open(&r, s->file.part, err);
-    if (rc == DSC_EINPUT && !r.begun) { // killed while it wrote the head
-        *fresh = true;
-        rc = dsc_part_file_cut(&s->file, 0, err);
-    } else if (rc == DSC_EINPUT || (!rc && !same_head(s, comments, &r))) {
-        rc = dsc_fail(err, DSC_EUSAGE,
-                      "%s is left from a different sweep: remove it, or add --force to start again",
-                      s->file.part);
-    } else if (!rc) {
+    int rc = dsc_resume_shard(&s->file, comments, &s->split, &r, fresh, err);
+    if (!rc && !*fresh)
         rc = pass_cells(s, &r, &length, &cells, err);
-        if (!rc)
-            rc = dsc_part_file_cut(&s->file, length, err);
-        if (!rc && cells && s->options->resumed) {
-            int64_t all = 0;
-            for (int64_t i = 0; i < s->cells; i++)
-                all += s->owner[i] == s->split.shard;
-            s->options->resumed(s->options->run.user, (size_t)cells, (size_t)all);
-        }
+    if (!rc && !*fresh)
+        rc = dsc_part_file_cut(&s->file, length, err);
+    if (!rc && cells && s->options->resumed) {
+        int64_t all = 0;
+        for (int64_t i = 0; i < s->cells; i++)
+            all += s->owner[i] == s->split.shard;
+        s->options->resumed(s->options->run.user, (size_t)cells, (size_t)all);
     }
     dsc_shard_reader_close(&r);
     return rc;

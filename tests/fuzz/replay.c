@@ -29,6 +29,7 @@
     F(model)                                                                                       \
     X(option)                                                                                      \
     F(safetensors)                                                                                 \
+    F(serve)                                                                                       \
     F(shard)                                                                                       \
     F(table)                                                                                       \
     F(tokenizer)                                                                                   \

@@ -65,6 +65,8 @@ check "an interrupted import leaves nothing" test ! -e x.dst -a ! -e x.dst.tmp
 interrupt "trace import of a FIFO" TERM 143 "$draftscope" trace import fifo -o x.dst --tokenizer bytes
 interrupt "a tokenizer in a FIFO" TERM 143 "$draftscope" trace import "$sample/rag.jsonl" -o x.dst --tokenizer fifo
 interrupt "a cost table in a FIFO" TERM 143 "$draftscope" sim rag.dst --method llma --cost table:fifo
+interrupt "arrival times in a FIFO" TERM 143 "$draftscope" serve rag.dst --method llma --cost linear:1,1 \
+    --arrivals file:fifo
 interrupt "a result table in a FIFO" HUP 129 "$draftscope" plot heatmap fifo -o x.svg
 interrupt "acceptance rates in a FIFO" TERM 143 "$draftscope" sim --target markov:8 --method sequoia --acceptance ./fifo
 interrupt "a tree in a FIFO" TERM 143 "$draftscope" sim --target markov:8 --draft markov:8 --method tree --tree ./fifo

@@ -1,7 +1,7 @@
 #!/bin/sh
 # SPDX-License-Identifier: Apache-2.0
 # kill -9 at random moments of an import, of an import that replaces a trace, of a merge, of an append,
-# of a recording and of a sweep. Finished shards can be read, no incomplete result has a final name, and the next run gives
+# of a recording, of a sweep and of served loads. Finished shards can be read, no incomplete result has a final name, and the next run gives
 # the result of an undisturbed one. The moments are fractions of the measured time of a whole run.
 # With DSC_TEST_QUICK set, there are a fifth as many.
 . "${top_srcdir:-.}/tests/cli/common.sh"
@@ -59,6 +59,12 @@ record) exec "$DRAFTSCOPE" live record --target "$FIXTURES/llama" --draft "$FIXT
     --logprobs dense --threads 1 --device cpu --progress never -o x.dst ;;
 sweep) exec "$DRAFTSCOPE" sweep c.dst --method ngram --num-speculative-tokens 1:32 --block 1 \
     --threads 1 --progress never -o x.tsv ;;
+serve) exec "$DRAFTSCOPE" serve c.dst --method ngram --num-speculative-tokens 1:4 \
+    --cost linear:0.02,0.0002 --arrivals poisson:1:6:1 --arrivals closed:1:4 --requests 600 \
+    --threads 2 --progress never -o x.tsv ;;
+each) exec "$DRAFTSCOPE" serve c.dst --method ngram --num-speculative-tokens 4 \
+    --cost linear:0.02,0.0002 --arrivals closed:1:4 --requests 1000 --per-request --threads 2 \
+    --progress never -o x.tsv ;;
 append) set -- append x.dst b.dst ;;
 esac
 exec "$DRAFTSCOPE" trace "$@" --shard-tokens 15000
@@ -140,30 +146,36 @@ kill_runs() { # run, result, how often
         "the finished shards are left"
 }
 
-# A sweep goes on after a kill, so it is killed again and again until it is complete.
-kill_sweeps() { # how often
-    sh run.sh sweep && mv x.tsv whole.tsv
+# These go on after a kill, so they are killed again and again until they are complete.
+kill_resumed() { # run, how often
+    begin=$(now_us)
+    sh run.sh "$1" && mv x.tsv whole.tsv
+    most=$((($(now_us) - begin) / 2)) # of a run; what is finished by then is kept
     killed=0 complete=0 number=0
-    while [ $number -lt "$1" ]; do
+    while [ $number -lt "$2" ]; do
         number=$((number + 1))
-        sh run.sh sweep >/dev/null 2>&1 &
-        sleep "$(awk -v n=$number 'BEGIN { srand(n); printf "%.4f", 0.002 + 0.05 * rand() }')"
+        sh run.sh "$1" >/dev/null 2>&1 &
+        sleep "$(awk -v n=$number -v most=$most \
+            'BEGIN { srand(n); printf "%.4f", 0.002 + most * rand() / 1e6 }')"
         kill -9 $! 2>/dev/null
         wait $! 2>/dev/null || killed=$((killed + 1))
         for path in x.*; do
-            case $path in x.tsv | x.tsv.part | 'x.*') ;; *) not_ok "sweep $number: left $path" ;; esac
+            case $path in
+            x.tsv | x.tsv.part | x.tsv.part.sorted | 'x.*') ;;
+            *) not_ok "$1 $number: left $path" ;;
+            esac
         done
         if [ -e x.tsv ]; then
             complete=$((complete + 1))
-            check "sweep $number: complete" cmp x.tsv whole.tsv
+            check "$1 $number: complete" cmp x.tsv whole.tsv
             rm x.tsv
         fi
     done
-    check "sweep: the next run" sh run.sh sweep
-    check "sweep: gives the same" cmp x.tsv whole.tsv
-    check "sweep: leaves nothing else" test ! -e x.tsv.part
-    rm -f x.tsv
-    echo "# sweep: $killed of $1 were killed, $complete were complete"
+    check "$1: the next run" sh run.sh "$1"
+    check "$1: gives the same" cmp x.tsv whole.tsv
+    check "$1: leaves nothing else" test ! -e x.tsv.part -a ! -e x.tsv.part.sorted
+    rm -f x.tsv whole.tsv
+    echo "# $1: $killed of $2 were killed, $complete were complete"
 }
 
 part=${DSC_TEST_QUICK:+5}
@@ -171,7 +183,9 @@ kill_runs import "$new" $((60 / ${part:-1}))
 kill_runs replace "$new" $((15 / ${part:-1}))
 kill_runs merge "$merged" $((15 / ${part:-1}))
 kill_runs append "$grown" $((60 / ${part:-1}))
-kill_sweeps $((60 / ${part:-1}))
+kill_resumed sweep $((60 / ${part:-1}))
+kill_resumed serve $((60 / ${part:-1}))
+kill_resumed each $((60 / ${part:-1}))
 FIXTURES=${LIVE_FIXTURES:-$top/tests/oracle/fixtures}
 export FIXTURES
 if [ -x "${draftscope%/*}/draftscope-live" ]; then
