@@ -54,7 +54,8 @@ grep -v '^# command' cached.tsv >a
 grep -v '^# command' stepped.tsv >b
 check "settings that share a cache of earlier outputs are those of the loop" cmp -s a b
 check "a cache of earlier outputs changes the drafts" [ "$(grep '^suffix' a | cut -f 12 | sort -u | wc -l)" -gt 8 ]
-bad 2 'needs all requests in order' serve rag.dst --method suffix --max-cached-requests 2 --cost linear:.02,.001 --arrivals poisson:1
+good serve rag.dst --method suffix --max-cached-requests 2 --cost linear:.02,.001 --arrivals poisson:1 --requests 20 -o served.tsv
+check "serve takes cached outputs in the order of the trace" grep -q "in their own order" err
 bad 2 'prompt-lookup-min 2 exceeds' sweep rag.dst --method ngram --prompt-lookup-max 1 --prompt-lookup-min 2 -o x.tsv
 good sweep rag.dst --method llma --cost linear:0.02,0.001 --n 1 --num-speculative-tokens 18 -o cost.tsv
 # 5385 calls of 21 ms against 2084 of 20 ms and 2084 + 23919 tokens of 1 ms
