@@ -299,7 +299,7 @@ static int observe(void *memory, const dsc_draft *draft, const dsc_verdict *verd
 {
     state *s = memory;
     (void)draft;
-    return s->cache ? catch_up(s, verdict->token, (int64_t)verdict->count, err) : DSC_OK;
+    return s->cache ? dsc_suffix_cache_keep(s->cache, verdict->token, verdict->count, err) : DSC_OK;
 }
 
 // --- replay: all settings on one index -----------------------------------------------------------

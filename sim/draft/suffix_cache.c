@@ -32,6 +32,8 @@ int dsc_suffix_cache_begin(dsc_suffix_cache **out, dsc_history *history, int64_t
     int rc = find_cache(out, history, most, depth, err);
     dsc_suffix_cache *c = *out;
     if (!rc)
+        rc = dsc_suffix_cache_append(c, c->last, (int64_t)c->last_count, err);
+    if (!rc)
         rc = dsc_arena_resize(c->index.arena, &c->start, &c->start_capacity, c->requests + 1, err);
     if (rc)
         return rc;
@@ -44,6 +46,7 @@ int dsc_suffix_cache_begin(dsc_suffix_cache **out, dsc_history *history, int64_t
 
 int dsc_suffix_cache_append(dsc_suffix_cache *c, const int32_t *token, int64_t n, dsc_error *err)
 {
+    c->last_count = 0;
     if (n < 1)
         return DSC_OK;
     int rc =
@@ -53,6 +56,17 @@ int dsc_suffix_cache_append(dsc_suffix_cache *c, const int32_t *token, int64_t n
     memcpy(c->token + c->tokens, token, (size_t)n * sizeof *token);
     c->tokens += (size_t)n;
     return dsc_suffix_append(&c->index, token, n, err);
+}
+
+int dsc_suffix_cache_keep(dsc_suffix_cache *c, const int32_t *token, size_t n, dsc_error *err)
+{
+    int rc = dsc_arena_resize(c->index.arena, &c->last, &c->last_capacity, n, err);
+    if (rc)
+        return rc;
+    if (n)
+        memcpy(c->last, token, n * sizeof *token);
+    c->last_count = n;
+    return DSC_OK;
 }
 
 int32_t dsc_suffix_cache_find(const dsc_suffix_cache *c, dsc_token_view prompt,

@@ -14,7 +14,9 @@ typedef struct dsc_suffix_cache {
     int64_t *start; // [requests] their first tokens
     size_t tokens, token_capacity, requests, start_capacity;
     size_t oldest; // request in the cache
-    int64_t most;  // requests in the cache, the current one included
+    int32_t *last; // [last_count] the tokens of the last step, if no draft followed it
+    size_t last_count, last_capacity;
+    int64_t most; // requests in the cache, the current one included
 } dsc_suffix_cache;
 
 // The cache of a history, which is made if there is none yet; `depth` is then that of its index.
@@ -24,6 +26,9 @@ int dsc_suffix_cache_begin(dsc_suffix_cache **out, dsc_history *history, int64_t
                            int32_t depth, dsc_error *err);
 // Appends n tokens to the output of the current request.
 int dsc_suffix_cache_append(dsc_suffix_cache *c, const int32_t *token, int64_t n, dsc_error *err);
+// Keeps the n tokens of a step, which are appended when the next request begins; tokens that are
+// appended before replace them.
+int dsc_suffix_cache_keep(dsc_suffix_cache *c, const int32_t *token, size_t n, dsc_error *err);
 // The longest match of the tokens before `length` of the output, which may begin in the prompt;
 // recent[depth]: scratch. Returns its state, *match: its tokens, 0: none.
 int32_t dsc_suffix_cache_find(const dsc_suffix_cache *c, dsc_token_view prompt,
