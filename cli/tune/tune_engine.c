@@ -17,6 +17,16 @@ static int64_t integer(const dsc_config *c, const char *name)
     return c->parameter[o - d->option];
 }
 
+// Whether an option, of numbers or choices, has a value.
+static bool has_value(const dsc_config *c, const char *name, int64_t value)
+{
+    const dsc_drafter_type *d = c->drafter;
+    const dsc_option *o = dsc_option_find(d->option, d->option_count, name);
+    assert(o);
+    return o->kind == DSC_OPTION_REAL ? c->real[o - d->option] == (double)value
+                                      : c->parameter[o - d->option] == value;
+}
+
 // An engine's configuration lines for a method. In the text, <NAME> is the value of an option of
 // the method, <NAME+1> one more, and <sampling> the setting of vLLM for a rule that samples.
 typedef struct form {
@@ -75,14 +85,16 @@ static const form forms[] = {
                   "\"prompt_lookup_min\": <prompt-lookup-min>}'\n",
      .semantics = "vllm"},
     {CLI_VLLM, &dsc_drafter_suffix,
-     .text =
-         "# the model runner of version 1 (Arctic Inference); that of version 2 always drafts "
-         "num_speculative_tokens\n" VLLM
-         "\"suffix\", \"num_speculative_tokens\": <num-speculative-tokens>, "
-         "\"suffix_decoding_max_tree_depth\": <depth>, \"suffix_decoding_max_cached_requests\": 0, "
-         "\"suffix_decoding_max_spec_factor\": <spec-factor>, "
-         "\"suffix_decoding_min_token_prob\": <min-probability>}'\n",
-     .needs = {{"branches", 1}}, .lacks = "vLLM's suffix drafts have one branch"},
+     .text = "# the model runner of version 1 (Arctic Inference); that of version 2 always drafts "
+             "num_speculative_tokens\n" VLLM
+             "\"suffix\", \"num_speculative_tokens\": <num-speculative-tokens>, "
+             "\"suffix_decoding_max_tree_depth\": <max-tree-depth>, "
+             "\"suffix_decoding_max_cached_requests\": <max-cached-requests>, "
+             "\"suffix_decoding_max_spec_factor\": <max-spec-factor>, "
+             "\"suffix_decoding_min_token_prob\": <min-token-prob>}'\n",
+     .needs = {{"branches", 1}, {"max-spec-offset", 0}},
+     .lacks = "vLLM's suffix drafts have one branch and no offset: --branches 1 --max-spec-offset "
+              "0"},
     {CLI_SGLANG, &dsc_drafter_none, .text = NO_SPECULATION},
     {CLI_SGLANG, &dsc_drafter_draft_model, .text = SGLANG_CHAIN("STANDALONE", SGLANG_DRAFT)},
     {CLI_SGLANG, &dsc_drafter_draft_model, .kind = CLI_DRAFT_EAGLE,
@@ -267,7 +279,7 @@ const char *cli_engine_lacks(const cli_engine_use *use, const dsc_config *config
     if (!f)
         return "it has no such method";
     for (size_t i = 0; i < sizeof f->needs / sizeof *f->needs && f->needs[i].option; i++)
-        if (integer(config, f->needs[i].option) != f->needs[i].value)
+        if (!has_value(config, f->needs[i].option, f->needs[i].value))
             return f->lacks;
     if (!same_semantics(f, config))
         return "it looks n-grams up in another way (--semantics)";

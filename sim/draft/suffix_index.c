@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// The suffix automaton of a growing text (Blumer et al. 1985), with counts of its strings and edges
-// in one hash table.
+// The suffix automaton of growing texts (Blumer et al. 1985), with counts of their strings, edges
+// in one hash table, and the edges of a state in the order of their counts.
 #include "sim/draft/suffix_index.h"
 
 #include <assert.h>
@@ -14,15 +14,20 @@ static size_t slot_of(const dsc_suffix_index *x, int32_t from, int32_t token)
 {
     uint64_t hash = ((uint64_t)(uint32_t)from << 32 | (uint32_t)token) * 0x9e3779b97f4a7c15u;
     size_t at = (hash ^ hash >> 32) & x->mask;
-    while (x->table[at] >= 0 &&
-           (x->edge[x->table[at]].from != from || x->edge[x->table[at]].token != token))
+    while (x->table[at].edge >= 0 && (x->table[at].from != from || x->table[at].token != token))
         at = (at + 1) & x->mask;
     return at;
 }
 
 static int32_t edge_of(const dsc_suffix_index *x, int32_t from, int32_t token)
 {
-    return x->table[slot_of(x, from, token)];
+    return x->table[slot_of(x, from, token)].edge;
+}
+
+static void enter_edge(dsc_suffix_index *x, int32_t e)
+{
+    const int32_t from = x->edge[e].from, token = x->edge[e].token;
+    x->table[slot_of(x, from, token)] = (dsc_suffix_slot){from, token, e};
 }
 
 // Rebuilds the table, which is at most half full.
@@ -34,14 +39,165 @@ static int lay_table(dsc_suffix_index *x, dsc_error *err)
     int rc = dsc_arena_new(x->arena, &x->table, slots, err);
     if (rc)
         return rc;
-    memset(x->table, 0xff, slots * sizeof *x->table);
+    memset(x->table, 0xff, slots * sizeof *x->table); // no edge
     x->mask = slots - 1;
     for (size_t e = 0; e < x->edges; e++)
-        x->table[slot_of(x, x->edge[e].from, x->edge[e].token)] = (int32_t)e;
+        enter_edge(x, (int32_t)e);
     return DSC_OK;
 }
 
-static int add_edge(dsc_suffix_index *x, int32_t from, int32_t token, int32_t to, dsc_error *err)
+// --- the order of a state's edges ----------------------------------------------------------------
+
+static int32_t count_of(const dsc_suffix_index *x, int32_t e)
+{
+    return x->state[x->edge[e].to].count;
+}
+
+// A group of one edge.
+static int new_group(dsc_suffix_index *x, int32_t e, dsc_error *err)
+{
+    int32_t g = x->free_group;
+    if (g >= 0) {
+        x->free_group = x->head[g];
+    } else {
+        int rc = dsc_arena_resize(x->arena, &x->head, &x->group_capacity, x->groups + 1, err);
+        if (rc)
+            return rc;
+        g = (int32_t)x->groups++;
+    }
+    x->head[g] = e;
+    x->edge[e].group = g;
+    return DSC_OK;
+}
+
+static bool is_first(const dsc_suffix_index *x, int32_t e)
+{
+    return x->state[x->edge[e].from].edge == e;
+}
+
+// The edge before e, or -1.
+static int32_t edge_before(const dsc_suffix_index *x, int32_t e)
+{
+    return is_first(x, e) ? NONE : x->edge[e].prev;
+}
+
+static void leave_group(dsc_suffix_index *x, int32_t e)
+{
+    const int32_t g = x->edge[e].group, next = x->edge[e].next;
+    if (x->head[g] != e)
+        return;
+    if (next >= 0 && x->edge[next].group == g) {
+        x->head[g] = next;
+    } else {
+        x->head[g] = x->free_group;
+        x->free_group = g;
+    }
+}
+
+// Joins the group of the neighbors that occur `count` times, or starts one.
+static int join_group(dsc_suffix_index *x, int32_t e, int32_t count, dsc_error *err)
+{
+    const int32_t prev = edge_before(x, e), next = x->edge[e].next;
+    if (prev >= 0 && count_of(x, prev) == count) {
+        x->edge[e].group = x->edge[prev].group;
+    } else if (next >= 0 && count_of(x, next) == count) {
+        x->edge[e].group = x->edge[next].group;
+        x->head[x->edge[e].group] = e;
+    } else {
+        return new_group(x, e, err);
+    }
+    return DSC_OK;
+}
+
+static void unlink_edge(dsc_suffix_index *x, int32_t e)
+{
+    const dsc_suffix_edge *this = &x->edge[e];
+    int32_t *first = &x->state[this->from].edge;
+    if (this->next >= 0)
+        x->edge[this->next].prev = this->prev;
+    else
+        x->edge[*first].prev = this->prev;
+    if (*first == e)
+        *first = this->next;
+    else
+        x->edge[this->prev].next = this->next;
+}
+
+// Links e before `other`, an edge of the same state, or last if that is -1.
+static void link_edge(dsc_suffix_index *x, int32_t e, int32_t other)
+{
+    int32_t *first = &x->state[x->edge[e].from].edge;
+    x->edge[e].next = other;
+    if (*first < 0) {
+        x->edge[e].prev = *first = e;
+        return;
+    }
+    const int32_t after = other < 0 ? *first : other, prev = x->edge[after].prev;
+    x->edge[e].prev = prev;
+    x->edge[after].prev = e;
+    if (other == *first)
+        *first = e;
+    else
+        x->edge[prev].next = e;
+}
+
+// Where an edge that occurs once goes: before those that no longer occur.
+static int32_t end_of_living(const dsc_suffix_index *x, int32_t from)
+{
+    const int32_t first = x->state[from].edge;
+    const int32_t last = first < 0 || !x->removed ? NONE : x->edge[first].prev;
+    return last >= 0 && !count_of(x, last) ? x->head[x->edge[last].group] : NONE;
+}
+
+// Moves e before `other`, where edges that occur `count` times are.
+static int move_edge(dsc_suffix_index *x, int32_t e, int32_t other, int32_t count, dsc_error *err)
+{
+    leave_group(x, e);
+    if (other != e) {
+        unlink_edge(x, e);
+        link_edge(x, e, other);
+    }
+    return join_group(x, e, count, err);
+}
+
+// e is the first of its group, and its count rises to one that no edge has: it keeps its place.
+static int part_from_group(dsc_suffix_index *x, int32_t e, dsc_error *err)
+{
+    const int32_t next = x->edge[e].next;
+    if (next < 0 || x->edge[next].group != x->edge[e].group)
+        return DSC_OK;
+    x->head[x->edge[e].group] = next;
+    return new_group(x, e, err);
+}
+
+// The count of e is about to rise.
+static int raise_edge(dsc_suffix_index *x, int32_t e, dsc_error *err)
+{
+    const int32_t count = count_of(x, e), prev = edge_before(x, e);
+    if (!count) {
+        leave_group(x, e);
+        unlink_edge(x, e);
+        link_edge(x, e, end_of_living(x, x->edge[e].from));
+        return join_group(x, e, 1, err);
+    }
+    if (prev < 0 || count_of(x, prev) > count + 1)
+        return part_from_group(x, e, err);
+    return move_edge(x, e, x->head[x->edge[prev].group], count + 1, err);
+}
+
+// The count of e is about to fall.
+static int lower_edge(dsc_suffix_index *x, int32_t e, dsc_error *err)
+{
+    const int32_t count = count_of(x, e);
+    int32_t other = x->edge[e].next;
+    while (other >= 0 && x->edge[other].group == x->edge[e].group)
+        other = x->edge[other].next;
+    return move_edge(x, e, other == x->edge[e].next ? e : other, count - 1, err);
+}
+
+// Adds an edge, which is not in the list of its state yet.
+static int make_edge(dsc_suffix_index *x, int32_t from, int32_t token, int32_t to, int32_t *out,
+                     dsc_error *err)
 {
     size_t before = x->edge_capacity;
     int rc = dsc_arena_resize(x->arena, &x->edge, &x->edge_capacity, x->edges + 1, err);
@@ -49,11 +205,43 @@ static int add_edge(dsc_suffix_index *x, int32_t from, int32_t token, int32_t to
         rc = lay_table(x, err);
     if (rc)
         return rc;
-    int32_t e = (int32_t)x->edges++;
-    x->edge[e] = (dsc_suffix_edge){token, from, to, x->state[from].edge};
-    x->state[from].edge = e;
-    x->table[slot_of(x, from, token)] = e;
+    *out = (int32_t)x->edges++;
+    x->edge[*out] = (dsc_suffix_edge){token, from, to, NONE, NONE, NONE};
+    enter_edge(x, *out);
     return DSC_OK;
+}
+
+// Adds the edge of a continuation that occurs for the first time.
+static int add_edge(dsc_suffix_index *x, int32_t from, int32_t token, int32_t to, dsc_error *err)
+{
+    int32_t e;
+    int rc = make_edge(x, from, token, to, &e, err);
+    if (rc)
+        return rc;
+    link_edge(x, e, from == ROOT ? NONE : end_of_living(x, from));
+    return from == ROOT ? DSC_OK : join_group(x, e, 1, err);
+}
+
+// Gives a new state the edges of another, in their order.
+static int copy_edges(dsc_suffix_index *x, int32_t from, int32_t to, dsc_error *err)
+{
+    int32_t group = NONE, own = NONE;
+    int rc = DSC_OK;
+    for (int32_t e = x->state[from].edge; e >= 0 && !rc; e = x->edge[e].next) {
+        int32_t copy;
+        rc = make_edge(x, to, x->edge[e].token, x->edge[e].to, &copy, err);
+        if (rc)
+            return rc;
+        link_edge(x, copy, NONE);
+        if (x->edge[e].group == group) {
+            x->edge[copy].group = own;
+            continue;
+        }
+        rc = new_group(x, copy, err);
+        group = x->edge[e].group;
+        own = x->edge[copy].group;
+    }
+    return rc;
 }
 
 // --- states --------------------------------------------------------------------------------------
@@ -77,8 +265,8 @@ static int split(dsc_suffix_index *x, int32_t p, int32_t token, int32_t from, in
     s.length = length;
     s.edge = NONE;
     int rc = add_state(x, s, out, err);
-    for (int32_t e = x->state[from].edge; e >= 0 && !rc; e = x->edge[e].next)
-        rc = add_edge(x, *out, x->edge[e].token, x->edge[e].to, err);
+    if (!rc)
+        rc = copy_edges(x, from, *out, err);
     for (; p >= 0 && !rc; p = x->state[p].link) {
         int32_t e = edge_of(x, p, token);
         if (x->edge[e].to != from)
@@ -90,11 +278,24 @@ static int split(dsc_suffix_index *x, int32_t p, int32_t token, int32_t from, in
     return rc;
 }
 
-// Adds the state of the whole text with `token` appended.
+// As extend(), if an earlier text contains the current one with `token` appended.
+static int extend_known(dsc_suffix_index *x, int32_t e, int32_t token, dsc_error *err)
+{
+    const int32_t p = x->whole, length = x->state[p].length + 1;
+    x->whole = x->edge[e].to;
+    x->count++;
+    return x->state[x->whole].length == length
+               ? DSC_OK
+               : split(x, p, token, x->whole, length, &x->whole, err);
+}
+
+// Adds the state of the current text with `token` appended.
 static int extend(dsc_suffix_index *x, int32_t token, dsc_error *err)
 {
-    dsc_suffix_state whole = {(int32_t)x->count + 1, ROOT, NONE, 0, 0};
-    int32_t p = x->whole, e = NONE, link = ROOT;
+    dsc_suffix_state whole = {x->state[x->whole].length + 1, ROOT, NONE, 0};
+    int32_t p = x->whole, e = edge_of(x, p, token), link = ROOT;
+    if (e >= 0)
+        return extend_known(x, e, token, err);
     int rc = add_state(x, whole, &x->whole, err);
     while (!rc && p >= 0 && (e = edge_of(x, p, token)) < 0) {
         rc = add_edge(x, p, token, x->whole, err);
@@ -111,44 +312,107 @@ static int extend(dsc_suffix_index *x, int32_t token, dsc_error *err)
     return rc;
 }
 
-// Counts the suffixes that end here. Since the last token, the state `active` may have been split
-// and its strings have one token more: its links lead to the right state.
-static void count_suffixes(dsc_suffix_index *x, int32_t token)
+// Prepares the edges from the suffixes of the last tokens, state `at`, for one more or one less
+// occurrence of `token` after them.
+static int move_edges(dsc_suffix_index *x, int32_t at, int32_t token, bool rises, dsc_error *err)
 {
-    x->active = x->edge[edge_of(x, x->active, token)].to;
-    if (x->length < x->depth)
-        x->length++;
-    while (x->state[x->state[x->active].link].length >= x->length)
-        x->active = x->state[x->active].link;
-    for (int32_t s = x->active; s != ROOT; s = x->state[s].link) {
-        x->state[s].count++;
-        x->state[s].last = (int32_t)x->count;
+    int rc = DSC_OK;
+    for (int32_t p = at; p != ROOT && !rc; p = x->state[p].link) {
+        if (x->state[x->state[p].link].length + 2 > x->depth)
+            continue; // a string with a continuation is too long
+        const int32_t e = edge_of(x, p, token);
+        if (e >= 0)
+            rc = rises ? raise_edge(x, e, err) : lower_edge(x, e, err);
     }
+    return rc;
+}
+
+// Follows `token` from state *at of the last *length tokens. Since the last token, that state may
+// have been split and its strings have one token more: its links lead to the right state.
+static void follow(const dsc_suffix_index *x, int32_t token, int32_t *at, int32_t *length)
+{
+    *at = x->edge[edge_of(x, *at, token)].to;
+    if (*length < x->depth)
+        ++*length;
+    while (x->state[x->state[*at].link].length >= *length)
+        *at = x->state[*at].link;
 }
 
 int dsc_suffix_begin(dsc_suffix_index *x, int32_t depth, dsc_arena *arena, dsc_error *err)
 {
     assert(depth >= 1);
-    *x = (dsc_suffix_index){.depth = depth, .arena = arena};
+    *x = (dsc_suffix_index){.depth = depth, .arena = arena, .free_group = NONE};
     int32_t root;
     int rc = dsc_arena_resize(arena, &x->state, &x->state_capacity, FIRST_CAPACITY, err);
     if (!rc)
         rc = dsc_arena_resize(arena, &x->edge, &x->edge_capacity, FIRST_CAPACITY, err);
     if (!rc)
         rc = lay_table(x, err);
-    return rc ? rc : add_state(x, (dsc_suffix_state){0, NONE, NONE, 0, 0}, &root, err);
+    return rc ? rc : add_state(x, (dsc_suffix_state){0, NONE, NONE, 0}, &root, err);
+}
+
+void dsc_suffix_next_text(dsc_suffix_index *x)
+{
+    x->whole = x->active = ROOT;
+    x->length = 0;
 }
 
 int dsc_suffix_append(dsc_suffix_index *x, const int32_t *token, int64_t n, dsc_error *err)
 {
     if (x->count + n > INT32_MAX / 4) // 2 states and 3 edges a token at most
-        return dsc_fail(err, DSC_EINPUT, "prompt and output have more than %d tokens",
+        return dsc_fail(err, DSC_EINPUT, "the texts of a suffix index have more than %d tokens",
                         INT32_MAX / 4);
     int rc = DSC_OK;
     for (int64_t j = 0; j < n && !rc; j++) {
-        rc = extend(x, token[j], err);
+        rc = move_edges(x, x->active, token[j], true, err);
         if (!rc)
-            count_suffixes(x, token[j]);
+            rc = extend(x, token[j], err);
+        if (rc)
+            return rc;
+        follow(x, token[j], &x->active, &x->length);
+        for (int32_t s = x->active; s != ROOT; s = x->state[s].link)
+            x->state[s].count++;
     }
     return rc;
+}
+
+int dsc_suffix_remove(dsc_suffix_index *x, const int32_t *token, int64_t n, dsc_error *err)
+{
+    int32_t at = ROOT, length = 0;
+    int rc = DSC_OK;
+    x->removed = true;
+    for (int64_t j = 0; j < n && !rc; j++) {
+        rc = move_edges(x, at, token[j], false, err);
+        follow(x, token[j], &at, &length);
+        for (int32_t s = at; s != ROOT && !rc; s = x->state[s].link)
+            x->state[s].count--;
+    }
+    return rc;
+}
+
+int32_t dsc_suffix_find(const dsc_suffix_index *x, const int32_t *token, int64_t n, int32_t *length)
+{
+    int32_t at = ROOT;
+    *length = 0;
+    for (int64_t j = 0; j < n; j++) {
+        int32_t e;
+        while ((e = edge_of(x, at, token[j]), e < 0 || !count_of(x, e)) && at != ROOT) {
+            at = x->state[at].link;
+            *length = x->state[at].length;
+        }
+        if (e < 0 || !count_of(x, e))
+            continue;
+        at = x->edge[e].to;
+        ++*length;
+    }
+    return at;
+}
+
+int32_t dsc_suffix_last(const dsc_suffix_index *x, int32_t n, int32_t *length)
+{
+    int32_t at = x->active;
+    *length = n > 0 ? n : 0;
+    while (at != ROOT && x->state[x->state[at].link].length >= n)
+        at = x->state[at].link;
+    return at;
 }

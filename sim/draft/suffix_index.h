@@ -1,12 +1,19 @@
 // SPDX-License-Identifier: Apache-2.0
-// The number of occurrences of each string of a growing text, and the tokens that follow it.
+// The number of occurrences of each string of growing texts, and the tokens that follow it.
 //
-// Algorithm: a suffix automaton (Blumer et al. 1985), built online. A state represents the strings
-// that end at the same positions of the text, each a suffix of the longest; `link` is the state of
-// the longest suffix that ends at further positions. Strings of at most `depth` tokens are counted:
-// a new token adds 1 to the states of all suffixes of the text up to that length, which lie on the
-// path of links from the longest one. States and edges are O(1) amortized per token; counting is
-// O(states on that path) <= O(depth), few unless the text repeats itself. Internal to sim/draft/.
+// Algorithm: a suffix automaton (Blumer et al. 1985) of several texts, built online. A state
+// represents the strings that end at the same positions, each a suffix of the longest; `link` is
+// the state of the longest suffix that ends at further positions. Strings of at most `depth` tokens
+// are counted: a new token adds 1 to the states of all suffixes of the text up to that length,
+// which lie on the path of links from the longest one. States and edges are O(1) amortized per
+// token; counting is O(states on that path) <= O(depth), few unless the text repeats itself.
+//
+// The edges of a state are in the order in which SuffixTree of snowflakedb/ArcticInference
+// (csrc/suffix_decoding/suffix_tree.cc at 9d46438) keeps the children of a node: by descending
+// count, where ties depend on the history. A new edge is the last of its count. An edge whose count
+// rises to c is the first of those with count c if it was the first of those with c - 1 and others
+// have c, and else the last; an edge whose count falls to c is the first of them. Strings of a
+// state have had the same history, so one list is enough. Internal to sim/draft/.
 #ifndef DSC_SIM_DRAFT_SUFFIX_INDEX_H
 #define DSC_SIM_DRAFT_SUFFIX_INDEX_H
 
@@ -16,32 +23,49 @@ typedef struct dsc_suffix_state {
     int32_t length; // of its longest string
     int32_t link;   // -1: this is the root, the empty string
     int32_t edge;   // the first of its edges, -1: none
-    // Valid if its shortest string has at most `depth` tokens:
-    int32_t count; // occurrences of its strings
-    int32_t last;  // the text position after the last one
+    int32_t count;  // occurrences of its strings, if the shortest has at most `depth` tokens
 } dsc_suffix_state;
 
 typedef struct dsc_suffix_edge {
     int32_t token, from, to;
-    int32_t next; // of the same state, -1: no more
+    int32_t next, prev; // of the same state; next -1: no more; prev of the first one: the last one
+    int32_t group;      // of the edges with the same count, -1: the state is the root
 } dsc_suffix_edge;
 
+typedef struct dsc_suffix_slot {
+    int32_t from, token, edge; // edge -1: free
+} dsc_suffix_slot;
+
 typedef struct dsc_suffix_index {
-    dsc_suffix_state *state; // [states]; 0 is the root
+    dsc_suffix_state *state; // [states]; 0 is the root, whose edges have no order
     dsc_suffix_edge *edge;   // [edges]
-    int32_t *table;          // [mask + 1] edges by state and token, -1: free
-    size_t states, edges, state_capacity, edge_capacity, mask;
-    int64_t count;  // tokens of the text
-    int32_t whole;  // the state of the whole text
-    int32_t active; // the state of its last `length` tokens
-    int32_t length; // min(count, depth)
+    dsc_suffix_slot *table;  // [mask + 1] edges by state and token
+    int32_t *head;           // [groups] the first edge of a group; of a free one the next free one
+    size_t states, edges, groups, state_capacity, edge_capacity, group_capacity, mask;
+    int32_t free_group; // -1: none
+    int64_t count;      // tokens of all texts
+    int32_t whole;      // the state of the current text
+    int32_t active;     // the state of its last `length` tokens
+    int32_t length;     // of the text, at most `depth`
     int32_t depth;
+    bool removed; // a text was removed: some edges may no longer occur
     dsc_arena *arena;
 } dsc_suffix_index;
 
 // Starts with an empty text; depth >= 1. All memory is the arena's.
 int dsc_suffix_begin(dsc_suffix_index *x, int32_t depth, dsc_arena *arena, dsc_error *err);
-// Appends n tokens. DSC_EINPUT: the text is too long.
+// Ends the current text and starts another one.
+void dsc_suffix_next_text(dsc_suffix_index *x);
+// Appends n tokens to the current text. DSC_EINPUT: the texts are too long.
 int dsc_suffix_append(dsc_suffix_index *x, const int32_t *token, int64_t n, dsc_error *err);
+// Subtracts the occurrences of a text that was appended and is not the current one. The memory of
+// strings that no longer occur is not reused.
+int dsc_suffix_remove(dsc_suffix_index *x, const int32_t *token, int64_t n, dsc_error *err);
+// The state of the longest suffix of token[0, n), n < depth, that occurs in the texts; *length: the
+// number of its tokens.
+int32_t dsc_suffix_find(const dsc_suffix_index *x, const int32_t *token, int64_t n,
+                        int32_t *length);
+// The same for the last n tokens of the current text, n at most its length.
+int32_t dsc_suffix_last(const dsc_suffix_index *x, int32_t n, int32_t *length);
 
 #endif

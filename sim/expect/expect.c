@@ -349,13 +349,16 @@ int dsc_expect_run(const dsc_plan *plan, const dsc_request *request, uint64_t se
         rc = dsc_arena_new(arena, &match_lengths, plan->groups, err);
     if (rc)
         return rc;
-    for (size_t g = 0; g < plan->groups; g++)
+    for (size_t g = 0; g < plan->groups; g++) {
+        dsc_history *history = plan->history ? &plan->history[plan->first[g]] : NULL;
         input[g] = (dsc_drafter_input){.request = &viewed[g],
                                        .config = &plan->config[plan->first[g]],
                                        .parameter = plan->config[plan->first[g]].parameter,
                                        .seed = seed,
                                        .arena = arena,
-                                       .end_token = plan->end_token};
+                                       .end_token = plan->end_token,
+                                       .history = history};
+    }
     for (size_t g = 0; g < plan->groups && !rc; g++) {
         match_lengths[g].passes = 0;
         rc = dsc_arena_new(arena, &match_lengths[g].available, (size_t)n, err);

@@ -24,6 +24,8 @@ typedef struct dsc_plan {
     int64_t longest;             // max of limit
     int32_t end_token;           // the trace's EOS token; -1 (dsc_plan_init): unknown
     const dsc_trace_info *trace; // needed by a drafter with `view`
+    dsc_history *history;        // [count] of drafters with a history, else NULL (dsc_plan_init);
+                                 // requests then have to be run in order
     dsc_arena memory;            // of the arrays
 } dsc_plan;
 

@@ -480,6 +480,7 @@ static int job_init(job *j, dsc_error *err)
     int rc = plan_init(j, err);
     if (!rc)
         rc = history_init(j, err);
+    j->walk.history = j->history;
     if (!rc)
         rc = rooms_init(j, err);
     if (!rc)

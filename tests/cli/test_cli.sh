@@ -45,8 +45,17 @@ good sweep rag.dst --method llma --n 1:3 --num-speculative-tokens 1:9:4,20 --sem
 grep -v '^# command' grid.tsv >a
 grep -v '^# command' loop.tsv >b
 check "threads, blocks and engine change nothing" cmp -s a b
-good sweep rag.dst --method suffix --spec-factor 1,2.5 --branches 0,1 -o suffix.tsv
-check "every value of a real parameter" sh -c 'grep -v "^#" suffix.tsv | cut -f 6 | sort -u | tr "\n" " " | grep -q "^1 2.5 spec_factor"'
+good sweep rag.dst --method suffix --max-spec-factor 1,2.5 --branches 0,1 -o suffix.tsv
+check "every value of a real parameter" sh -c 'grep -v "^#" suffix.tsv | cut -f 6 | sort -u | tr "\n" " " | grep -q "^1 2.5 max_spec_factor"'
+cached="rag.dst --method suffix --max-cached-requests 0,2,100 --max-tree-depth 6,24 --max-spec-offset 0,1.5"
+good sweep $cached -o cached.tsv
+good sweep $cached -o stepped.tsv --evaluate loop
+grep -v '^# command' cached.tsv >a
+grep -v '^# command' stepped.tsv >b
+check "settings that share a cache of earlier outputs are those of the loop" cmp -s a b
+check "a cache of earlier outputs changes the drafts" [ "$(grep '^suffix' a | cut -f 12 | sort -u | wc -l)" -gt 8 ]
+good serve rag.dst --method suffix --max-cached-requests 2 --cost linear:.02,.001 --arrivals poisson:1 --requests 20 -o served.tsv
+check "serve takes cached outputs in the order of the trace" grep -q "in their own order" err
 bad 2 'prompt-lookup-min 2 exceeds' sweep rag.dst --method ngram --prompt-lookup-max 1 --prompt-lookup-min 2 -o x.tsv
 good sweep rag.dst --method llma --cost linear:0.02,0.001 --n 1 --num-speculative-tokens 18 -o cost.tsv
 # 5385 calls of 21 ms against 2084 of 20 ms and 2084 + 23919 tokens of 1 ms

@@ -213,8 +213,8 @@ check "expectations: merged = one process" cmp expected.tsv merged.tsv
 sed '/^# evaluate: /d' e1 >l1
 bad 2 'not one sweep' merge l1 e2 e3 -o x
 bad 2 'summed in the order' $drawn --shard 1/3 --request-block 8 -o x
-good sweep drawn.dst --method suffix --min-probability 0.1,0.3 --shard 1/1 -o t1
-good sweep drawn.dst --method suffix --min-probability 0.1,0.3 -o threshold.tsv
+good sweep drawn.dst --method suffix --min-token-prob 0.1,0.3 --shard 1/1 -o t1
+good sweep drawn.dst --method suffix --min-token-prob 0.1,0.3 -o threshold.tsv
 good merge t1 -o merged.tsv --force
 check "real parameters: merged = one process" cmp threshold.tsv merged.tsv
 

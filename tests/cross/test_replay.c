@@ -294,7 +294,7 @@ static void loop_equals_expect(void **state)
             config[c].parameter[3] = lcg(&s) % 4;
         }
         compare_all(b, config, 40, &m->request);
-        for (int c = 0; c < 40; c++) { // length, depth, branches; spec-factor, min-probability
+        for (int c = 0; c < 40; c++) { // length, depth, branches; max-spec-factor, min-token-prob
             config[c] = (dsc_config){.drafter = &dsc_drafter_suffix};
             config[c].parameter[0] = lcg(&s) % 30;
             config[c].parameter[1] = 2 + lcg(&s) % 20;

@@ -36,7 +36,7 @@ METHODS = {
     "recorded": recorded_methods.recorded,
     "recorded-steps": recorded_methods.recorded_steps,
 }
-TEXT_OPTIONS = {"semantics", "references", "spec_factor", "min_probability", "confidence", "name",
+TEXT_OPTIONS = {"semantics", "references", "max_spec_factor", "max_spec_offset", "min_token_prob", "confidence", "name",
                 "widths", "acceptance", "draft_cost", "target_slope", "drafter", "policy"}
 # Options whose Python argument has another name.
 LENGTH = "num-speculative-tokens"
@@ -99,8 +99,15 @@ def table():
             (24, 24, 1, "1", "0.1"), (4, 24, 1, "1", "0"), (24, 6, 1, "3", "0.5"),
             (32, 16, 0, "2", "0.05"), (8, 8, 2, "1.5", "0.3"), (64, 2, 0, "0.5", "0"),
             (1, 3, 3, "2", "1")):
-        on_traces("suffix", f"{LENGTH}={length} depth={depth} branches={branches} "
-                  f"spec-factor={factor} min-probability={least}", short)
+        on_traces("suffix", f"{LENGTH}={length} max-tree-depth={depth} branches={branches} "
+                  f"max-spec-factor={factor} min-token-prob={least}", short)
+    for length, depth, branches, factor, least, offset, cached in (
+            (24, 24, 1, "1", "0.1", "0", 10000), (24, 24, 1, "1", "0.1", "0", 2),
+            (16, 12, 1, "0.7", "0.3", "1.5", 3), (24, 24, 1, "1", "0.1", "0", 1),
+            (20, 10, 0, "1", "0.1", "0", 10000), (8, 9, 2, "1.5", "0.2", "1", 2)):
+        on_traces("suffix", f"{LENGTH}={length} max-tree-depth={depth} branches={branches} "
+                  f"max-spec-factor={factor} min-token-prob={least} max-spec-offset={offset} "
+                  f"max-cached-requests={cached}", short)
 
     drafts = ("order=2,mix=0", "order=3,mix=0", "order=3,mix=0.75")
     for length in (1, 2, 5, 100):

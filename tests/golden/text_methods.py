@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """Methods that draft from text: none, oracle, llma, ngram and suffix."""
+import struct
 from fractions import Fraction
 
 from counts import run
@@ -99,77 +100,148 @@ def ngram_simple(requests, counts, size_n, size_m):
         run(r, propose, counts)
 
 
-class Occurrences:
-    """Returns the ends of every string of at most `depth` tokens of a text, in order."""
+def single(x):
+    """Rounds to single precision."""
+    return struct.unpack("f", struct.pack("f", x))[0]
+
+
+class Tree:
+    """Counts every string of at most `depth` tokens of the texts that it has.
+
+    children[s] lists [token, count] in the order in which ArcticInference keeps the children of a
+    node: by count, and equal counts by the history of the list.
+    """
 
     def __init__(self, depth):
-        self.depth, self.text, self.ends = depth, [], {(): []}
+        self.depth, self.count, self.children = depth, {}, {}
 
-    def append(self, token):
-        self.text.append(token)
-        for m in range(min(self.depth, len(self.text)) + 1):
-            s = tuple(self.text[len(self.text) - m :])
-            self.ends.setdefault(s, []).append(len(self.text))
+    def suffixes(self, text):
+        return [tuple(text[len(text) - m :]) for m in range(1, min(self.depth, len(text)) + 1)]
 
-    def following(self, s):
-        """Returns the tokens that followed s: token -> (occurrences of s + token, end of the last
-        one)."""
-        found = {}
-        for end in self.ends[s]:
-            if end < len(self.text):
-                token = self.text[end]
-                found[token] = (found.get(token, (0, 0))[0] + 1, end + 1)
-        return found
+    def append(self, text, token):
+        """Counts the token after `text`, the text that it ends."""
+        for s in self.suffixes(text):
+            if len(s) < self.depth:
+                self.rise(self.children.setdefault(s, []), token)
+        for s in self.suffixes(text + [token]):
+            self.count[s] = self.count.get(s, 0) + 1
 
+    def remove(self, text):
+        for i, token in enumerate(text):
+            for s in self.suffixes(text[:i]):
+                if len(s) < self.depth:
+                    self.fall(self.children[s], token)
+            for s in self.suffixes(text[: i + 1]):
+                self.count[s] -= 1
 
-def suffix_tree(seen, s, most, depth, branches, least):
-    """Returns the most probable nodes below s: (sum of probabilities, paths).
-
-    The frontier is searched for the most frequent node; of equal ones the first that was found, and
-    of siblings the one seen last. `branches` limits the children of a node, 0: no limit.
-    """
-    occurrences = len(seen.ends[s])
-    frontier, nodes, score = [], [], Fraction(0)
-
-    def expand(path):
-        if len(s) + len(path) >= depth:
+    @staticmethod
+    def rise(children, token):
+        at = next((i for i, c in enumerate(children) if c[0] == token), None)
+        if at is None:
+            children.append([token, 1])
             return
-        children = seen.following(s + path)
-        order = sorted(children, key=lambda x: (-children[x][0], -children[x][1]))
-        for x in order[: branches or None]:
-            if Fraction(children[x][0], occurrences) >= least:
-                frontier.append((children[x][0], path + (x,)))
+        count, to = children[at][1], at
+        if at > 0 and children[at - 1][1] <= count + 1:
+            level = children[at - 1][1]
+            to = next(i for i, c in enumerate(children) if c[1] == level)
+        children.insert(to, [token, count + 1])
+        del children[at + 1]
 
-    expand(())
-    while frontier and len(nodes) < most:
-        best = max(range(len(frontier)), key=lambda i: (frontier[i][0], -i))
-        count, path = frontier.pop(best)
-        nodes.append(list(path))
-        score += Fraction(count, occurrences)
-        expand(path)
-    return score, nodes
+    @staticmethod
+    def fall(children, token):
+        at = next(i for i, c in enumerate(children) if c[0] == token)
+        count = children.pop(at)[1]
+        to = next((i for i, c in enumerate(children) if c[1] < count), len(children))
+        if count > 1:
+            children.insert(to, [token, count - 1])
+
+    def path(self, s, most, least):
+        """Returns the most frequent path below s: (sum of probabilities, [path])."""
+        path, probability, score = [], 1.0, 0.0
+        while len(path) < most and self.children.get(s):
+            token, count = self.children[s][0]
+            probability = single(probability * single(count / self.count[s]))
+            if probability < least:
+                break
+            path.append(token)
+            score = single(score + probability)
+            s += (token,)
+        return score, [path] if path else []
+
+    def tree(self, s, most, branches, least):
+        """Returns the most probable nodes below s: (sum of probabilities, paths).
+
+        The frontier is searched for the most frequent node; of equal ones the first that was found.
+        `branches` limits the children of a node, 0: no limit.
+        """
+        occurrences = self.count[s]
+        frontier, nodes, score = [], [], Fraction(0)
+
+        def expand(path):
+            for x, count in self.children.get(s + path, [])[: branches or None]:
+                if Fraction(count, occurrences) >= least:
+                    frontier.append((count, path + (x,)))
+
+        expand(())
+        while frontier and len(nodes) < most:
+            best = max(range(len(frontier)), key=lambda i: (frontier[i][0], -i))
+            count, path = frontier.pop(best)
+            nodes.append(list(path))
+            score += Fraction(count, occurrences)
+            expand(path)
+        return score, nodes
+
+    def speculate(self, text, length, branches, factor, offset, least):
+        """Returns the best draft of all matches: (sum of probabilities, paths, tokens)."""
+        best = (0, [], 0)
+        for m in range(1, min(self.depth, len(text))):
+            s = tuple(text[len(text) - m :])
+            if not self.count.get(s):
+                break
+            most = min(length, int(single(single(m * single(float(factor))) +
+                                          single(float(offset))) + 1e-6))
+            if branches == 1:
+                score, found = self.path(s, most, single(float(least)))
+                tokens = len(found[0]) if found else 0
+            else:
+                score, found = self.tree(s, most, branches, Fraction(least))
+                tokens = len(found)
+            if found and score >= best[0]:
+                best = score, found, tokens
+        return best
 
 
-def suffix(requests, counts, length, depth, branches, spec_factor, min_probability):
-    """Runs SuffixDecoding (Oliaro et al. 2024) on the prompt and the output so far.
+def suffix(requests, counts, length, max_tree_depth, branches, max_spec_factor, min_token_prob,
+           max_spec_offset="0", max_cached_requests=0):
+    """Runs SuffixDecoding as ArcticInference does (cache.py and suffix_tree.cc at 9d46438).
 
-    There is a candidate for each m: the draft below the last m tokens. The one with the largest sum
-    of probabilities is used, and among equal ones that of the longest m. It has at most
-    spec_factor * m tokens and at most `length`.
+    There are two trees: one of the prompt and the output so far, and one of the outputs of the last
+    `max_cached_requests` requests, the current one included. In each there is a candidate for every
+    m: the draft below the last m tokens. The one with the largest sum of probabilities is used; of
+    equal ones that of the longest m, and of the first tree.
     """
-    factor, least = Fraction(spec_factor), Fraction(min_probability)
+    everyone, outputs = Tree(max_tree_depth), []
     for r in requests:
-        seen = Occurrences(depth)
+        own, known = Tree(max_tree_depth), []
+        for token in r.prompt:
+            own.append(known, token)
+            known.append(token)
+        outputs.append(r.output)
+        if max_cached_requests and len(outputs) > max_cached_requests:
+            everyone.remove(outputs.pop(0))
 
-        def propose(text, i, seen=seen):
-            for token in text[len(seen.text) :]:
-                seen.append(token)
-            best, nodes = Fraction(0), []
-            for m in range(1, min(depth, len(text)) + 1):
-                s = tuple(text[len(text) - m :])
-                most = min(length, int(factor * m))
-                score, found = suffix_tree(seen, s, most, depth, branches, least)
-                if found and score >= best:
-                    best, nodes = score, found
-            return nodes, len(nodes), len(nodes) > 0, 0
-        run(r, propose, counts)
+        def add(i, end, r=r, own=own):
+            for j in range(i, end):
+                own.append(r.prompt + r.output[:j], r.output[j])
+                if max_cached_requests:
+                    everyone.append(r.output[:j], r.output[j])
+
+        def propose(text, i, own=own):
+            how = (length, branches, max_spec_factor, max_spec_offset, min_token_prob)
+            best = own.speculate(text, *how)
+            if max_cached_requests:
+                other = everyone.speculate(text, *how)
+                best = other if other[0] > best[0] else best
+            return best[1], best[2], best[2] > 0, 0
+
+        run(r, propose, counts, after=lambda i, n, add=add: add(i, i + n + 1))

@@ -201,22 +201,20 @@ static void ngram_by_hand(void **state)
 
 enum { LENGTH, DEPTH, BRANCHES, FACTOR, PROBABILITY };
 
-// Occurrences of w in the text; *last is the end of the last one.
-static int occurrences(const int32_t *text, int n, const int32_t *w, int length, int *last)
+// Occurrences of w in the text.
+static int occurrences(const int32_t *text, int n, const int32_t *w, int length)
 {
     int count = 0;
     for (int at = 0; at + length <= n; at++)
-        if (same(text + at, w, length)) {
-            *last = at + length;
-            count++;
-        }
+        count += same(text + at, w, length);
     return count;
 }
 
 // A continuation on the list: its path below the match, and how often both occur.
 typedef struct path {
     int32_t token[ROOM];
-    int length, count, last, parent;
+    int length, count, parent;
+    float probability;
     bool taken;
 } path;
 
@@ -225,47 +223,75 @@ typedef struct list {
     path item[2000];
 } list;
 
-// Adds the continuations of a path, which is below the last m tokens: the most frequent first, of
-// equal ones the one seen last.
+typedef struct child {
+    int32_t token;
+    int count;
+} child;
+
+// The children of w in the order that the public program gives them, step by step; returns their
+// number.
+static int find_children(const int32_t *text, int n, const int32_t *w, int length, child *out)
+{
+    int children = 0;
+    for (int at = 0; at + length < n; at++) {
+        int c = 0, to;
+        if (!same(text + at, w, length))
+            continue;
+        while (c < children && out[c].token != text[at + length])
+            c++;
+        if (c == children)
+            out[children++] = (child){text[at + length], 0};
+        child risen = {out[c].token, out[c].count + 1};
+        for (to = c; risen.count > 1 && c && to > 0 && out[c - 1].count <= risen.count &&
+                     out[to - 1].count == out[c - 1].count;)
+            to--;
+        for (int j = c; j > to; j--)
+            out[j] = out[j - 1];
+        out[to] = risen;
+    }
+    return children;
+}
+
+// Adds the continuations of a path, which is below the last m tokens, the most frequent first.
 static void add_continuations(list *l, const dsc_config *c, const int32_t *text, int n, int m,
                               const path *above, int parent, int all)
 {
+    static child found[64];
     int32_t w[2 * ROOM];
-    int first = l->count;
     memcpy(w, text + n - m, (size_t)m * sizeof *w);
     memcpy(w + m, above->token, (size_t)above->length * sizeof *w);
     if (m + above->length >= c->parameter[DEPTH])
         return;
-    for (int32_t token = 0; token < 40; token++) {
+    int children = find_children(text, n, w, m + above->length, found);
+    if (c->parameter[BRANCHES] && children > c->parameter[BRANCHES])
+        children = (int)c->parameter[BRANCHES];
+    for (int j = 0; j < children; j++) {
         path p = *above;
-        w[m + above->length] = token;
-        p.count = occurrences(text, n, w, m + above->length + 1, &p.last);
-        if (!p.count || (double)p.count < c->real[PROBABILITY] * all)
+        const float share =
+            (float)found[j].count / (float)occurrences(text, n, w, m + above->length);
+        p.count = found[j].count;
+        p.probability = above->probability * share;
+        if (c->parameter[BRANCHES] == 1 ? p.probability < (float)c->real[PROBABILITY]
+                                        : (double)p.count < c->real[PROBABILITY] * all)
             continue;
-        p.token[p.length++] = token;
+        p.token[p.length++] = found[j].token;
         p.parent = parent;
         p.taken = false;
-        int at = l->count++;
-        for (; at > first && (p.count > l->item[at - 1].count ||
-                              (p.count == l->item[at - 1].count && p.last > l->item[at - 1].last));
-             at--)
-            l->item[at] = l->item[at - 1];
-        l->item[at] = p;
+        l->item[l->count++] = p;
     }
-    if (c->parameter[BRANCHES] && l->count - first > c->parameter[BRANCHES])
-        l->count = first + (int)c->parameter[BRANCHES];
 }
 
 // The nodes below the last m tokens; returns their score.
 static double most_probable(const dsc_config *c, const int32_t *text, int n, int m, nodes *out)
 {
     static list l;
-    int last, all = occurrences(text, n, text + n - m, m, &last);
+    const int all = occurrences(text, n, text + n - m, m);
     int most = (int)((double)m * c->real[FACTOR] + 1e-6);
-    int64_t sum = 0;
+    int64_t counts = 0;
+    float sum = 0;
     most = most < c->parameter[LENGTH] ? most : (int)c->parameter[LENGTH];
     l.count = out->count = 0;
-    add_continuations(&l, c, text, n, m, &(path){0}, -1, all);
+    add_continuations(&l, c, text, n, m, &(path){.probability = 1}, -1, all);
     while (out->count < most) {
         path *best = NULL;
         for (int j = 0; j < l.count; j++)
@@ -277,10 +303,11 @@ static double most_probable(const dsc_config *c, const int32_t *text, int n, int
         path p = *best;
         out->token[out->count] = p.token[p.length - 1];
         out->parent[out->count++] = p.parent;
-        sum += p.count;
+        counts += p.count;
+        sum += p.probability;
         add_continuations(&l, c, text, n, m, &p, out->count - 1, all);
     }
-    return (double)sum / all;
+    return c->parameter[BRANCHES] == 1 ? (double)sum : (double)counts / all;
 }
 
 // The public program's way through all matches: from the shortest up, the last of the best.
