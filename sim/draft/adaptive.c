@@ -8,6 +8,8 @@
 // passes of the draft model + verify-cost * draft tokens; without costs it is BanditSpec's reward.
 //
 // The length depends on earlier steps only, so every draft is one that the base could have drafted.
+// The controller `oracle` is an upper bound for greedy verification: it cuts the longest draft
+// after the last token that the target accepts.
 #include "sim/controller.h"
 #include "sim/drafter.h"
 #include "sim/loop.h"
@@ -18,14 +20,15 @@
 
 enum { CONTROLLER, CANDIDATES, INITIAL, ALPHA, INTERVAL, WARMUP, DOWN, UP };
 enum { SEMANTICS = UP + 1, WEIGHT, DELTA, DRAFT_COST, VERIFY_COST, HISTORY, BASE_OPTIONS };
-enum { EMA, UCB };
+enum { EMA, UCB, ORACLE };
 enum { REQUEST, RUN };
 enum { LONGEST = 1024 };
 // clang-format off
 #define CONTROLLER_OPTIONS                                                                         \
-    {.name = "controller", .kind = DSC_OPTION_CHOICE, .choices = "ema|ucb", .initial = "ema",      \
+    {.name = "controller", .kind = DSC_OPTION_CHOICE, .choices = "ema|ucb|oracle", .initial = "ema",      \
      .help = "ema: SGLang's moving average of accepted tokens; ucb: upper confidence bounds of "   \
-             "tokens by cost (BanditSpec)"},                                                       \
+             "tokens by cost (BanditSpec); oracle: the tokens that will be accepted, at most the " \
+             "longest candidate (upper bound)"},                                                   \
     {.name = "candidate-steps", .kind = DSC_OPTION_TEXT, .metavar = "K/K/...", .list = true,       \
      .initial = "1/3/5/7",                                                                         \
      .help = "draft lengths to choose from, at most 16; 0: a step without a draft"},               \
@@ -216,6 +219,11 @@ static int view(const dsc_config *config, const dsc_trace_info *trace, dsc_reque
     return base->drafter->view(base, trace, q, arena, err);
 }
 
+static bool is_bound(const dsc_config *config)
+{
+    return config->parameter[CONTROLLER] == ORACLE;
+}
+
 static bool uses_history(const dsc_config *config)
 {
     return config->parameter[HISTORY] == RUN;
@@ -278,22 +286,57 @@ static int begin(void *memory, const dsc_drafter_input *in, dsc_error *err)
     s->in.config = &a->base;
     s->in.parameter = s->parameter;
     s->in.history = NULL;
+    if (in->config->parameter[CONTROLLER] == ORACLE && in->kind != DSC_DRAFT_TOPK)
+        return dsc_fail(err, DSC_EUSAGE,
+                        "--controller oracle: what a rule that samples will accept is not known; "
+                        "use --rule greedy");
     int rc = find_controller(s, uses_history(in->config) ? in->history : NULL, err);
     if (!rc)
         rc = dsc_arena_alloc(in->arena, &s->base, a->base.drafter->state_size, 1, err);
     return rc ? rc : dsc_loop_begin(s->base, &s->in, err);
 }
 
+// Cuts the draft to the tokens that greedy verification accepts, as if the base had drafted no
+// others. A token that ends the output is the target's own (sim/verify/greedy.c).
+static int cut_to_accepted(const state *s, dsc_draft *draft, dsc_error *err)
+{
+    dsc_model *target = s->in.models->target;
+    const bool per_token = draft->draft_calls == (int64_t)draft->count;
+    size_t n = 0;
+    dsc_next next;
+    int rc = target->type->score(target, draft, err);
+    for (; n < draft->count && !rc; n++) {
+        rc = target->type->next(target, (int32_t)n - 1, &next, err);
+        if (rc || next.ends || next.token != draft->token[n])
+            break;
+    }
+    draft->count = draft->proposed = n;
+    draft->started = n > 0;
+    if (per_token || !n)
+        draft->draft_calls = draft->draft_call_tokens = (int64_t)n;
+    return rc;
+}
+
+static int32_t choose(const state *s)
+{
+    switch (s->config->parameter[CONTROLLER]) {
+    case UCB: return dsc_ucb_choose(&s->c->ucb, &s->a->candidates);
+    case ORACLE: return s->a->candidates.count - 1;
+    default: return s->c->ema.current;
+    }
+}
+
 static int propose(void *memory, const int32_t *output, int64_t length, dsc_draft *draft,
                    dsc_error *err)
 {
     state *s = memory;
-    const dsc_candidates *c = &s->a->candidates;
-    s->chosen =
-        s->config->parameter[CONTROLLER] == UCB ? dsc_ucb_choose(&s->c->ucb, c) : s->c->ema.current;
-    s->parameter[s->a->length] = c->k[s->chosen];
-    return c->k[s->chosen] ? s->a->base.drafter->propose(s->base, output, length, draft, err)
-                           : DSC_OK;
+    s->chosen = choose(s);
+    const int32_t k = s->a->candidates.k[s->chosen];
+    s->parameter[s->a->length] = k;
+    if (!k)
+        return DSC_OK;
+    const int rc = s->a->base.drafter->propose(s->base, output, length, draft, err);
+    return rc || s->config->parameter[CONTROLLER] != ORACLE ? rc : cut_to_accepted(s, draft, err);
 }
 
 static int observe(void *memory, const dsc_draft *draft, const dsc_verdict *verdict, dsc_error *err)
@@ -301,7 +344,8 @@ static int observe(void *memory, const dsc_draft *draft, const dsc_verdict *verd
     state *s = memory;
     const double *x = s->config->real;
     (void)err;
-    if (!draft->proposed && s->a->candidates.k[s->chosen])
+    const bool is_oracle = s->config->parameter[CONTROLLER] == ORACLE;
+    if (is_oracle || (!draft->proposed && s->a->candidates.k[s->chosen]))
         return DSC_OK;
     const double cost =
         1 + x[DRAFT_COST] * (double)draft->draft_calls + x[VERIFY_COST] * (double)draft->proposed;
@@ -312,11 +356,13 @@ static int observe(void *memory, const dsc_draft *draft, const dsc_verdict *verd
     return DSC_OK;
 }
 
+// clang-format off
 #define SHARED(OPTIONS)                                                                            \
     .state_size = sizeof(state), .option = OPTIONS,                                                \
     .option_count = sizeof OPTIONS / sizeof *OPTIONS, .uses_history = uses_history,                \
-    .prepare = prepare, .release = release, .limit = limit, .width = width, .begin = begin,        \
-    .propose = propose, .observe = observe
+    .prepare = prepare, .release = release, .limit = limit, .width = width, .is_bound = is_bound,  \
+    .begin = begin, .propose = propose, .observe = observe
+// clang-format on
 
 const dsc_drafter_type dsc_drafter_adaptive = {
     .name = "adaptive",
