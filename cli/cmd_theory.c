@@ -3,8 +3,9 @@
 #include "cli/theory/theory_closed.h"
 
 static const cli_command *const commands[] = {
-    &cli_theory_accept, &cli_theory_speedup,   &cli_theory_length,  &cli_theory_tree,
-    &cli_theory_pearl,  &cli_theory_ouroboros, &cli_theory_certify, NULL};
+    &cli_theory_accept,  &cli_theory_speedup, &cli_theory_length,
+    &cli_theory_tree,    &cli_theory_pearl,   &cli_theory_ouroboros,
+    &cli_theory_certify, &cli_theory_regret,  NULL};
 
 const cli_command cli_theory = {
     .name = "theory",

@@ -25,7 +25,8 @@ enum { REQUEST, RUN };
 enum { LONGEST = 1024 };
 // clang-format off
 #define CONTROLLER_OPTIONS                                                                         \
-    {.name = "controller", .kind = DSC_OPTION_CHOICE, .choices = "ema|ucb|oracle", .initial = "ema",      \
+    {.name = "controller", .kind = DSC_OPTION_CHOICE, .choices = "ema|ucb|oracle",                 \
+     .initial = "ema",                                                                             \
      .help = "ema: SGLang's moving average of accepted tokens; ucb: upper confidence bounds of "   \
              "tokens by cost (BanditSpec); oracle: the tokens that will be accepted, at most the " \
              "longest candidate (upper bound)"},                                                   \

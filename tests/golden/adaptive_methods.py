@@ -11,7 +11,7 @@ from math import log, sqrt
 
 import model_methods
 import text_methods
-from counts import run
+from counts import accepted, run
 
 
 class Ema:
@@ -45,6 +45,20 @@ class Ema:
                 at += 1
             lower = at
         self.current = self.steps[lower]
+
+
+class Oracle:
+    """Drafts the tokens that will be accepted: drive() and adaptive_recorded() cut the longest."""
+    cuts = True
+
+    def __init__(self, candidate_steps):
+        self.last = len(candidate_steps) - 1
+
+    def choose(self):
+        return self.last
+
+    def observe(self, accepted, emitted, cost):
+        pass
 
 
 class Ucb:
@@ -86,6 +100,8 @@ def controllers(controller="ema", candidate_steps="1/3/5/7", initial_steps=-1, e
         if controller == "ema":
             return Ema(steps, initial_steps, float(ema_alpha), update_interval, warmup_batches,
                        float(down_hysteresis), float(up_hysteresis))
+        if controller == "oracle":
+            return Oracle(steps)
         return Ucb(steps, ucb_semantics, float(exploration_weight), float(delta))
     if history == "run":
         shared = make()
@@ -102,6 +118,9 @@ def drive(requests, counts, draft, options):
         def propose(text, i):
             length = steps[controller.choose()]
             path, calls = write(text, i, length) if length else ([], 0)
+            if hasattr(controller, "cuts"):
+                path = path[: accepted([path], r.output, i)]
+                calls = len(path) if calls else 0
             last.update(length=length, drafted=len(path), calls=calls)
             return [path], len(path), len(path) > 0, calls
 
@@ -167,6 +186,7 @@ def adaptive_recorded(requests, counts, **options):
         while p < n:
             k = steps[controller.choose()]
             accepted = min(lengths[p], k, n - 1 - p)
+            k = accepted if hasattr(controller, "cuts") else k
             passes = int(b["draft_passes"])
             calls = k if passes == -1 else passes if k else 0
             counts.target_calls += 1

@@ -130,7 +130,8 @@ def table():
         "down-hysteresis=0.1 up-hysteresis=-0.2",
         "controller=ucb", "controller=ucb history=run candidate-steps=0/2/4/9 draft-cost=0.1",
         "controller=ucb ucb-semantics=code verify-cost=0.02",
-        "controller=ucb ucb-semantics=ucb1 exploration-weight=0.5 delta=0.3 history=run")
+        "controller=ucb ucb-semantics=ucb1 exploration-weight=0.5 delta=0.3 history=run",
+        "controller=oracle candidate-steps=1/6")
     for options in controllers:
         on_traces("adaptive", options, small, drafts[0])
         on_models("adaptive", options, drafts[1])
