@@ -4,8 +4,10 @@
 // missing, and writes the report.
 #include "base/outfile.h"
 #include "cli/advise/advise.h"
+#include "cli/advise/advise_load.h"
 #include "cli/guard.h"
 #include "cli/result.h"
+#include "cli/serve/serve.h"
 #include "cli/simulate.h"
 #include "cli/trace/trace.h"
 #include "cli/tune/tune.h"
@@ -31,7 +33,10 @@ enum {
     QUESTIONS,
     LOGS,
     OUT = LOGS + 4,
-    RESAMPLES
+    RESAMPLES,
+    ARRIVALS,
+    SLO,
+    PREFILL
 };
 // clang-format off
 static const dsc_option options[] = {
@@ -64,10 +69,19 @@ static const dsc_option options[] = {
     CLI_OPTIONS_LOGS,
     {.name = "output", .letter = 'o', .kind = DSC_OPTION_TEXT, .metavar = "NAME",
      .initial = "advice",
-     .help = "writes NAME.dst (the logs as a trace), NAME.tsv (all configurations) and NAME.html "
-             "(the report)"},
+     .help = "writes NAME.dst (the logs as a trace), NAME.tsv (all configurations), NAME-load.tsv "
+             "(the loads, if any) and NAME.html (the report)"},
     {.name = "resamples", .kind = DSC_OPTION_INT, .metavar = "N", .initial = "2000", .min = 100,
      .max = 1000000, .help = "number of bootstrap resamples"},
+    {.name = "arrivals", .kind = DSC_OPTION_TEXT,
+     .metavar = "closed:C|constant:QPS|poisson:QPS|gamma:QPS,CV|recorded[:xSPEED]|file:CSV",
+     .help = "also answer up to which load speculation pays: serve up to 1000 requests at each "
+             "of these loads with the best configurations, as draftscope serve does; may be "
+             "repeated (default: recorded arrivals, where every request has arrival_s)"},
+    {.name = "slo", .kind = DSC_OPTION_TEXT, .metavar = "ttft=S,tpot=S",
+     .help = "limits in seconds that a request must keep: under load, goodput decides"},
+    {.name = "prefill-time", .kind = DSC_OPTION_REAL, .metavar = "S", .least = 0, .most = 1e6,
+     .help = "under load, seconds of each prefill token (default: as draftscope serve)"},
     CLI_OPTION_FORCE,
     CLI_OPTION_SEED,
     CLI_OPTION_THREADS,
@@ -121,7 +135,8 @@ typedef struct context {
     cli_advise_facts facts;
     char *cost;         // the text of the cost model
     const char *preset; // the engine whose constants a roofline has in place of --engine's, or NULL
-    char *cache, *tsv, *html;
+    char *cache, *tsv, *load_tsv, *html;
+    bool under_load;        // a server is simulated, too
     int64_t finished, work; // output tokens x configurations: of methods before this one, of all
     bool stopped;           // by a signal
 } context;
@@ -141,6 +156,7 @@ static void context_fini(context *c)
     free(c->cost);
     free(c->cache);
     free(c->tsv);
+    free(c->load_tsv);
     free(c->html);
 }
 
@@ -161,6 +177,8 @@ static int open_logs(context *c, dsc_error *err)
     int rc = make_name(&c->cache, call->out, ".dst", err);
     if (!rc)
         rc = make_name(&c->tsv, call->out, ".tsv", err);
+    if (!rc)
+        rc = make_name(&c->load_tsv, call->out, "-load.tsv", err);
     if (!rc)
         rc = make_name(&c->html, call->out, ".html", err);
     const char *const written[] = {c->tsv, c->html};
@@ -389,6 +407,132 @@ static int tune(context *c, dsc_error *err)
               : cli_tune_judge(&c->verdict, &c->found, c->standing, c->use, call->threads, err);
 }
 
+// --- under load ----------------------------------------------------------------------------------
+
+// The command line of draftscope serve, but for its methods. *arrivals are the values of
+// --arrivals.
+static int load_words(const context *c, cli_words *w, const char *trace, dsc_error *err)
+{
+    const cli_call *call = c->call;
+    const char **arrivals;
+    char prefill[DSC_NUMBER_TEXT];
+    cli_advise_load load = {.slo = call->value[SLO].text,
+                            .prefill_time = call->value[PREFILL].given ? prefill : NULL,
+                            .cost = c->cost,
+                            .output = c->load_tsv ? c->load_tsv : "-",
+                            .use = c->use};
+    dsc_number_text(call->value[PREFILL].real, prefill);
+    int rc = dsc_new(&arrivals, call->uses.count + 1, err);
+    for (size_t u = 0; u < call->uses.count && !rc; u++)
+        if (call->uses.use[u].option == &options[ARRIVALS])
+            arrivals[load.arrivals_count++] = call->uses.use[u].text;
+    load.arrivals = arrivals;
+    if (!rc)
+        rc = cli_words_add(w, trace, err);
+    if (!rc)
+        rc = cli_advise_load_options(w, &load, call, err);
+    if (!rc && call->force)
+        rc = cli_words_add(w, "--force", err);
+    free(arrivals);
+    return rc;
+}
+
+// Refuses what draftscope serve would refuse after the search.
+static int check_load(context *c, dsc_error *err)
+{
+    const dsc_option_value *value = c->call->value;
+    const dsc_cost *cost = &c->s.cost;
+    cli_words w = {0};
+    cli_serve_loads loads = {0};
+    dsc_serve_options limits;
+    cli_call serve = {0};
+    c->under_load = value[ARRIVALS].given;
+    int rc = cli_serve_read_slo(value[SLO].text, &limits, err);
+    if (rc || !c->under_load)
+        return rc;
+    if (cost->type == &dsc_cost_unit)
+        return dsc_fail(err, DSC_EUSAGE,
+                        "--arrivals needs costs in seconds: --cost, or --target-shape and --gpu");
+    if (!value[PREFILL].given && !cost->type->linear && cost->type != &dsc_cost_roofline)
+        return dsc_fail(err, DSC_EUSAGE,
+                        "--arrivals: --cost %.60s has no time of prefill tokens: --prefill-time S "
+                        "gives the seconds of each",
+                        cost->type->name);
+    rc = load_words(c, &w, "logs", err);
+    if (!rc)
+        rc = cli_words_add(&w, "--method=none", err);
+    if (!rc)
+        rc = cli_call_init(&serve, &cli_serve, (int)w.count, w.word, err);
+    if (!rc)
+        rc = cli_serve_loads_read(&loads, &serve, err);
+    cli_serve_loads_fini(&loads);
+    cli_call_fini(&serve);
+    cli_words_fini(&w);
+    return rc;
+}
+
+// Decides whether a server is simulated, now that the logs are open.
+static int plan_load(context *c, dsc_error *err)
+{
+    const dsc_option_value *value = c->call->value;
+    const dsc_cost *cost = &c->s.cost;
+    const bool recorded = c->facts.requests > 1 && c->facts.arrivals == c->facts.requests,
+               priced =
+                   cost->type->linear || cost->type == &dsc_cost_roofline || value[PREFILL].given;
+    const char *option = value[SLO].given ? "slo" : value[PREFILL].given ? "prefill-time" : NULL;
+    for (size_t u = 0; u < c->call->uses.count; u++)
+        if (c->call->uses.use[u].option == &options[ARRIVALS] &&
+            !strncmp(c->call->uses.use[u].text, "recorded", 8) &&
+            c->facts.arrivals < c->facts.requests)
+            return dsc_fail(err, DSC_EUSAGE,
+                            "--arrivals recorded: %" PRId64 " of %" PRId64
+                            " requests have arrival_s; --arrivals poisson:QPS or file:CSV needs "
+                            "none",
+                            c->facts.arrivals, c->facts.requests);
+    if (option && !c->under_load && !recorded)
+        return dsc_fail(err, DSC_EUSAGE,
+                        "--%s needs loads: --arrivals A, or logs in which every request has "
+                        "arrival_s",
+                        option);
+    c->under_load |= recorded && priced && cost->type != &dsc_cost_unit;
+    int rc = c->under_load ? cli_check_written(c->call, c->load_tsv, err) : DSC_OK;
+    return rc || !c->under_load ? rc : dsc_outfile_check(c->load_tsv, c->call->force, err);
+}
+
+// The command without what changes no row.
+static void print_command(const cli_words *w)
+{
+    fputs("\nUnder load, with at most 1000 requests at each\n  draftscope serve", stdout);
+    for (size_t i = 0; i < w->count; i++) {
+        const char *word = w->word[i];
+        const bool option = !strcmp(word, "--threads") || !strcmp(word, "--progress");
+        i += option;
+        if (!option && strcmp(word, "--force") != 0)
+            printf(strpbrk(word, " *?$'\"\\<>|&;()") ? " '%s'" : " %s", word);
+    }
+    puts("");
+}
+
+// Serves the best configurations, and prints the answer after the command that repeats it.
+static int serve(context *c, dsc_error *err)
+{
+    cli_words w = {0};
+    size_t methods = 0;
+    int rc = load_words(c, &w, dsc_trace_path(c->s.trace), err);
+    if (!rc)
+        rc = cli_advise_load_methods(&w, &methods, c->s.trace, &c->found, c->standing, c->use,
+                                     c->call, err);
+    if (!rc && !methods) {
+        puts("\nUnder load\n  No method that was tried can be served.");
+        c->under_load = false;
+    } else if (!rc) {
+        print_command(&w);
+        rc = cli_command_run(&cli_serve, (int)w.count, w.word, err);
+    }
+    cli_words_fini(&w);
+    return rc;
+}
+
 // --- output --------------------------------------------------------------------------------------
 
 // Conditions under which the figures hold, from facts of the data.
@@ -432,26 +576,44 @@ static const char *recording_for(const dsc_drafter_type *d, const char *why)
                : "import logs with the documents of the prompts as references";
 }
 
+// What a method needs, "needs a third model"; *length without what follows.
+static const char *need_of(const char *why, int *length)
+{
+    const char *needs = strstr(why, "needs ");
+    needs = needs ? needs : why;
+    *length = (int)strcspn(needs, ",;");
+    return needs;
+}
+
+// A line for each recording, with the methods that it would answer, and what they need where that
+// is one method.
 static void print_missing(const context *c)
 {
-    bool any = false;
+    bool any = false, printed[CANDIDATES] = {false};
     for (size_t m = 0; m < CANDIDATES; m++) {
-        if (c->rule[m])
+        const char *recording = recording_for(candidates[m].drafter, c->why[m]);
+        int length, methods = 0;
+        if (c->rule[m] || printed[m])
             continue;
-        if (!any)
-            puts("\nWhat these data cannot answer, and what would");
+        puts(any ? "" : "\nWhat these data cannot answer, and what would");
+        for (size_t o = m; o < CANDIDATES; o++) {
+            if (c->rule[o] || strcmp(recording_for(candidates[o].drafter, c->why[o]), recording))
+                continue;
+            printed[o] = true;
+            printf("%s%s", methods++ ? ", " : "  ", candidates[o].drafter->name);
+        }
         any = true;
-        const char *needs = strstr(c->why[m], "needs ");
-        needs = needs ? needs : c->why[m];
-        printf("  %-12s  %.*s: %s\n", candidates[m].drafter->name, (int)strcspn(needs, ",;"), needs,
-               recording_for(candidates[m].drafter, c->why[m]));
+        const char *needs = need_of(c->why[m], &length);
+        printf(": %.*s%s%s", methods == 1 ? length : 0, needs, methods == 1 ? ": " : "", recording);
     }
+    if (any)
+        puts("");
 }
 
 static int write_files(context *c, dsc_error *err)
 {
     dsc_outfile f = {0};
-    const char *result[] = {c->tsv};
+    const char *result[] = {c->tsv, c->load_tsv};
     const dsc_report_options o = {.force = c->call->force};
     int rc = dsc_outfile_open(&f, c->tsv, c->call->force, err);
     if (!rc) {
@@ -460,7 +622,8 @@ static int write_files(context *c, dsc_error *err)
     }
     dsc_outfile_abort(&f);
     // gnuplot may have got the signal as well.
-    return rc || c->stopped ? rc : dsc_report_write(result, 1, c->html, &o, err);
+    return rc || c->stopped ? rc
+                            : dsc_report_write(result, c->under_load ? 2 : 1, c->html, &o, err);
 }
 
 static int describe(context *c, dsc_buffer *lines, dsc_error *err)
@@ -478,33 +641,47 @@ static int describe(context *c, dsc_buffer *lines, dsc_error *err)
     return rc ? rc : cli_tune_rows(&c->table, &c->found, c->standing, 0, err);
 }
 
-static int report(context *c, dsc_error *err)
+// What was found on the terminal, before anything is written.
+static int print(const context *c, const char *lines, dsc_error *err)
 {
     const dsc_trace_info *info = dsc_trace_get_info(c->s.trace);
+    printf("%s: %" PRId64 " requests, %" PRId64 " output tokens; cost %s\n\n",
+           dsc_trace_path(c->s.trace), info->requests, info->output_tokens, c->cost);
+    int rc = cli_tune_print_verdicts(&c->found, c->standing, c->verdict, c->use, err);
+    if (rc)
+        return rc;
+    print_caveats(c);
+    print_missing(c);
+    if (c->use)
+        printf("\nSettings of %s\n%s", cli_engine_word[c->use->engine], lines);
+    return DSC_OK;
+}
+
+// A server that cannot be simulated does not take the verdict away: the error is returned last.
+static int report(context *c, dsc_error *err)
+{
     dsc_buffer lines = {0};
-    int rc = describe(c, &lines, err);
-    if (!rc) {
-        printf("%s: %" PRId64 " requests, %" PRId64 " output tokens; cost %s\n\n",
-               dsc_trace_path(c->s.trace), info->requests, info->output_tokens, c->cost);
-        rc = cli_tune_print_verdicts(&c->found, c->standing, c->verdict, c->use, err);
-    }
-    if (!rc) {
-        print_caveats(c);
-        print_missing(c);
-        if (c->use)
-            printf("\nSettings of %s\n%s", cli_engine_word[c->use->engine], lines.data);
-        rc = write_files(c, err); // last: the verdict does not depend on the disk
-    }
-    if (!rc && !c->stopped)
-        printf("\nWritten: %s (%zu configurations), %s (report)\n", c->tsv, c->found.trials,
-               c->html);
+    dsc_error load = {0};
+    int rc = describe(c, &lines, err), load_rc = DSC_OK;
+    if (!rc)
+        rc = print(c, lines.data, err);
     dsc_buffer_fini(&lines);
-    if (!rc && c->stopped)
-        rc = dsc_fail(err, DSC_EINTERRUPT,
-                      "interrupted: %zu configurations were finished and are in %s; draftscope "
-                      "report writes a report of it",
-                      c->found.trials, c->tsv);
-    return rc;
+    if (!rc && c->under_load && !c->stopped)
+        load_rc = serve(c, &load);
+    c->stopped = c->stopped || load_rc == DSC_EINTERRUPT;
+    c->under_load = c->under_load && !load_rc;
+    if (!rc)
+        rc = write_files(c, err); // last: the verdict does not depend on the disk
+    if (rc)
+        return rc;
+    if (c->stopped)
+        return dsc_fail(err, DSC_EINTERRUPT,
+                        "interrupted: %zu configurations were finished and are in %s; draftscope "
+                        "report writes a report of it",
+                        c->found.trials, c->tsv);
+    printf("\nWritten: %s (%zu configurations), %s%s%s (report)\n", c->tsv, c->found.trials,
+           c->under_load ? c->load_tsv : "", c->under_load ? " (loads), " : "", c->html);
+    return load_rc ? dsc_fail(err, load_rc, "under load: %s", load.message) : DSC_OK;
 }
 
 // --target-shape and --gpu are another way to write the cost of a roofline, and without a cost
@@ -543,6 +720,8 @@ static int execute(const cli_call *call, dsc_error *err)
     if (rc == DSC_EINPUT && metrics && !call->value[COST].given)
         (void)cli_advise_metrics(metrics, NULL); // the load is worth having without a cost
     if (!rc)
+        rc = check_load(&c, err);
+    if (!rc)
         rc = dsc_option_list(&options[BATCH], call->value[BATCH].text, &c.s.batch, &c.s.batches,
                              err);
     c.s.run = (dsc_run_options){.threads = call->threads,
@@ -561,6 +740,8 @@ static int execute(const cli_call *call, dsc_error *err)
     if (!rc)
         rc = cli_advise_facts_of(&c.facts, c.s.trace, err);
     if (!rc)
+        rc = plan_load(&c, err);
+    if (!rc)
         rc = keep_batches(&c, err);
     if (!rc)
         rc = tune(&c, err);
@@ -578,7 +759,8 @@ const cli_command cli_advise = {
     .about =
         "Imports logs (or takes a trace), tries every method that the data can answer, and prints "
         "for each batch size which configuration to run, with the 95 % interval of its speedup on "
-        "requests that it was not chosen on, or to leave speculation off. It lists what the data "
+        "requests that it was not chosen on, or to leave speculation off. With arrivals it also "
+        "says up to which load speculation pays. It lists what the data "
         "cannot answer, prints the settings of an inference engine, and writes the table and a "
         "report. The imported trace is used again while the logs stay the same.",
     .least = 1,

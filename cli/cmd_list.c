@@ -125,10 +125,12 @@ static void print_engines(void)
     const dsc_number_format *w = dsc_weight_formats(&weights), *c = dsc_cache_formats(&caches);
     puts("\nEngines of a roofline (the first is the default) and formats");
     for (size_t i = 0; i < count; i++)
-        printf("  engine=%-8s bandwidth-efficiency=%g, compute-efficiency=%g, overlap=%g, overhead "
-               "%.3g ms a pass and %.3g ms a layer (%s)\n",
-               e[i].name, e[i].bandwidth, e[i].compute, e[i].overlap, 1e3 * e[i].pass_s,
-               1e3 * e[i].layer_s, e[i].source);
+        printf(
+            "  engine=%-8s bandwidth-efficiency=%g, compute-efficiency=%g, "
+            "attention-efficiency=%g, attention-tile=%g, overlap=%g, overhead %.3g ms a pass and "
+            "%.3g ms a layer (%s)\n",
+            e[i].name, e[i].bandwidth, e[i].compute, e[i].attention, e[i].tile, e[i].overlap,
+            1e3 * e[i].pass_s, 1e3 * e[i].layer_s, e[i].source);
     print_formats("weights", w, weights);
     print_formats("kv", c, caches);
 }
@@ -154,6 +156,27 @@ static int print_published(dsc_error *err)
     return rc;
 }
 
+// The columns that table:FILE reads (sim/cost/cost_table.c).
+static void print_table_columns(void)
+{
+    static const dsc_column columns[] = {
+        {.name = "tokens", .help = "tokens of each sequence in a pass: the last one and the draft"},
+        {.name = "context", .help = "tokens of each sequence before them (optional)"},
+        {.name = "batch", .help = "sequences in the pass (optional)"},
+        {.name = "prefill_tokens",
+         .help = "tokens of one more sequence in the pass, a part of its prompt; 0 without the "
+                 "column"},
+        {.name = "target_s", .help = "seconds of a pass of the target"},
+        {.name = "draft_s", .help = "seconds of a pass of the draft model (optional)"},
+        {.name = "target_again_s, draft_again_s",
+         .help = "seconds of a pass directly after another of the same model (optional)"},
+        {.name = "target_s_low, target_s_high, draft_s_low, draft_s_high",
+         .help = "first and third quartile of target_s and draft_s (optional)"}};
+    putchar('\n');
+    cli_print_fields("Columns of a table, as draftscope live profile writes it", columns,
+                     sizeof columns / sizeof *columns);
+}
+
 // The cost models of --cost, and what a roofline names.
 static int list_costs(bool verbose, dsc_error *err)
 {
@@ -162,6 +185,7 @@ static int list_costs(bool verbose, dsc_error *err)
                (*t)->usage ? (*t)->usage : "", (*t)->usage ? ")" : "");
     if (!verbose)
         return DSC_OK;
+    print_table_columns();
     print_shapes();
     print_machines();
     print_engines();

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // draftscope merge: joins the shards of a sweep or of served loads into one table.
-#include "cli/cli.h"
+#include "cli/serve/serve_answer.h"
 #include "sim/sweep/merge.h"
 
 // clang-format off
@@ -23,7 +23,7 @@ static int merge(const cli_call *call, dsc_error *err)
                                  .user = &progress};
     int rc = dsc_merge((const char *const *)call->word, call->words, call->out, &o, err);
     cli_progress_end(&progress);
-    return rc;
+    return rc ? rc : cli_serve_answer_file(call->out, o.jsonl, NULL, err); // if it is of serve
 }
 
 const cli_command cli_merge = {

@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
 // draftscope serve: simulates one engine with continuous batching under load, for every method,
 // configuration, policy and load side by side, with common random numbers.
-#include "base/number.h"
 #include "base/outfile.h"
 #include "base/threads.h"
 #include "cli/guard.h"
 #include "cli/result.h"
 #include "cli/serve/serve.h"
+#include "cli/serve/serve_answer.h"
 #include "sim/serve/serve_schedule.h"
 
 #include <inttypes.h>
@@ -33,7 +33,7 @@ static const dsc_option options[] = {
     [SERVE_PREFILL_TIME] = {.name = "prefill-time", .kind = DSC_OPTION_REAL, .metavar = "S",
      .least = 0, .most = 1e6,
      .help = "seconds of each prefill token in addition to the pass over the other tokens "
-             "(default: the cost model prices prefill tokens as it does all others)"},
+             "(default: as the cost model prices them)"},
     [SERVE_OVERHEAD] = {.name = "overhead", .kind = DSC_OPTION_REAL, .metavar = "S",
      .initial = "0", .least = 0, .most = 1e6,
      .help = "seconds of the host for each step of the engine"},
@@ -71,6 +71,9 @@ static const dsc_option options[] = {
      .initial = "fixed",
      .help = "policy that chooses draft lengths step by step; may be repeated (POLICIES in "
              "draftscope-serve(1))"},
+    [SERVE_REGRET] = {.name = "regret", .kind = DSC_OPTION_FLAG,
+     .help = "compare each policy with the best fixed draft length and the oracle; every method "
+             "is served with each draft length in addition"},
     [SERVE_SLO] = {.name = "slo", .kind = DSC_OPTION_TEXT, .metavar = "ttft=S,tpot=S",
      .help = "limits in seconds that a request must keep to count in goodput"},
     [SERVE_WARMUP] = {.name = "warmup", .kind = DSC_OPTION_INT, .metavar = "N", .initial = "0",
@@ -80,9 +83,15 @@ static const dsc_option options[] = {
     [SERVE_TIMELINE] = {.name = "timeline", .kind = DSC_OPTION_TEXT, .metavar = "FILE",
      .help = "file for the steps and requests of the first method's first load, as trace events "
              "that Perfetto opens"},
+    [SERVE_SCHEDULE] = {.name = "schedule", .kind = DSC_OPTION_TEXT, .metavar = "FILE",
+     .help = "file for the steps of the first method's first load, in JSON lines, which draftscope "
+             "live profile --schedule runs on models"},
     [SERVE_OCCUPANCY] = {.name = "occupancy", .kind = DSC_OPTION_TEXT, .metavar = "FILE",
      .help = "table of running and waiting requests, KV use and draft lengths over time, for every "
              "load (see: draftscope plot occupancy)"},
+    [SERVE_ENGINE] = {.name = "engine", .kind = DSC_OPTION_CHOICE, .choices = CLI_ENGINES,
+     .help = "recommend configurations that this engine has settings for, and print these"},
+    [SERVE_DRAFT_KIND] = CLI_OPTION_DRAFT_KIND,
     [SERVE_SHARD] = {.name = "shard", .kind = DSC_OPTION_TEXT, .metavar = "I/N",
      .help = "compute share I of N of the rows, I from 1; merge joins the shares"},
     CLI_OPTIONS_RESULT,
@@ -92,8 +101,8 @@ static const dsc_option options[] = {
 };
 // clang-format on
 // These options change no row of the result.
-static const char *const without[] = {"output",   "threads", "shard", "timeline", "occupancy",
-                                      "progress", "force",   "json",  NULL};
+static const char *const without[] = {"output",    "threads",  "shard", "timeline", "schedule",
+                                      "occupancy", "progress", "force", "json",     NULL};
 static const char *const repeated[] = {"arrivals", "speculation", NULL};
 
 typedef struct context {
@@ -113,6 +122,7 @@ typedef struct context {
     dsc_table table; // of `rows` it is the head
     dsc_outfile timeline_file;
     cli_serve_timeline timeline;
+    cli_serve_schedule schedule;
 } context;
 
 // A run under way.
@@ -122,17 +132,27 @@ typedef struct observer {
     const dsc_serve_pool *pool;
     cli_serve_batches batches;
     cli_serve_timeline *timeline; // or NULL
+    cli_serve_schedule *schedule; // or NULL
 } observer;
 
 // --- a run ---------------------------------------------------------------------------------------
+
+static int on_pass(void *user, const dsc_serve_engine *engine, dsc_error *err)
+{
+    const observer *o = user;
+    return o->schedule ? cli_serve_schedule_pass(o->schedule, engine, err) : DSC_OK;
+}
 
 static int on_step(void *user, const dsc_serve_engine *engine, dsc_error *err)
 {
     observer *o = user;
     if (cli_signal())
         return dsc_fail(err, DSC_EINTERRUPT, "stopped");
+    cli_serve_blocks_step(&o->run->blocks, engine);
     if (o->timeline)
         cli_serve_timeline_step(o->timeline, engine);
+    if (o->schedule)
+        cli_serve_schedule_step(o->schedule, engine);
     if (o->run->occupancy)
         dsc_serve_occupancy_add(o->run->occupancy, engine);
     return DSC_OK;
@@ -146,6 +166,7 @@ static int on_complete(void *user, const dsc_serve_sequence *s, dsc_error *err)
                  item = o->run->load->recorded ? m->order[at] : at;
     (void)err;
     cli_serve_batches_add(&o->batches, s);
+    cli_serve_blocks_add(&o->run->blocks, s, at);
     if (o->run->served)
         o->run->served[s->number] = (cli_served){.arrival_s = s->arrival_s,
                                                  .first_s = s->first_s,
@@ -171,53 +192,78 @@ static int64_t requests_of(const context *c, const cli_serve_load *load)
     return v[SERVE_REQUESTS].integer;
 }
 
+// What a run is served with.
+typedef struct setup {
+    dsc_serve_pool pool;
+    dsc_serve_price price;
+    dsc_serve_options options;
+} setup;
+
+static setup setup_of(const context *c, observer *o)
+{
+    const cli_serve_run *run = o->run;
+    const cli_serve_method *m = run->method;
+    const bool recorded = run->load->recorded;
+    setup s = {.pool = {.item = recorded ? m->arriving : m->source.item,
+                        .count = m->source.count,
+                        .shuffled = c->call->value[SERVE_ORDER].integer == 1,
+                        .seed = c->call->seed},
+               .price = {.cost = &c->s.cost,
+                         .drafting = m->source.drafting,
+                         .overhead_s = c->call->value[SERVE_OVERHEAD].real,
+                         .prefill_s = c->prefill_s},
+               .options = c->options};
+    s.options.requests = run->requests;
+    s.options.lookahead = m->source.drafting == DSC_SERVE_DRAFT_FREE ? 0 : m->source.longest;
+    s.options.step = on_step;
+    s.options.user = o;
+    return s;
+}
+
 // Serves one load; *saturated and the figures of o->run are those of this run.
 static int serve(const context *c, observer *o, const dsc_arrivals *arrivals, dsc_error *err)
 {
     cli_serve_run *run = o->run;
-    const cli_serve_method *m = run->method;
-    const bool recorded = run->load->recorded;
-    const dsc_serve_pool pool = {.item = recorded ? m->arriving : m->source.item,
-                                 .count = m->source.count,
-                                 .shuffled = c->call->value[SERVE_ORDER].integer == 1,
-                                 .seed = c->call->seed};
-    const dsc_serve_price price = {.cost = &c->s.cost,
-                                   .drafting = m->source.drafting,
-                                   .overhead_s = c->call->value[SERVE_OVERHEAD].real,
-                                   .prefill_s = c->prefill_s};
-    dsc_serve_options served = c->options;
+    setup s = setup_of(c, o);
     dsc_serve_policy policy;
     dsc_serve_totals totals;
-    served.requests = run->requests;
-    served.lookahead = m->source.drafting == DSC_SERVE_DRAFT_FREE ? 0 : m->source.longest;
-    served.step = on_step;
-    served.complete = on_complete;
-    served.user = o;
-    o->pool = &pool;
-    const int64_t measured = served.requests - served.warmup;
-    o->batches = (cli_serve_batches){.first = served.warmup, .each = measured / CLI_SERVE_BATCHES};
+    s.options.pass = on_pass;
+    s.options.complete = on_complete;
+    o->pool = &s.pool;
+    const int64_t measured = s.options.requests - s.options.warmup;
+    o->batches =
+        (cli_serve_batches){.first = s.options.warmup, .each = measured / CLI_SERVE_BATCHES};
+    cli_serve_blocks_begin(&run->blocks, &s.options, run->method->source.count);
     int rc = dsc_serve_policy_parse(&policy, *run->policy ? run->policy : "fixed",
-                                    m->source.longest, err);
+                                    run->method->source.longest, err);
     if (rc)
         return rc;
-    rc = dsc_serve_run(&totals, &pool, arrivals, &price, &policy, &served, err);
+    rc = dsc_serve_run(&totals, &s.pool, arrivals, &s.price, &policy, &s.options, err);
     if (!rc)
-        cli_serve_figures(run, &totals, &served, &o->batches);
+        cli_serve_figures(run, &totals, &s.options, &o->batches);
     dsc_serve_totals_fini(&totals);
     dsc_serve_policy_fini(&policy);
     return rc;
 }
 
+static dsc_arrivals arrivals_of(const context *c, const cli_serve_load *load)
+{
+    dsc_arrivals arrivals = load->arrivals;
+    if (arrivals.kind == DSC_ARRIVALS_LISTED)
+        arrivals.time = load->recorded ? c->methods.time : load->time;
+    return arrivals;
+}
+
 static int run_one(context *c, size_t i, dsc_error *err)
 {
     cli_serve_run *run = &c->run[i];
-    dsc_arrivals arrivals = run->load->arrivals;
+    const dsc_arrivals arrivals = arrivals_of(c, run->load);
     observer o = {.c = c, .run = run};
     int rc = DSC_OK;
-    if (arrivals.kind == DSC_ARRIVALS_LISTED)
-        arrivals.time = run->load->recorded ? c->methods.time : run->load->time;
     if (c->timeline.f && i == c->timed)
         o.timeline = &c->timeline;
+    if (c->schedule.file.stream && i == c->timed)
+        o.schedule = &c->schedule;
     if (c->call->value[SERVE_PER_REQUEST].given) {
         run->served_count = run->requests;
         rc = dsc_new(&run->served, (size_t)run->served_count, err);
@@ -229,9 +275,10 @@ static int run_one(context *c, size_t i, dsc_error *err)
 
 // --- the largest stable rate ---------------------------------------------------------------------
 
-static int try_rate(const context *c, const cli_serve_run *like, double rate, bool *saturated,
+static int try_rate(const void *all, const cli_serve_run *like, double rate, bool *saturated,
                     dsc_error *err)
 {
+    const context *c = all;
     cli_serve_run run = {.method = like->method,
                          .policy = like->policy,
                          .load = like->load,
@@ -244,55 +291,11 @@ static int try_rate(const context *c, const cli_serve_run *like, double rate, bo
     return rc;
 }
 
-// Bisects between the largest rate of the sweep that is served and the smallest above it that is
-// not; a sweep in which none is served is continued downwards.
-static int find_largest_stable(const context *c, size_t first, double *out, dsc_error *err)
-{
-    enum { HALVINGS = 30 };
-    const cli_serve_run *like = &c->run[first];
-    double low = 0, high = INFINITY;
-    bool saturated = true;
-    int rc = DSC_OK;
-    *out = NAN;
-    for (size_t i = first; i < c->runs; i++) {
-        const cli_serve_run *r = &c->run[i];
-        const double rate = r->load->arrivals.rate;
-        if (cli_serve_same_but_rate(like, r) && r->done && r->saturated && rate < high)
-            high = rate;
-    }
-    for (size_t i = first; i < c->runs; i++) {
-        const cli_serve_run *r = &c->run[i];
-        const double rate = r->load->arrivals.rate;
-        if (cli_serve_same_but_rate(like, r) && r->done && !r->saturated && rate < high &&
-            rate > low)
-            low = rate;
-    }
-    if (isinf(high))
-        return DSC_OK;
-    for (int i = 0; low == 0 && i < HALVINGS && !rc; i++) {
-        rc = try_rate(c, like, high / 2, &saturated, err);
-        *(saturated ? &high : &low) = high / 2;
-    }
-    while (!rc && low > 0 && high > 1.02 * low) {
-        const double middle = sqrt(low * high);
-        rc = try_rate(c, like, middle, &saturated, err);
-        *(saturated ? &high : &low) = middle;
-    }
-    *out = low > 0 ? low : NAN;
-    return rc;
-}
-
-static bool is_first(const context *c, size_t i)
-{
-    for (size_t q = 0; q < i; q++)
-        if (cli_serve_same_but_rate(&c->run[q], &c->run[i]))
-            return false;
-    return cli_serve_has_rate(&c->run[i]);
-}
-
 // Of a run and those that differ in the rate of arrivals only.
-static void set_largest_stable(context *c, size_t first, double qps)
+static void set_largest_stable(void *all, size_t first, double qps)
 {
+    context *c = all;
+#pragma omp critical(draftscope_serve_rows)
     for (size_t i = first; i < c->runs; i++) {
         cli_serve_run *run = &c->run[i];
         if (!run->done || !cli_serve_same_but_rate(&c->run[first], run))
@@ -302,21 +305,23 @@ static void set_largest_stable(context *c, size_t first, double qps)
     }
 }
 
-static void find_all_largest(context *c)
+// --- regret --------------------------------------------------------------------------------------
+
+static int on_reference_step(void *user, const dsc_serve_engine *engine, dsc_error *err)
 {
-    if (c->call->value[SERVE_PER_REQUEST].given || c->call->value[SERVE_DURATION].given)
-        return;
-#pragma omp parallel for schedule(dynamic, 1) num_threads(c->call->threads)
-    for (size_t i = 0; i < c->runs; i++) {
-        double qps;
-        dsc_error ignored;
-        if (cli_signal() || c->run[i].elsewhere || !is_first(c, i) ||
-            !isnan(cli_serve_largest_stable(&c->run[i])) ||
-            find_largest_stable(c, i, &qps, &ignored))
-            continue;
-#pragma omp critical(draftscope_serve_rows)
-        set_largest_stable(c, i, qps);
-    }
+    (void)user;
+    (void)engine;
+    return cli_signal() ? dsc_fail(err, DSC_EINTERRUPT, "stopped") : DSC_OK;
+}
+
+static int find_reference(const void *all, cli_serve_run *run, dsc_error *err)
+{
+    observer o = {.c = all, .run = run};
+    setup s = setup_of(o.c, &o);
+    s.options.step = on_reference_step;
+    const dsc_arrivals arrivals = arrivals_of(o.c, run->load);
+    return dsc_serve_reference_run(&run->reference, run->method->source.longest, &s.pool, &arrivals,
+                                   &s.price, &s.options, err);
 }
 
 // --- all runs ------------------------------------------------------------------------------------
@@ -371,7 +376,8 @@ static int make_runs(context *c, dsc_error *err)
     }
     c->timed = m->count > 1 ? c->loads.count : 0;
     if (!rc)
-        c->run[c->timed].again = c->call->value[SERVE_TIMELINE].given;
+        c->run[c->timed].again =
+            c->call->value[SERVE_TIMELINE].given || c->call->value[SERVE_SCHEDULE].given;
     for (size_t i = 0; i < c->runs; i++)
         c->run[i].again |= c->call->value[SERVE_OCCUPANCY].given;
     if (!rc)
@@ -394,7 +400,7 @@ static int read_policies(context *c, dsc_error *err)
         c->policy[c->policies++] = call->value[SERVE_SPECULATION].text;
     for (size_t p = 0; p < c->policies && !rc; p++) {
         dsc_serve_policy policy;
-        rc = dsc_serve_policy_parse(&policy, c->policy[p], 1, err);
+        rc = dsc_serve_policy_parse(&policy, c->policy[p], DSC_SERVE_LONGEST, err);
         if (!rc)
             dsc_serve_policy_fini(&policy);
     }
@@ -403,7 +409,8 @@ static int read_policies(context *c, dsc_error *err)
 
 static int read_split(context *c, dsc_error *err)
 {
-    static const int files[] = {SERVE_TIMELINE, SERVE_OCCUPANCY}; // not joined by merge
+    static const int files[] = {SERVE_TIMELINE, SERVE_SCHEDULE,
+                                SERVE_OCCUPANCY}; // not joined by merge
     const cli_call *call = c->call;
     const dsc_option_value *v = call->value;
     c->split = (dsc_split){.shard = 1, .shards = 1};
@@ -460,10 +467,10 @@ static int check_cost(context *c, dsc_error *err)
                         "--cost %.60s has no time of a pass without a draft, which every "
                         "server has: %s",
                         cost->type->name, cost->no_plain);
-    if (!prefill->given && !cost->type->linear && cost->type != &dsc_cost_roofline)
+    if (!prefill->given && !cost->type->linear && cost->type != &dsc_cost_roofline && !cost->mixed)
         return dsc_fail(err, DSC_EUSAGE,
                         "--cost %.60s has no time of prefill tokens: --prefill-time S gives the "
-                        "seconds of each",
+                        "seconds of each, or draftscope live profile measures them",
                         cost->type->name);
     return DSC_OK;
 }
@@ -492,6 +499,8 @@ static int read_options(context *c, dsc_error *err)
         rc = read_kv_memory(c, err);
     if (!rc)
         rc = cli_serve_loads_read(&c->loads, c->call, err);
+    if (!rc)
+        rc = cli_serve_check_engine(c->s.trace, c->call, err);
     return rc ? rc : read_policies(c, err);
 }
 
@@ -551,6 +560,8 @@ static int check_source(const context *c, dsc_error *err)
         return dsc_fail(err, DSC_EUSAGE,
                         "--rule needs a trace; acceptance rates hold for the rule that they were "
                         "measured with");
+    if (v[SERVE_REGRET].given && v[SERVE_PER_REQUEST].given)
+        return dsc_fail(err, DSC_EUSAGE, "--regret and --per-request cannot be combined");
     return v[SERVE_REQUESTS].given && v[SERVE_DURATION].given
                ? dsc_fail(err, DSC_EUSAGE, "--requests and --duration cannot be combined")
                : DSC_OK;
@@ -587,18 +598,22 @@ static int read_requests(context *c, dsc_error *err)
     return rc ? rc : check_room(c, err);
 }
 
-static int open_timeline(context *c, dsc_error *err)
+// The files of --timeline and --schedule.
+static int open_files(context *c, dsc_error *err)
 {
-    const char *path = c->call->value[SERVE_TIMELINE].text;
+    const dsc_option_value *v = c->call->value;
     const cli_serve_run *run = &c->run[c->timed];
     char name[200];
-    if (!path)
-        return DSC_OK;
-    int rc = dsc_outfile_open(&c->timeline_file, path, c->call->force, err);
-    if (rc)
-        return rc;
     snprintf(name, sizeof name, "%.60s %.60s %.60s", run->method->config.drafter->name, run->policy,
              run->load->text);
+    int rc = v[SERVE_SCHEDULE].text
+                 ? cli_serve_schedule_open(&c->schedule, &c->s, c->call, name, err)
+                 : DSC_OK;
+    if (rc || !v[SERVE_TIMELINE].text)
+        return rc;
+    rc = dsc_outfile_open(&c->timeline_file, v[SERVE_TIMELINE].text, c->call->force, err);
+    if (rc)
+        return rc;
     c->timeline = (cli_serve_timeline){.f = c->timeline_file.stream};
     cli_serve_timeline_begin(&c->timeline, name);
     return DSC_OK;
@@ -633,10 +648,13 @@ static int open_rows(context *c, dsc_error *err)
     int rc = cli_comments(&c->table, c->s.trace, call->seed, call->value[SERVE_COST].text, err);
     if (!rc && call->value[SERVE_SLO].text)
         rc = dsc_table_comment(&c->table, "slo", call->value[SERVE_SLO].text, err);
+    if (!rc && !per_request)
+        rc = cli_serve_answer_conditions(&c->table, c->s.trace, call, err);
     if (!rc && file)
         rc = cli_serve_rows_head(&c->table, &c->s, call, &c->loads, err);
     if (!rc)
-        rc = cli_serve_table_columns(&c->table, &c->methods, per_request, err);
+        rc = cli_serve_table_columns(&c->table, &c->methods, per_request,
+                                     call->value[SERVE_REGRET].given, err);
     if (!rc && file)
         rc = cli_serve_rows_open(&c->rows, call, &c->table, &c->split, err);
     c->finished = c->rows.restored;
@@ -656,7 +674,7 @@ static int write_table(context *c, dsc_error *err)
                      ? cli_serve_table_add_requests(&c->table, run, 0, run->served_count, err)
                      : cli_serve_table_add(&c->table, run, &c->rows.rows, err);
     }
-    return rc ? rc : cli_result_write(&c->table, c->call, err);
+    return rc ? rc : cli_serve_answer_write(&c->table, c->call, err);
 }
 
 static int interrupted(context *c, size_t done, dsc_error *err)
@@ -686,13 +704,15 @@ static int finish(context *c, dsc_error *err)
         rc = write_occupancy(c, err);
     if (!rc && c->rows.open)
         rc = cli_serve_rows_finish(&c->rows, c->call->value[SERVE_SHARD].given, c->call->json, err);
+    if (!rc && c->rows.open && !c->rows.per_request && !c->call->value[SERVE_SHARD].given)
+        rc = cli_serve_answer_file(c->call->out, c->call->json, c->call->json ? NULL : stdout, err);
     if (rc)
         cli_serve_rows_close(&c->rows, done);
     if (!rc && c->timeline.f) {
         cli_serve_timeline_end(&c->timeline);
         rc = dsc_outfile_commit(&c->timeline_file, err);
     }
-    return rc;
+    return rc ? rc : cli_serve_schedule_commit(&c->schedule, err);
 }
 
 static void context_fini(context *c)
@@ -704,6 +724,7 @@ static void context_fini(context *c)
     free(c->run);
     free(c->policy);
     dsc_outfile_abort(&c->timeline_file);
+    cli_serve_schedule_fini(&c->schedule);
     cli_serve_rows_close(&c->rows, true);
     dsc_table_fini(&c->table);
     cli_serve_loads_fini(&c->loads);
@@ -733,13 +754,16 @@ static int execute(const cli_call *call, dsc_error *err)
     if (!rc)
         rc = make_runs(&c, err);
     if (!rc)
-        rc = open_timeline(&c, err);
+        rc = open_files(&c, err);
     cli_progress_init(&c.s.progress, call->progress, "rows");
     if (!rc)
         rc = open_rows(&c, err);
     if (!rc) {
         run_all(&c);
-        find_all_largest(&c);
+        if (!call->value[SERVE_PER_REQUEST].given && !call->value[SERVE_DURATION].given)
+            cli_serve_find_stable(c.run, c.runs, call->threads, try_rate, set_largest_stable, &c);
+        if (call->value[SERVE_REGRET].given)
+            cli_serve_find_references(c.run, c.runs, call->threads, find_reference, &c);
     }
     cli_progress_end(&c.s.progress);
     if (!rc)

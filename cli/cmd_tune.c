@@ -155,25 +155,6 @@ static int read_spaces(context *c, dsc_error *err)
     return rc;
 }
 
-// Refuses an engine that has none of the methods before the search starts.
-static int check_engine(const context *c, dsc_error *err)
-{
-    const cli_call *call = c->call;
-    bool any = !c->use;
-    for (size_t m = 0; m < call->methods; m++)
-        any |= c->use && cli_engine_has(c->use, call->method[m]);
-    if (any)
-        return DSC_OK;
-    dsc_buffer has = {0};
-    int rc = cli_engine_methods(&has, c->use, err);
-    if (!rc)
-        rc = dsc_fail(err, DSC_EUSAGE,
-                      "--engine %s: the engine supports none of the methods; it supports %s",
-                      call->value[ENGINE].text, has.data);
-    dsc_buffer_fini(&has);
-    return rc;
-}
-
 // --- running -----------------------------------------------------------------------------------
 
 static int note_references(const context *c, const dsc_space *space, dsc_error *err)
@@ -413,7 +394,7 @@ static int execute(const cli_call *call, dsc_error *err)
         rc = cli_recorded_head(&head, c.s.trace, err);
     if (!rc) {
         c.engine.kind = cli_tune_draft_kind(&call->value[DRAFT_KIND], head);
-        rc = check_engine(&c, err);
+        rc = c.use ? cli_engine_check(c.use, call->method, call->methods, err) : DSC_OK;
     }
     if (!rc)
         rc = tune(&c, err);

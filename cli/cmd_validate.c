@@ -11,9 +11,9 @@
 #include <unistd.h>
 
 static const validate_row_type *const rows[] = {
-    &validate_spectr_appb, &validate_spectr_table1, &validate_pearl,  &validate_eagle,
-    &validate_ouroboros,   &validate_leviathan,     &validate_khisti, &validate_identity,
-    &validate_serving,     &validate_specbench,     &validate_llma,
+    &validate_spectr_appb, &validate_spectr_table1, &validate_pearl,     &validate_eagle,
+    &validate_ouroboros,   &validate_leviathan,     &validate_khisti,    &validate_identity,
+    &validate_serving,     &validate_steps,         &validate_specbench, &validate_llma,
 };
 enum { ROWS = sizeof rows / sizeof *rows };
 

@@ -75,6 +75,7 @@ _draftscope_value() {
     local item words='' IFS='| '
     case $2:$1 in
     method:*) words=$(_draftscope_names methods) ;;
+    speculation:*) words=$(_draftscope_below 'Policies of --speculation' serve --help) ;;
     format:NAME) words=$(_draftscope_names formats) ;;
     tokenizer:*) _draftscope_files .json ;;
     draft:FILE | target:FILE) _draftscope_files .npy .csv .safetensors ;;
@@ -82,6 +83,7 @@ _draftscope_value() {
     *:TRACE | *:NAME.dst) _draftscope_traces ;;
     *:RESULT) _draftscope_files .tsv .jsonl ;;
     *:SHARD) _draftscope_files '' ;;
+    *:STEPS) _draftscope_files .jsonl ;;
     *:IN) _draftscope_files .jsonl .jsonl.gz .jsonl.zst ;;
     *:DIR) _draftscope_traces ;;
     *:ROW) # or two traces, without --published

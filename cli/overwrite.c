@@ -7,7 +7,7 @@
 #include <unistd.h>
 
 // The options that name what is written.
-static const char *const outputs[] = {"output", "timeline", "occupancy"};
+static const char *const outputs[] = {"output", "timeline", "occupancy", "schedule"};
 
 // Returns whether `path` is the folder of a trace that contains the file `out`.
 static bool contains(const char *path, const char *out)

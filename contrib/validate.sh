@@ -146,7 +146,7 @@ job timed --method ngram $some
 # Over many repeats, tables and runs are measured under the same mixture of conditions.
 say "measuring seconds"
 for repeat in $(seq $repeats); do
-    $live profile $models $with_draft --tokens 1,2,3,4,5,6,7,8,9,10,11 --context 0:256 \
+    $live profile $models $with_draft --tokens 1,2,3,4,5,6,7,8,9,10,11 --context 0:256 --prefill-tokens 0 \
         --progress never -o "$out/runs/cost-$repeat.tsv"
     start timed 1
 done

@@ -2,11 +2,12 @@
 // The arithmetic of controllers of the draft length.
 //  - ema: SGLang's adaptive speculation (--speculative-adaptive): class AdaptiveStepSlot of
 //    sgl-project/sglang, python/sglang/srt/speculative/adaptive_spec_params.py, commit 015c8726,
-//    with ceiling_coeff 0. Each batch that verified drafts moves an average by ema_alpha towards
+//    with its names. Each batch that verified drafts moves an average by ema_alpha towards
 //    its mean of accepted tokens. After warmup_batches, every update_interval batches the length
 //    falls while the average is at most the candidate below - 0.5 + down_hysteresis; if it did not
-//    fall, it rises while the average is above the candidate - 0.5 + up_hysteresis. A candidate 0
-//    drafts nothing; the next update tries the candidate above it.
+//    fall, it rises while the average is above the candidate - 0.5 + up_hysteresis. A length 0
+//    drafts nothing; the next update tries the candidate above it. ceiling_coeff > 0 caps lengths
+//    that do not rise at that multiple of the average.
 //  - ucb: UCBSpec, Algorithm 4 of BanditSpec (Hou et al. 2025, arXiv 2505.15141), a bandit whose
 //    arms are the candidates. CODE is ucb_length_spec_generate in generate_utils.py of
 //    sail-sg/BanditSpec, commit a30f56d4, and UCB1 is Auer et al. 2002.
@@ -69,25 +70,33 @@ static double fall_below(const dsc_ema *x, int32_t k)
     return (k ? k - 0.5 : 0.5) + x->down_hysteresis;
 }
 
-void dsc_ema_update(dsc_ema *x, const dsc_candidates *c, double accepted)
+static void move(dsc_ema *x, const dsc_candidates *c)
 {
     const int32_t before = x->current;
-    if (c->k[before])
+    while (x->current > 0 && x->average <= fall_below(x, c->k[x->current - 1]))
+        x->current--;
+    const bool fell = x->current < before;
+    while (!fell && x->current < c->count - 1 &&
+           x->average > c->k[x->current] - 0.5 + x->up_hysteresis)
+        x->current++;
+    const double ceiling = fmax(1, ceil(x->average * x->ceiling_coeff));
+    while (x->ceiling_coeff > 0 && x->current <= before && x->current > 0 &&
+           c->k[x->current] > ceiling)
+        x->current--;
+}
+
+void dsc_ema_update(dsc_ema *x, const dsc_candidates *c, double accepted)
+{
+    if (c->k[x->current])
         x->average = (1 - x->ema_alpha) * x->average + x->ema_alpha * accepted;
     x->batches++;
     const double since = (double)x->batches - x->warmup_batches;
     if (since <= 0 || fmod(since, x->update_interval) != 0)
         return;
-    if (!c->k[before]) {
+    if (c->k[x->current])
+        move(x, c);
+    else
         leave_zero(x, c);
-        return;
-    }
-    while (x->current > 0 && x->average <= fall_below(x, c->k[x->current - 1]))
-        x->current--;
-    if (x->current < before)
-        return;
-    while (x->current < c->count - 1 && x->average > c->k[x->current] - 0.5 + x->up_hysteresis)
-        x->current++;
 }
 
 // --- upper confidence bounds ---------------------------------------------------------------------

@@ -25,7 +25,8 @@ bool dsc_candidates_read(dsc_candidates *c, int32_t least, int32_t most, const c
 
 typedef struct dsc_ema {
     // Settings, by SGLang's names.
-    double ema_alpha, update_interval, warmup_batches, down_hysteresis, up_hysteresis;
+    double ema_alpha, update_interval, warmup_batches, down_hysteresis, up_hysteresis,
+        ceiling_coeff;
     // Of a run:
     int32_t current; // index of the length of the next step
     double average;  // of the number of accepted draft tokens
@@ -33,7 +34,8 @@ typedef struct dsc_ema {
 } dsc_ema;
 
 void dsc_ema_begin(dsc_ema *x, const dsc_candidates *c, int32_t initial); // initial: an index
-// A batch drafted k[current] tokens; `accepted`: the mean number that a request accepted.
+// The end of a batch that drafted k[current] tokens; `accepted`: the mean number of them that a
+// request accepted, not read where that is 0.
 void dsc_ema_update(dsc_ema *x, const dsc_candidates *c, double accepted);
 
 // --- upper confidence bounds ---------------------------------------------------------------------

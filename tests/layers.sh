@@ -59,8 +59,8 @@ sim/sweep base traces/trace sim sim/model sim/cost sim/run
 sim/tune base sim sim/cost sim/run
 sim/reduce base theory theory/rows traces/trace
 cli base traces/trace sim sim/model sim/cost sim/expect sim/run
-cli/advise base traces/import traces/trace sim/cost cli cli/trace
-cli/serve base sim/model sim/run sim/serve sim/sweep cli
+cli/advise base traces/import traces/trace sim/cost sim/serve cli cli/trace cli/tune
+cli/serve base sim/model sim/run sim/serve sim/sweep sim/tune cli cli/tune
 cli/theory base theory traces/files traces/trace sim/draft sim/expect cli
 cli/trace base traces/trace traces/import sim/model sim/reduce cli
 cli/tune base sim sim/tune cli
@@ -70,7 +70,7 @@ live/device base theory/rows traces/files
 live/device/cuda base theory/rows live/device
 live/model base theory/rows traces/files traces/tokenizer sim/cost live/device
 live/session base traces/trace sim sim/model sim/expect sim/run live/device live/model
-live/program base theory traces/trace traces/tokenizer traces/import sim sim/cost sim/run sim/reduce live/device live/model live/session cli/cli.h cli/guard.h cli/method.h cli/result.h
+live/program base theory traces/trace traces/tokenizer traces/import sim sim/cost sim/run sim/serve sim/reduce live/device live/model live/session cli/cli.h cli/guard.h cli/method.h cli/result.h
 END
 sources=$(find base theory traces plots sim cli live -name '*.[ch]' -o -name '*.cu' -o -name '*.cuh')
 

@@ -36,6 +36,7 @@ typedef struct cli_advise_facts {
     int64_t requests, empty_prompts, empty_outputs;
     int64_t repeated; // requests with the same prompt and output as an earlier one
     int64_t models;   // names in field `model` of the metadata, at most CLI_ADVISE_MODELS
+    int64_t arrivals; // requests with a number arrival_s in their metadata
     int64_t longest;  // tokens of the longest request, its output included
 } cli_advise_facts;
 enum { CLI_ADVISE_MODELS = 16 };

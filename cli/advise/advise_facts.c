@@ -29,10 +29,11 @@ static uint64_t add_tokens(uint64_t hash, dsc_token_view tokens)
     return (hash ^ 0xff) * 0x100000001b3u;
 }
 
-static int add_model(visit *v, const dsc_request *q, dsc_error *err)
+static int read_metadata(visit *v, const dsc_request *q, dsc_error *err)
 {
     json_t *metadata;
     int rc = dsc_request_metadata(&metadata, q, err);
+    v->facts->arrivals += json_is_number(json_object_get(metadata, "arrival_s"));
     const char *name = json_string_value(json_object_get(metadata, "model"));
     for (int64_t i = 0; name && i < v->facts->models; i++)
         name = strcmp(name, v->model[i]) ? name : NULL;
@@ -52,7 +53,7 @@ static int look(void *context, const dsc_request *q, dsc_error *err)
     v->facts->empty_outputs += q->output.count <= 1;
     if (q->prompt.count + q->output.count > v->facts->longest)
         v->facts->longest = q->prompt.count + q->output.count;
-    return add_model(v, q, err);
+    return read_metadata(v, q, err);
 }
 
 int cli_advise_facts_of(cli_advise_facts *out, const dsc_trace *t, dsc_error *err)

@@ -4,10 +4,14 @@
 #ifndef DSC_CLI_SERVE_H
 #define DSC_CLI_SERVE_H
 
+#include "base/outfile.h"
 #include "cli/simulate.h"
+#include "sim/serve/serve_confidence.h"
 #include "sim/serve/serve_occupancy.h"
 #include "sim/serve/serve_policy.h"
+#include "sim/serve/serve_regret.h"
 #include "sim/serve/serve_source.h"
+#include "sim/serve/serve_steps.h"
 #include "sim/sweep/grid.h"
 #include "sim/sweep/row_file.h"
 
@@ -32,11 +36,15 @@ enum {
     SERVE_KV_MEMORY,
     SERVE_BLOCK_SIZE,
     SERVE_SPECULATION,
+    SERVE_REGRET,
     SERVE_SLO,
     SERVE_WARMUP,
     SERVE_PER_REQUEST,
     SERVE_TIMELINE,
+    SERVE_SCHEDULE,
     SERVE_OCCUPANCY,
+    SERVE_ENGINE,
+    SERVE_DRAFT_KIND,
     SERVE_SHARD
 };
 
@@ -69,8 +77,9 @@ typedef struct cli_serve_method {
     dsc_config config; // prepared
     const dsc_verifier_type *rule;
     dsc_serve_source source;
-    dsc_serve_item *arriving; // [source.count] in the order of the trace's arrivals, or NULL
-    const size_t *order;      // [source.count] the item that is arriving[i], or NULL
+    dsc_serve_confidence confidence; // of adaptive:calibrated, or empty
+    dsc_serve_item *arriving;        // [source.count] in the order of the trace's arrivals, or NULL
+    const size_t *order;             // [source.count] the item that is arriving[i], or NULL
 } cli_serve_method;
 
 typedef struct cli_serve_methods {
@@ -91,6 +100,10 @@ int cli_serve_methods_read(cli_serve_methods *m, const cli_simulation *s, const 
                            int64_t requests, bool recorded, dsc_error *err);
 void cli_serve_methods_fini(cli_serve_methods *m);
 
+// The calibrated confidences of a method's requests, if a policy of the command reads them.
+int cli_serve_confidence_read(cli_serve_method *m, const cli_simulation *s, const cli_call *call,
+                              dsc_error *err);
+
 // --- a run ---------------------------------------------------------------------------------------
 
 enum { CLI_SERVE_FIGURES = 64 }; // most columns with figures
@@ -102,11 +115,46 @@ typedef struct cli_served {
     int32_t preemptions, passes;
 } cli_served;
 
+// Sums over blocks of requests after the warm-up, from which the verdict on a load is made
+// (sim/tune/advice_load.h). A block has consecutive requests of the source, each with every time
+// that it is served, so that blocks differ in their requests. A verdict is judged on the blocks
+// with odd indices; a batch has consecutive requests of the run that are in these.
+enum { CLI_SERVE_BLOCKS = 40, CLI_SERVE_RUN_BATCHES = 20 };
+typedef struct cli_serve_sums {
+    double latency_s, engine_s;
+    int64_t good;
+} cli_serve_sums;
+typedef struct cli_serve_blocks {
+    int64_t first, measured;       // request that is measured first; how many are
+    int64_t items;                 // of the source that are served
+    size_t blocks, batches;        // in use
+    double slo_ttft_s, slo_tpot_s; // limits of a request that is `good`
+    cli_serve_sums block[CLI_SERVE_BLOCKS], batch[CLI_SERVE_RUN_BATCHES];
+    double passed_s; // of the engine, not yet in engine_s
+    int64_t steps;
+} cli_serve_blocks;
+// `items`: of the source.
+void cli_serve_blocks_begin(cli_serve_blocks *b, const dsc_serve_options *options, size_t items);
+void cli_serve_blocks_step(cli_serve_blocks *b, const dsc_serve_engine *engine);
+void cli_serve_blocks_add(cli_serve_blocks *b, const dsc_serve_sequence *s, size_t item);
+// Their columns, which are added to a row.
+extern const dsc_column cli_serve_block_columns[];
+extern const size_t cli_serve_block_columns_count;
+// Sets the cells of these columns, the first of which is cell[0]; lists are in `room`.
+enum { CLI_SERVE_BLOCK_ROOM = 2 * (CLI_SERVE_BLOCKS + CLI_SERVE_RUN_BATCHES) };
+typedef struct cli_serve_block_room {
+    double reals[CLI_SERVE_BLOCK_ROOM];
+    int64_t good[CLI_SERVE_BLOCKS + CLI_SERVE_RUN_BATCHES];
+} cli_serve_block_room;
+void cli_serve_block_cells(const cli_serve_blocks *b, dsc_cell *cell, cli_serve_block_room *room);
+
 typedef struct cli_serve_run {
     const cli_serve_method *method;
     const char *policy; // "fixed", ...; "": no speculation
     const cli_serve_load *load;
     double figure[CLI_SERVE_FIGURES];
+    cli_serve_blocks blocks;
+    dsc_serve_reference reference; // of --regret
     bool saturated, done;
     bool elsewhere;     // another shard has it
     bool again;         // it runs although its row is on disk, as another file is written of it
@@ -136,11 +184,12 @@ void cli_serve_figures(cli_serve_run *run, const dsc_serve_totals *t,
                        const dsc_serve_options *options, const cli_serve_batches *batches);
 void cli_serve_set_largest_stable(cli_serve_run *run, double qps);
 double cli_serve_largest_stable(const cli_serve_run *run); // NaN: it is not set, or there is none
+double cli_serve_figure(const cli_serve_run *run, const char *column);
 const dsc_column *cli_serve_columns(size_t *count);
 
 void cli_serve_print_columns(void); // for the help
 // The columns and the rows of a run: one, or one per request.
-int cli_serve_table_columns(dsc_table *t, const cli_serve_methods *m, bool per_request,
+int cli_serve_table_columns(dsc_table *t, const cli_serve_methods *m, bool per_request, bool regret,
                             dsc_error *err);
 // `restored`: the table of run->row.
 int cli_serve_table_add(dsc_table *t, const cli_serve_run *run, const dsc_table *restored,
@@ -186,6 +235,28 @@ int cli_serve_rows_add(cli_serve_rows *r, size_t run, dsc_error *err);
 int cli_serve_rows_finish(cli_serve_rows *r, bool shard, bool json, dsc_error *err);
 void cli_serve_rows_close(cli_serve_rows *r, bool keep); // dsc_row_file_close
 
+// --- the largest stable rate ---------------------------------------------------------------------
+
+// Serves as `like` at another rate of arrivals.
+typedef int (*cli_serve_try_rate)(const void *context, const cli_serve_run *like, double rate,
+                                  bool *saturated, dsc_error *err);
+// Takes the largest stable rate of a run and those that differ in the rate only; NaN: there is none
+// among the rates of the sweep. Called by several threads.
+typedef void (*cli_serve_found)(void *context, size_t run, double qps);
+// For all runs that are done and have none yet.
+void cli_serve_find_stable(const cli_serve_run *run, size_t runs, int threads,
+                           cli_serve_try_rate try_rate, cli_serve_found found, void *context);
+
+// --- regret --------------------------------------------------------------------------------------
+
+// Sets run->reference.
+typedef int (*cli_serve_reference)(const void *context, cli_serve_run *run, dsc_error *err);
+
+// Sets the reference of every run that is done and has a policy, once for each method and load. A
+// failure becomes that of the run.
+void cli_serve_find_references(cli_serve_run *run, size_t runs, int threads,
+                               cli_serve_reference find, const void *context);
+
 // --- timeline ------------------------------------------------------------------------------------
 
 // Trace events of Chrome (Perfetto opens them): complete events, times in microseconds. A track for
@@ -200,5 +271,22 @@ void cli_serve_timeline_begin(cli_serve_timeline *t, const char *run);
 void cli_serve_timeline_step(cli_serve_timeline *t, const dsc_serve_engine *e);
 void cli_serve_timeline_request(cli_serve_timeline *t, const dsc_serve_sequence *s, const char *id);
 void cli_serve_timeline_end(cli_serve_timeline *t);
+
+// --- schedule ------------------------------------------------------------------------------------
+
+// The steps of a run in a file (sim/serve/serve_steps.h).
+typedef struct cli_serve_schedule {
+    dsc_outfile file;
+    dsc_table table; // comments and columns
+    dsc_serve_record record;
+} cli_serve_schedule; // zero-initialize
+
+// Opens the file of --schedule for a run. `s` has the trace and `name` the run.
+int cli_serve_schedule_open(cli_serve_schedule *x, const cli_simulation *s, const cli_call *call,
+                            const char *name, dsc_error *err);
+int cli_serve_schedule_pass(cli_serve_schedule *x, const dsc_serve_engine *e, dsc_error *err);
+void cli_serve_schedule_step(cli_serve_schedule *x, const dsc_serve_engine *e);
+int cli_serve_schedule_commit(cli_serve_schedule *x, dsc_error *err);
+void cli_serve_schedule_fini(cli_serve_schedule *x);
 
 #endif

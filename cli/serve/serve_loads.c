@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// The loads of draftscope serve: lists and ranges of --arrivals, and files of arrival times.
+// The loads of draftscope serve: lists and ranges of --arrivals, and files of arrival times; and
+// the limits of --slo.
 #include "base/file.h"
 #include "base/number.h"
 #include "cli/serve/serve.h"

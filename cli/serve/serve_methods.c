@@ -260,9 +260,10 @@ static int read_method(cli_serve_methods *all, size_t i, const cli_simulation *s
     m->rule = r->name ? &dsc_verifier_greedy : rule_of(all, i, s, call, err);
     if (!m->rule)
         return DSC_EUSAGE;
-    return r->name ? draw(m, r, call, requests, err)
-                   : dsc_serve_source_trace(&m->source, s->trace, &m->config, m->rule, call->seed,
-                                            call->threads, err);
+    const int rc = r->name ? draw(m, r, call, requests, err)
+                           : dsc_serve_source_trace(&m->source, s->trace, &m->config, m->rule,
+                                                    call->seed, call->threads, err);
+    return rc || i == 0 ? rc : cli_serve_confidence_read(m, s, call, err);
 }
 
 int cli_serve_methods_read(cli_serve_methods *m, const cli_simulation *s, const cli_call *call,
@@ -290,6 +291,7 @@ int cli_serve_methods_read(cli_serve_methods *m, const cli_simulation *s, const 
 void cli_serve_methods_fini(cli_serve_methods *m)
 {
     for (size_t i = 0; i < m->count; i++) {
+        dsc_serve_confidence_fini(&m->method[i].confidence);
         dsc_serve_source_fini(&m->method[i].source);
         dsc_config_fini(&m->method[i].config);
         free(m->method[i].arriving);

@@ -7,6 +7,7 @@
 
 #include <assert.h>
 #include <math.h>
+#include <string.h>
 
 #define REAL(name, help)                                                                           \
     {                                                                                              \
@@ -84,6 +85,14 @@ void cli_serve_set_largest_stable(cli_serve_run *run, double qps)
 double cli_serve_largest_stable(const cli_serve_run *run)
 {
     return run->figure[LARGEST_STABLE];
+}
+
+double cli_serve_figure(const cli_serve_run *run, const char *column)
+{
+    size_t i = 0;
+    while (strcmp(columns[i].name, column))
+        i++;
+    return run->figure[i];
 }
 
 // --- saturation ----------------------------------------------------------------------------------

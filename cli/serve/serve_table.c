@@ -19,6 +19,22 @@ static const dsc_column after[] = {
 static const dsc_column load_only[] = {
     {"saturated", DSC_CELL_TEXT, "yes: the queue grew to the end, and times depend on --requests"},
 };
+static const dsc_column regret_only[] = {
+    {"best_fixed_k", DSC_CELL_REAL,
+     "fixed draft length with the least mean end-to-end time; nan for no speculation"},
+    {"regret_fixed", DSC_CELL_REAL,
+     "share by which the mean end-to-end time exceeds that of best_fixed_k; negative: it is less"},
+    {"regret_oracle", DSC_CELL_REAL,
+     "share by which the mean end-to-end time exceeds that of policy oracle"},
+};
+static const dsc_column calibrated_only[] = {
+    {"recorded_brier", DSC_CELL_REAL,
+     "Brier score of the draft model's probability of its token as a forecast of its acceptance"},
+    {"confidence_brier", DSC_CELL_REAL,
+     "Brier score of the calibrated confidence; nan for methods without one"},
+    {"calibration_error", DSC_CELL_REAL,
+     "expected calibration error of the confidence, in ten bins of equal width"},
+};
 static const dsc_column request_only[] = {
     {DSC_COL_REQUEST, DSC_CELL_INT, "number of the request in the order of arrival, from 0"},
     {DSC_COL_ID, DSC_CELL_TEXT, "id of the request in the trace"},
@@ -59,6 +75,10 @@ void cli_serve_print_columns(void)
     cli_print_fields("Columns", after, LENGTH(after));
     cli_print_fields(NULL, load_only, LENGTH(load_only));
     cli_print_fields(NULL, figure, figures);
+    cli_print_fields(NULL, cli_serve_block_columns, cli_serve_block_columns_count);
+    cli_print_fields("Columns with --regret", regret_only, LENGTH(regret_only));
+    cli_print_fields("Columns with --speculation adaptive:calibrated", calibrated_only,
+                     LENGTH(calibrated_only));
     cli_print_fields("Columns with --per-request", request_only, LENGTH(request_only));
     cli_print_fields("Columns of --occupancy", occupancy_only, LENGTH(occupancy_only));
 }
@@ -90,7 +110,15 @@ static int add_run_columns(dsc_table *t, const cli_serve_methods *m, dsc_error *
     return rc ? rc : dsc_table_add_columns(t, after, LENGTH(after), err);
 }
 
-int cli_serve_table_columns(dsc_table *t, const cli_serve_methods *m, bool per_request,
+static bool any_calibrated(const cli_serve_methods *m)
+{
+    for (size_t i = 0; i < m->count; i++)
+        if (m->method[i].confidence.count)
+            return true;
+    return false;
+}
+
+int cli_serve_table_columns(dsc_table *t, const cli_serve_methods *m, bool per_request, bool regret,
                             dsc_error *err)
 {
     size_t figures;
@@ -100,7 +128,15 @@ int cli_serve_table_columns(dsc_table *t, const cli_serve_methods *m, bool per_r
         return dsc_table_add_columns(t, request_only, LENGTH(request_only), err);
     if (!rc)
         rc = dsc_table_add_columns(t, load_only, LENGTH(load_only), err);
-    return rc ? rc : dsc_table_add_columns(t, figure, figures, err);
+    if (!rc)
+        rc = dsc_table_add_columns(t, figure, figures, err);
+    if (!rc)
+        rc = dsc_table_add_columns(t, cli_serve_block_columns, cli_serve_block_columns_count, err);
+    if (!rc && regret)
+        rc = dsc_table_add_columns(t, regret_only, LENGTH(regret_only), err);
+    if (!rc && any_calibrated(m))
+        rc = dsc_table_add_columns(t, calibrated_only, LENGTH(calibrated_only), err);
+    return rc;
 }
 
 // A row under way: a cell of every column, and the texts of some.
@@ -150,6 +186,27 @@ static void put_run(row *r, const cli_serve_run *run)
     put(r, "clients", cli_integer(a->clients));
 }
 
+static void put_regret(row *r, const cli_serve_run *run)
+{
+    const dsc_serve_reference *f = &run->reference;
+    const bool known = f->oracle_s > 0;
+    const double e2e_s = cli_serve_figure(run, "e2e_mean_s");
+    if (dsc_table_find(r->table, regret_only[0].name) < 0)
+        return;
+    put(r, "best_fixed_k", cli_real(known ? f->best_k : NAN));
+    put(r, "regret_fixed", cli_real(known ? dsc_serve_regret(e2e_s, f->fixed_s) : NAN));
+    put(r, "regret_oracle", cli_real(known ? dsc_serve_regret(e2e_s, f->oracle_s) : NAN));
+}
+
+static void put_calibration(row *r, const dsc_serve_confidence *c)
+{
+    if (dsc_table_find(r->table, calibrated_only[0].name) < 0)
+        return;
+    put(r, "recorded_brier", cli_real(c->count ? c->recorded_brier : NAN));
+    put(r, "confidence_brier", cli_real(c->count ? c->brier : NAN));
+    put(r, "calibration_error", cli_real(c->count ? c->calibration_error : NAN));
+}
+
 static int add_figures(dsc_table *t, row *r, const cli_serve_run *run, dsc_error *err)
 {
     size_t figures;
@@ -159,6 +216,12 @@ static int add_figures(dsc_table *t, row *r, const cli_serve_run *run, dsc_error
         put(r, figure[i].name,
             figure[i].type == DSC_CELL_INT ? cli_integer((int64_t)run->figure[i])
                                            : cli_real(run->figure[i]));
+    put_regret(r, run);
+    put_calibration(r, &run->method->confidence);
+    cli_serve_block_room room;
+    if (run->blocks.blocks) // a row that was read from a file has these cells
+        cli_serve_block_cells(&run->blocks,
+                              &r->cell[dsc_table_find(t, cli_serve_block_columns[0].name)], &room);
     return dsc_table_add_row(t, r->cell, err);
 }
 

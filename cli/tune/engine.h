@@ -62,6 +62,9 @@ const char *cli_engine_lacks(const cli_engine_use *use, const dsc_config *config
                              const dsc_verifier_type *rule);
 // Returns whether the engine has the method, whatever its parameters.
 bool cli_engine_has(const cli_engine_use *use, const dsc_drafter_type *drafter);
+// DSC_EUSAGE: the engine has none of the methods. The message lists those that it has.
+int cli_engine_check(const cli_engine_use *use, const dsc_drafter_type *const *method,
+                     size_t methods, dsc_error *err);
 // The value of --semantics with which the engine looks n-grams up; NULL: it does not as we do.
 const char *cli_engine_semantics(const cli_engine_use *use);
 // "draft-model, ngram, ...": appends the methods that the engine has.

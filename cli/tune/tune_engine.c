@@ -286,6 +286,22 @@ int cli_engine_methods(dsc_buffer *out, const cli_engine_use *use, dsc_error *er
     return rc;
 }
 
+int cli_engine_check(const cli_engine_use *use, const dsc_drafter_type *const *method,
+                     size_t methods, dsc_error *err)
+{
+    for (size_t m = 0; m < methods; m++)
+        if (cli_engine_has(use, method[m]))
+            return DSC_OK;
+    dsc_buffer has = {0};
+    int rc = cli_engine_methods(&has, use, err);
+    if (!rc)
+        rc = dsc_fail(err, DSC_EUSAGE,
+                      "--engine %s: the engine supports none of the methods; it supports %s",
+                      cli_engine_word[use->engine], has.data);
+    dsc_buffer_fini(&has);
+    return rc;
+}
+
 // A chain of no tokens is no speculation.
 static bool drafts(const dsc_config *c)
 {

@@ -73,7 +73,7 @@ int validate_predict_row(const validate_row_type *type, validate_row *row, dsc_e
 
 extern const validate_row_type validate_spectr_appb, validate_spectr_table1, validate_pearl,
     validate_eagle, validate_ouroboros, validate_leviathan, validate_specbench, validate_llma,
-    validate_khisti, validate_identity, validate_serving;
+    validate_khisti, validate_identity, validate_serving, validate_steps;
 
 // --- tables (validate_table.c) ----------------------------------------------------------------
 

@@ -1,13 +1,14 @@
 // SPDX-License-Identifier: Apache-2.0
 // A measured server: Llama-3.1-8B with and without EAGLE-3, two workloads, a closed loop of 1 to 64
 // clients. The serving engine (sim/serve) predicts throughput and latencies from step times of
-// three sources:
+// four sources:
 //
 // - measured: the median step of each cell, and one prefill time for each token and workload, which
 //   is fitted to one throughput;
 // - extrapolated: with speculation only the step of one client is known. With more clients, a step
 //   takes what the measured step without speculation takes, and the difference that drafting and
 //   verifying makes: that of one client, and what the roofline adds to it;
+// - strict: the same with a roofline whose constants know no step of speculation with more clients;
 // - roofline: no time is measured here. Its constants are calibrated on the steps of HumanEval
 //   (sim/cost/presets.c), so GSM8K is held out.
 //
@@ -30,7 +31,7 @@ enum {
     MOST_REQUESTS = REQUESTS_PER_CLIENT * MOST_CLIENTS
 };
 enum { NONE, EAGLE3, METHODS };
-enum { MEASURED, EXTRAPOLATED, ROOFLINE, SOURCES };
+enum { MEASURED, EXTRAPOLATED, STRICT, ROOFLINE, SOURCES };
 enum { GSM8K, HUMANEVAL, WORKLOADS };
 
 static const double loads[LOADS] = {1, 8, 32, 64}; // clients
@@ -39,6 +40,12 @@ static const char *const names[WORKLOADS][METHODS] = {{"GSM8K, none", "GSM8K, ea
                                                       {"HumanEval, none", "HumanEval, eagle3"}};
 static const char *const rooflines[METHODS] = {"roofline:llama-3.1-8b,a100-80",
                                                "roofline:llama-3.1-8b,eagle3,a100-80"};
+
+// Least squares as in sim/cost/presets.c, over the steps of HumanEval without speculation and of
+// one client with it, and of one H100, with the prefill time that is fitted here for GSM8K (65 us).
+static const char strict_roofline[] =
+    "roofline:llama-3.1-8b,eagle3,a100-80,bandwidth-efficiency=0.894,compute-efficiency=0.671,"
+    "overlap=0.505,overhead=0.0024858,draft-overhead=0.0001019";
 
 typedef struct outcome {
     double tokens_per_s, e2e_p50_s, ttft_p50_s;
@@ -65,7 +72,7 @@ typedef struct workload {
 
 typedef struct serving {
     workload workload[WORKLOADS];
-    dsc_cost roofline[METHODS];
+    dsc_cost roofline[METHODS], strict;
     dsc_serve_item *item; // [MOST_REQUESTS]
     double *score;        // [MOST_REQUESTS] standard scores of the items' outputs
     uint64_t seed;        // of the run
@@ -98,29 +105,36 @@ static int find_difference(double *seconds, const dsc_cost *roofline, const cell
     if (!rc)
         rc = dsc_cost_target(roofline, (dsc_pass){1 + DRAFTED, context, clients, false}, &all, err);
     if (!rc)
-        rc = dsc_cost_drafts(roofline, (dsc_pass){1, context, clients, false}, DRAFTED, 1,
-                             &drafting, err);
+        rc = dsc_cost_drafts(roofline, (dsc_pass){1, context, clients, false}, 1 + DRAFTED, DRAFTED,
+                             1, &drafting, err);
     if (!rc)
         *seconds = all - one + drafting;
     return rc;
 }
 
-static int find_steps(workload *w, const serving *v, dsc_error *err)
+static int extrapolate(workload *w, int source, const dsc_cost *roofline, dsc_error *err)
 {
     const cell *plain = w->cell[NONE], *speculative = w->cell[EAGLE3];
     double first = 0, difference;
     for (int i = 0; i < LOADS; i++) {
-        for (int m = 0; m < METHODS; m++)
-            for (int source = 0; source < ROOFLINE; source++)
-                w->steps[m][source].seconds[i] = w->cell[m][i].step_s;
-        const int rc = find_difference(&difference, &v->roofline[EAGLE3], &plain[i], loads[i], err);
+        const int rc = find_difference(&difference, roofline, &plain[i], loads[i], err);
         if (rc)
             return rc;
         first = i ? first : difference;
-        w->steps[EAGLE3][EXTRAPOLATED].seconds[i] =
+        w->steps[EAGLE3][source].seconds[i] =
             plain[i].step_s + speculative[0].step_s - plain[0].step_s + difference - first;
     }
     return DSC_OK;
+}
+
+static int find_steps(workload *w, const serving *v, dsc_error *err)
+{
+    for (int i = 0; i < LOADS; i++)
+        for (int m = 0; m < METHODS; m++)
+            for (int source = 0; source < ROOFLINE; source++)
+                w->steps[m][source].seconds[i] = w->cell[m][i].step_s;
+    const int rc = extrapolate(w, EXTRAPOLATED, &v->roofline[EAGLE3], err);
+    return rc ? rc : extrapolate(w, STRICT, &v->strict, err);
 }
 
 // --- requests ------------------------------------------------------------------------------------
@@ -369,6 +383,8 @@ static int begin(void *state, const validate_row *row, dsc_error *err)
         rc = dsc_new(&v->score, MOST_REQUESTS, err);
     for (int m = 0; m < METHODS && !rc; m++)
         rc = dsc_cost_parse(&v->roofline[m], rooflines[m], err);
+    if (!rc)
+        rc = dsc_cost_parse(&v->strict, strict_roofline, err);
     for (int i = 0; i < WORKLOADS && !rc; i++)
         rc = predict_workload(v, i, row, err);
     return rc;
@@ -381,6 +397,7 @@ static void end(void *state)
     free(v->score);
     for (int m = 0; m < METHODS; m++)
         dsc_cost_fini(&v->roofline[m]);
+    dsc_cost_fini(&v->strict);
 }
 
 static double speedup(const workload *w, int i, int source)
@@ -417,19 +434,23 @@ static void predict_of_cell(validate_figure *f, const cell *c)
 // The figures that compare a workload with and without speculation.
 static void predict_of_workload(validate_figure *f, const workload *w)
 {
-    if (validate_is(f, "pays_up_to"))
-        f->predicted = pays_up_to(w, MEASURED);
-    if (validate_is(f, "pays_up_to_extrapolated"))
-        f->predicted = pays_up_to(w, EXTRAPOLATED);
-    if (validate_is(f, "pays_up_to_roofline"))
-        f->predicted = pays_up_to(w, ROOFLINE);
-    if (validate_is(f, "crossover_extrapolated"))
-        f->predicted = w->crossover[EXTRAPOLATED];
-    if (validate_is(f, "crossover_roofline"))
-        f->predicted = w->crossover[ROOFLINE];
-    for (int i = 0; i < LOADS; i++)
-        if (validate_is(f, "speedup_extrapolated") && f->at == loads[i])
-            f->predicted = speedup(w, i, EXTRAPOLATED);
+    static const struct {
+        const char *pays, *crossover, *speedup;
+    } names_of[SOURCES] = {
+        [MEASURED] = {.pays = "pays_up_to"},
+        [EXTRAPOLATED] = {"pays_up_to_extrapolated", "crossover_extrapolated",
+                          "speedup_extrapolated"},
+        [STRICT] = {"pays_up_to_strict", "crossover_strict", "speedup_strict"},
+        [ROOFLINE] = {.pays = "pays_up_to_roofline", .crossover = "crossover_roofline"}};
+    for (int source = 0; source < SOURCES; source++) {
+        if (validate_is(f, names_of[source].pays))
+            f->predicted = pays_up_to(w, source);
+        if (names_of[source].crossover && validate_is(f, names_of[source].crossover))
+            f->predicted = w->crossover[source];
+        for (int i = 0; i < LOADS && names_of[source].speedup; i++)
+            if (validate_is(f, names_of[source].speedup) && f->at == loads[i])
+                f->predicted = speedup(w, i, source);
+    }
 }
 
 static int predict(validate_figure *f, const validate_row *row, dsc_error *err)

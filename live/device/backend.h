@@ -114,11 +114,18 @@ typedef struct live_residual_sample {
 enum { LIVE_OWN = 64 }; // tokens whose residual is given explicitly, at most
 
 // One forward pass, in host memory; valid until the pass has ended. There are `tokens` tokens in
-// each of `sequences` sequences, which differ in their tokens only (more than one: `live profile`
-// only); rows of activations are in order of sequence, then token.
-typedef struct live_batch {
+// each of `sequences` sequences, which differ in their tokens and lengths only (more than one:
+// `live profile` only); rows of activations are in order of sequence, then token. Sequences with
+// other numbers of tokens are further batches of the same pass, in a list: their sequences follow
+// in the KV cache and their rows in the activations. `output` and `dist` are those of the first
+// batch, for the rows of all; a list has no `feature`, because heads have one sequence.
+typedef struct live_batch live_batch;
+struct live_batch {
     int64_t tokens, sequences;
-    const int32_t *token;    // [sequences * tokens]
+    const int32_t *token; // [sequences * tokens]
+    // [sequences] that the positions, slots, prefix and `used` below are to be increased by; NULL:
+    // by 0.
+    const int32_t *shift;
     const int32_t *position; // [tokens] in the text
     const int32_t *slot;     // [tokens] slots of the KV cache that are written
     int64_t prefix;          // every token attends to slots [0, prefix)
@@ -131,7 +138,22 @@ typedef struct live_batch {
     const int32_t *feature; // [tokens] rows of the features that an EAGLE head reads, or NULL
     // The sampling (temperature > 0) that rows of logits are summarized for; NULL: not summarized.
     const live_sampling *dist;
-} live_batch;
+    const live_batch *next; // NULL: the last batch of the pass
+};
+
+static inline int64_t live_batch_shift(const live_batch *batch, int64_t sequence)
+{
+    return batch->shift ? batch->shift[sequence] : 0;
+}
+
+// Rows of activations of the pass that begins with `batch`.
+static inline int64_t live_batch_rows(const live_batch *batch)
+{
+    int64_t rows = 0;
+    for (; batch; batch = batch->next)
+        rows += batch->tokens * batch->sequences;
+    return rows;
+}
 
 // Lists of a batch that rows are gathered and scattered by.
 typedef enum live_index { LIVE_OUTPUTS, LIVE_SLOTS, LIVE_FEATURES } live_index;
@@ -211,7 +233,7 @@ typedef struct live_memory_type {
     int (*available)(live_backend *b, double *free_bytes, double *total_bytes, dsc_error *err);
 } live_memory_type;
 
-// Operations are called between begin and end; rows = tokens * sequences unless a comment differs.
+// Operations are called between begin and end; rows = live_batch_rows unless a comment differs.
 typedef struct live_pass_type {
     // Starts a pass. *replayed: the device has recorded a pass of (key, shape of the batch) and
     // runs it with the new lists (CUDA graphs); then only `end` follows. If an operation fails, do

@@ -18,7 +18,7 @@ typedef struct cpu_backend {
     const live_cpu_kernel *kernel;
     live_openblas blas;      // opened by the first product of many rows
     const live_batch *batch; // of the pass, or NULL
-    // Cosines and sines of the pass's rotations, [tokens][rotated / 2] each, for the frequencies
+    // Cosines and sines of the pass's rotations, [rows][rotated / 2] each, for the frequencies
     // `angles_of`.
     cpu_scratch angles;
     const float *angles_of; // NULL: none yet

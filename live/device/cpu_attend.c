@@ -13,20 +13,22 @@
 // into a text that rounding is most of the angle's error, and the reference has it too.
 static int turn_angles(cpu_backend *c, const live_rotation *r, dsc_error *err)
 {
-    const live_batch *batch = c->batch;
-    const int64_t pairs = r->rotated / 2;
+    const int64_t pairs = r->rotated / 2, rows = live_batch_rows(c->batch);
     if (c->angles_of == r->inv_freq && c->angles_pairs == pairs)
         return DSC_OK;
-    int rc = live_cpu_scratch(&c->angles, (size_t)(batch->tokens * pairs) * 2 * sizeof(float), err);
+    int rc = live_cpu_scratch(&c->angles, (size_t)(rows * pairs) * 2 * sizeof(float), err);
     if (rc)
         return rc;
     float *angle = c->angles.data;
-    for (int64_t t = 0; t < batch->tokens; t++, angle += 2 * pairs)
-        for (int64_t i = 0; i < pairs; i++) {
-            double x = (float)batch->position[t] * r->inv_freq[i];
-            angle[i] = (float)cos(x);
-            angle[pairs + i] = (float)sin(x);
-        }
+    for (const live_batch *batch = c->batch; batch; batch = batch->next)
+        for (int64_t row = 0; row < batch->tokens * batch->sequences; row++, angle += 2 * pairs)
+            for (int64_t i = 0; i < pairs; i++) {
+                const int64_t position = batch->position[row % batch->tokens] +
+                                         live_batch_shift(batch, row / batch->tokens);
+                double x = (float)position * r->inv_freq[i];
+                angle[i] = (float)cos(x);
+                angle[pairs + i] = (float)sin(x);
+            }
     c->angles_of = r->inv_freq;
     c->angles_pairs = pairs;
     return DSC_OK;
@@ -62,29 +64,44 @@ static void turn_heads(float *x, int64_t heads, int64_t head, const float *weigh
     }
 }
 
-int live_cpu_rotate(live_backend *b, float *qkv, const live_rotation *r, const live_attention *a,
-                    const live_cache *cache, int64_t layer, dsc_error *err)
+// The rows of one batch of the pass; `angles` (NULL: nothing is rotated), qkv and the cache are
+// those of its first sequence.
+static void rotate_batch(const live_backend *b, const live_batch *batch, float *qkv,
+                         const float *angles, const live_rotation *r, const live_attention *a,
+                         const live_cache *cache, float *keys, float *values)
 {
-    cpu_backend *c = cpu_of(b);
-    const live_batch *batch = c->batch;
     const int64_t width = (a->heads + 2 * a->kv_heads) * a->head;
     const int64_t rows = batch->tokens * batch->sequences;
-    int rc = turn_angles(c, r, err);
-    if (rc)
-        return rc;
-    float *keys = cache->k[layer], *values = cache->v[layer];
 #pragma omp parallel for schedule(static) num_threads(cpu_threads(b, rows *width * 2))
     for (int64_t i = 0; i < rows; i++) {
-        int64_t token = i % batch->tokens;
-        int64_t slot = i / batch->tokens * cache->slots + batch->slot[token];
-        const float *angle = c->angles.data; // NULL: nothing is rotated
-        if (angle)
-            angle += token * (r->rotated / 2) * 2;
+        const int64_t sequence = i / batch->tokens;
+        const int64_t slot = sequence * cache->slots + batch->slot[i % batch->tokens] +
+                             live_batch_shift(batch, sequence);
+        const float *angle = angles ? angles + i * (r->rotated / 2) * 2 : NULL;
         float *q = qkv + i * width, *k = q + a->heads * a->head, *v = k + cache->width;
         turn_heads(q, a->heads, a->head, r->q_norm, r, angle);
         turn_heads(k, a->kv_heads, a->head, r->k_norm, r, angle);
         memcpy(keys + slot * cache->width, k, (size_t)cache->width * sizeof *k);
         memcpy(values + slot * cache->width, v, (size_t)cache->width * sizeof *v);
+    }
+}
+
+int live_cpu_rotate(live_backend *b, float *qkv, const live_rotation *r, const live_attention *a,
+                    const live_cache *cache, int64_t layer, dsc_error *err)
+{
+    cpu_backend *c = cpu_of(b);
+    int rc = turn_angles(c, r, err);
+    if (rc)
+        return rc;
+    const float *angles = c->angles.data;
+    int64_t place = 0; // of the next sequence in the cache
+    for (const live_batch *batch = c->batch; batch; batch = batch->next) {
+        const int64_t rows = batch->tokens * batch->sequences;
+        rotate_batch(b, batch, qkv, angles, r, a, cache, (float *)cache->k[layer] + place,
+                     (float *)cache->v[layer] + place);
+        qkv += rows * (a->heads + 2 * a->kv_heads) * a->head;
+        angles = angles ? angles + rows * (r->rotated / 2) * 2 : NULL;
+        place += batch->sequences * cache->slots * cache->width;
     }
     return DSC_OK;
 }
@@ -104,14 +121,18 @@ enum {
 // share it: `queries` rows per token.
 typedef struct group {
     const cpu_backend *c;
+    const live_batch *batch;
     const live_attention *a;
+    // The batch's shift for the sequence. Slots are counted without it, from -shift on, so that
+    // the lists of the batch hold.
+    int64_t shift;
     int64_t token, tokens, queries; // queries: per token and key head
     int64_t heads;                  // key heads
     int64_t first;                  // none of the tokens attends to an earlier slot
     float *rows;                    // [heads][tokens][queries][head]: queries, then sums of values
     float *packed;                  // the queries, [heads], `part` numbers each
     int64_t part;
-    const float *keys, *values; // of slot 0 and the first head
+    const float *keys, *values; // of slot 0, counted so, and the first head
     int64_t stride;             // of slots
     int64_t slots;              // slots that are processed together
     float *score;               // [heads][tokens][queries][room], of slots from `first` on
@@ -136,10 +157,11 @@ static live_ahead ahead(const group *g, const float *next, int64_t head)
     return (live_ahead){next + row * g->stride, g->heads * g->a->head, g->stride};
 }
 
-static int64_t first_seen(const live_batch *batch, const live_attention *a, int64_t token)
+static int64_t first_seen(const group *g, int64_t token)
 {
-    int64_t first = a->window ? batch->position[token] - a->window + 1 : 0;
-    return first < 0 ? 0 : first < batch->prefix ? first : batch->prefix;
+    const live_batch *batch = g->batch;
+    int64_t first = g->a->window ? batch->position[token] - g->a->window + 1 : -g->shift;
+    return first < -g->shift ? -g->shift : first < batch->prefix ? first : batch->prefix;
 }
 
 static bool seen(const live_batch *batch, int64_t token, int64_t slot)
@@ -152,7 +174,7 @@ static bool seen(const live_batch *batch, int64_t token, int64_t slot)
 // removed afterwards, so that their contents cannot reach the result.
 static void score(const group *g)
 {
-    const int64_t width = g->a->head, slots = g->c->batch->used - g->first;
+    const int64_t width = g->a->head, slots = g->batch->used - g->first;
     for (int64_t s = 0; s < slots; s += g->slots) {
         const float *next = slots - s > g->slots ? g->keys + (g->first + s + g->slots) * g->stride
                                                  : g->values + g->first * g->stride;
@@ -176,8 +198,8 @@ static void score(const group *g)
 // slots between them do not matter.
 static void weigh(const group *g, int64_t head, int64_t t)
 {
-    const live_batch *batch = g->c->batch;
-    const int64_t token = g->token + t, skip = first_seen(batch, g->a, token) - g->first;
+    const live_batch *batch = g->batch;
+    const int64_t token = g->token + t, skip = first_seen(g, token) - g->first;
     for (int64_t q = 0; q < g->queries; q++) {
         float *s = scores_of(g, head, t) + q * g->room;
         int64_t end = batch->prefix - g->first;
@@ -220,7 +242,7 @@ static void mix_prefix(const group *g, int64_t t, int64_t tokens, int64_t from, 
 // The slots beyond the prefix that token t attends to, in runs.
 static void mix_masked(const group *g, int64_t t)
 {
-    const live_batch *batch = g->c->batch;
+    const live_batch *batch = g->batch;
     int64_t nth = batch->prefix - g->first;
     for (int64_t slot = batch->prefix, end; slot < batch->used; slot = end) {
         for (end = slot; end < batch->used && seen(batch, g->token + t, end);)
@@ -234,42 +256,53 @@ static void mix_masked(const group *g, int64_t t)
 
 static void mix(const group *g)
 {
-    const live_batch *batch = g->c->batch;
+    const live_batch *batch = g->batch;
     const size_t rows = (size_t)(g->heads * g->tokens * g->queries);
     int64_t all_see = g->first; // from here on
     memset(g->rows, 0, rows * (size_t)g->a->head * sizeof(float));
     for (int64_t t = 0; t < g->tokens; t++) {
-        int64_t first = first_seen(batch, g->a, g->token + t);
+        int64_t first = first_seen(g, g->token + t);
         all_see = first > all_see ? first : all_see;
     }
     for (int64_t t = 0; t < g->tokens; t++) // what a window lets it see and others not
-        mix_prefix(g, t, 1, first_seen(batch, g->a, g->token + t), all_see);
+        mix_prefix(g, t, 1, first_seen(g, g->token + t), all_see);
     mix_prefix(g, 0, g->tokens, all_see, batch->prefix);
     for (int64_t t = 0; t < g->tokens; t++)
         mix_masked(g, t);
 }
 
-// How a pass is cut into groups; results do not depend on it. A group has `heads` key heads: all of
-// them, unless that leaves threads without work.
-typedef struct division {
-    int64_t heads, runs, groups; // runs of `heads` heads; groups of tokens in a sequence
-} division;
-
-static division cut_pass(const live_batch *batch, const live_attention *a, int threads)
+// Slots in use of the longest sequence.
+static int64_t most_used(const live_batch *batch)
 {
-    division cut = {.groups = (batch->tokens + ATTEND_TOKENS - 1) / ATTEND_TOKENS};
-    const int64_t others = cut.groups * batch->sequences;
-    const int64_t parts = others % threads ? threads : 1;
-    cut.heads = (a->kv_heads + parts - 1) / parts;
-    cut.runs = (a->kv_heads + cut.heads - 1) / cut.heads;
-    return cut;
+    int64_t most = live_batch_shift(batch, 0);
+    for (int64_t s = 1; s < batch->sequences && batch->shift; s++)
+        most = batch->shift[s] > most ? batch->shift[s] : most;
+    return batch->used + most;
 }
 
 // An odd number of cache lines: many rows are written and read side by side, and a power of 2
 // between them would cause conflicts in the L1 cache.
 static int64_t room_of(const live_batch *batch)
 {
-    return (batch->used + 31) / 32 * 32 + 16;
+    return (most_used(batch) + 31) / 32 * 32 + 16;
+}
+
+// How a pass is cut into groups; results do not depend on it. A group has `heads` key heads: all of
+// them, unless that leaves threads without work.
+typedef struct division {
+    int64_t heads, runs, groups; // runs of `heads` heads; groups of tokens in a sequence
+    int64_t room;                // slots of a row of scores
+} division;
+
+static division cut_pass(const live_batch *batch, const live_attention *a, int threads)
+{
+    division cut = {.groups = (batch->tokens + ATTEND_TOKENS - 1) / ATTEND_TOKENS,
+                    .room = room_of(batch)};
+    const int64_t others = cut.groups * batch->sequences;
+    const int64_t parts = others % threads ? threads : 1;
+    cut.heads = (a->kv_heads + parts - 1) / parts;
+    cut.runs = (a->kv_heads + cut.heads - 1) / cut.heads;
+    return cut;
 }
 
 // Number of floats that a group needs.
@@ -278,7 +311,7 @@ static size_t group_size(const live_batch *batch, const live_attention *a, divis
     const int64_t tokens = batch->tokens < ATTEND_TOKENS ? batch->tokens : ATTEND_TOKENS;
     const int64_t rows = tokens * (a->heads / a->kv_heads);
     return (size_t)cut.heads *
-           ((size_t)(rows * (room_of(batch) + a->head)) + live_packed_size(rows, a->head));
+           ((size_t)(rows * (cut.room + a->head)) + live_packed_size(rows, a->head));
 }
 
 static int64_t slots_together(int64_t row)
@@ -289,17 +322,29 @@ static int64_t slots_together(int64_t row)
                                        : slots;
 }
 
-// Group i of a pass: heads vary fastest, then tokens, then sequences.
-static void attend_group(const cpu_backend *c, float *out, const float *qkv,
-                         const live_attention *a, const live_cache *cache, int64_t layer,
-                         division cut, int64_t i, float *scratch)
+// The queries and the results of a batch, and its first sequence in the cache.
+typedef struct attended {
+    const live_batch *batch;
+    const float *qkv;
+    float *out;
+    int64_t sequence;
+} attended;
+
+// Group i of a batch: heads vary fastest, then tokens, then sequences.
+static void attend_group(const cpu_backend *c, const attended *x, const live_attention *a,
+                         const live_cache *cache, int64_t layer, division cut, int64_t i,
+                         float *scratch)
 {
-    const live_batch *batch = c->batch;
+    const live_batch *batch = x->batch;
     const int64_t kv = i % cut.runs * cut.heads, sequence = i / cut.runs / cut.groups;
     const int64_t queries = a->heads / a->kv_heads;
     const int64_t width = (a->heads + 2 * a->kv_heads) * a->head;
-    const int64_t base = sequence * cache->slots * cache->width + kv * a->head;
+    const int64_t shift = live_batch_shift(batch, sequence);
+    const int64_t base =
+        ((x->sequence + sequence) * cache->slots + shift) * cache->width + kv * a->head;
     group g = {.c = c,
+               .batch = batch,
+               .shift = shift,
                .a = a,
                .token = i / cut.runs % cut.groups * ATTEND_TOKENS,
                .queries = queries,
@@ -310,18 +355,18 @@ static void attend_group(const cpu_backend *c, float *out, const float *qkv,
                .values = (const float *)cache->v[layer] + base,
                .stride = cache->width,
                .slots = slots_together(cache->width),
-               .room = room_of(batch)};
+               .room = cut.room};
     g.tokens = batch->tokens - g.token < ATTEND_TOKENS ? batch->tokens - g.token : ATTEND_TOKENS;
     g.part = (int64_t)live_packed_size(g.tokens * queries, a->head);
     g.packed = g.rows + g.heads * g.tokens * queries * a->head;
     g.score = g.packed + g.heads * g.part;
     const int64_t row = sequence * batch->tokens + g.token, together = queries * a->head;
     for (int64_t t = 0; t < g.tokens; t++) {
-        int64_t first = first_seen(batch, a, g.token + t);
+        int64_t first = first_seen(&g, g.token + t);
         g.first = first < g.first ? first : g.first;
         for (int64_t head = 0; head < g.heads; head++)
-            memcpy(rows_of(&g, head, t), qkv + (row + t) * width + (kv + head) * together,
-                   (size_t)together * sizeof *qkv);
+            memcpy(rows_of(&g, head, t), x->qkv + (row + t) * width + (kv + head) * together,
+                   (size_t)together * sizeof(float));
     }
     for (int64_t head = 0; head < g.heads; head++)
         c->kernel->pack(g.packed + head * g.part, rows_of(&g, head, 0), a->head, g.tokens * queries,
@@ -333,16 +378,16 @@ static void attend_group(const cpu_backend *c, float *out, const float *qkv,
     mix(&g);
     for (int64_t t = 0; t < g.tokens; t++)
         for (int64_t head = 0; head < g.heads; head++)
-            memcpy(out + (row + t) * a->heads * a->head + (kv + head) * together,
-                   rows_of(&g, head, t), (size_t)together * sizeof *out);
+            memcpy(x->out + (row + t) * a->heads * a->head + (kv + head) * together,
+                   rows_of(&g, head, t), (size_t)together * sizeof(float));
 }
 
-int live_cpu_attend(live_backend *b, void *out, const float *qkv, const live_attention *a,
-                    const live_cache *cache, int64_t layer, dsc_error *err)
+static int attend_batch(live_backend *b, const attended *x, const live_attention *a,
+                        const live_cache *cache, int64_t layer, dsc_error *err)
 {
     cpu_backend *c = cpu_of(b);
-    const live_batch *batch = c->batch;
-    const int64_t work = batch->tokens * batch->sequences * a->heads * batch->used * a->head;
+    const live_batch *batch = x->batch;
+    const int64_t work = batch->tokens * batch->sequences * a->heads * most_used(batch) * a->head;
     const int threads = cpu_threads(b, work);
     const division cut = cut_pass(batch, a, threads);
     const int64_t all = batch->sequences * cut.groups * cut.runs;
@@ -358,9 +403,24 @@ int live_cpu_attend(live_backend *b, void *out, const float *qkv, const live_att
             mine = (float *)c->work.data + (size_t)t * each;
 #pragma omp for schedule(dynamic)
         for (int64_t i = 0; i < all; i++)
-            attend_group(c, out, qkv, a, cache, layer, cut, i, mine);
+            attend_group(c, x, a, cache, layer, cut, i, mine);
     }
     return DSC_OK;
+}
+
+int live_cpu_attend(live_backend *b, void *out, const float *qkv, const live_attention *a,
+                    const live_cache *cache, int64_t layer, dsc_error *err)
+{
+    attended x = {.qkv = qkv, .out = out};
+    int rc = DSC_OK;
+    for (x.batch = cpu_of(b)->batch; x.batch && !rc; x.batch = x.batch->next) {
+        const int64_t rows = x.batch->tokens * x.batch->sequences;
+        rc = attend_batch(b, &x, a, cache, layer, err);
+        x.qkv += rows * (a->heads + 2 * a->kv_heads) * a->head;
+        x.out += rows * a->heads * a->head;
+        x.sequence += x.batch->sequences;
+    }
+    return rc;
 }
 
 int live_cpu_move(live_backend *b, const live_cache *cache, const int32_t *from, int64_t count,

@@ -13,15 +13,14 @@ static void widen_row(const cpu_backend *c, float *out, const live_matrix *table
     c->kernel->widen(out, (const char *)table->data + bytes, table->dtype, table->cols);
 }
 
-int live_cpu_embed(live_backend *b, float *out, int64_t stride, const live_matrix *table,
-                   const live_matrix *positions, dsc_error *err)
+// The rows of one batch of the pass. `work`: [cols].
+static int embed_batch(const cpu_backend *c, const live_batch *batch, float *out, int64_t stride,
+                       const live_matrix *table, const live_matrix *positions, float *work,
+                       dsc_error *err)
 {
-    const cpu_backend *c = cpu_of(b);
-    const live_batch *batch = c->batch;
-    cpu_scratch *work = &cpu_of(b)->work;
-    int rc = live_cpu_scratch(work, (size_t)table->cols * sizeof(float), err);
-    for (int64_t i = 0; i < batch->tokens * batch->sequences && !rc; i++) {
-        int64_t token = batch->token[i], position = batch->position[i % batch->tokens];
+    for (int64_t i = 0; i < batch->tokens * batch->sequences; i++) {
+        int64_t token = batch->token[i], position = batch->position[i % batch->tokens] +
+                                                    live_batch_shift(batch, i / batch->tokens);
         if (token < 0 || token >= table->rows)
             return dsc_fail(err, DSC_EUSAGE,
                             "token %" PRId64 " is not in the embedding of %" PRId64, token,
@@ -35,10 +34,21 @@ int live_cpu_embed(live_backend *b, float *out, int64_t stride, const live_matri
                             "position %" PRId64 " is not among the %" PRId64
                             " learned positions of the model",
                             position, positions->rows);
-        float *of_position = work->data;
-        widen_row(c, of_position, positions, position);
+        widen_row(c, work, positions, position);
         for (int64_t j = 0; j < table->cols; j++)
-            row[j] += of_position[j];
+            row[j] += work[j];
+    }
+    return DSC_OK;
+}
+
+int live_cpu_embed(live_backend *b, float *out, int64_t stride, const live_matrix *table,
+                   const live_matrix *positions, dsc_error *err)
+{
+    cpu_backend *c = cpu_of(b);
+    int rc = live_cpu_scratch(&c->work, (size_t)table->cols * sizeof(float), err);
+    for (const live_batch *batch = c->batch; batch && !rc; batch = batch->next) {
+        rc = embed_batch(c, batch, out, stride, table, positions, c->work.data, err);
+        out += batch->tokens * batch->sequences * stride;
     }
     return rc;
 }

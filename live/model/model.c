@@ -358,7 +358,7 @@ int live_pass(const live_weights *w, const live_weights *target, live_cache *cac
                     .cache = cache,
                     .room = room,
                     .batch = batch,
-                    .rows = batch->tokens * batch->sequences,
+                    .rows = live_batch_rows(batch),
                     .target = target,
                     .source = source,
                     .features = features};

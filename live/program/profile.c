@@ -6,18 +6,19 @@
 //
 //     bound = max(bytes / read_bytes_s, operations / flops_s).
 //
-// Activations and norms are left out, so the bound is never too high because of them. Caches
-// contain random numbers, because some machines are faster with zeros.
+// Activations and norms are left out, so the bound is never too high because of them.
+//
+// A step of a server computes parts of prompts in the same pass. What they add depends on the other
+// tokens far less than the pass does, so it is measured at the ends of the grid only.
 //
 // The grid is measured in rounds, and every round measures each cell a few times: a machine that is
 // slower for a while, because of its clock or other work, is then slower for all cells, and their
-// ratios stay. A round yields the median, which an interruption does not affect; the rounds yield
-// their mean, because the tokens per second of a run are also a mean over fast and slow periods.
+// ratios stay (live_typical).
 #include "live/program/profile.h"
 
 #include "base/order.h"
 #include "live/device/clock.h"
-#include "live/model/model.h"
+#include "live/program/bench.h"
 #include "sim/cost/cost.h"
 
 #include <inttypes.h>
@@ -27,25 +28,22 @@
 
 enum {
     MODELS = 2,
-    TIMES = 3,    // as many repeats of a cell whose quartiles are far apart
-    PARTS = 5,    // columns of a model
-    WARM_UP = 3,  // uncounted passes of a cell in every round: see take_turns
-    IN_A_ROW = 3, // counted passes of a cell in a round
-    DRAFTS = 2,   // draft passes of one token between
-    WORD = 64
+    TIMES = 3,   // as many repeats of a cell whose quartiles are far apart
+    PARTS = 5,   // columns of a model
+    WARM_UP = 3, // uncounted passes of a cell in every round: see take_turns
+    IN_A_ROW = LIVE_IN_A_ROW,
+    DRAFTS = 2, // draft passes of one token between
+    WORD = 64,
+    KEYS = 4 // of a cell: tokens, context, batch, prefill
 };
 // A lower bound on the warm-up time: the clock of a processor, lower during the wide arithmetic of
 // large passes, recovers within some milliseconds (a pass of one token directly after some of 64
 // took half as much again).
 static const double SETTLE_S = 5e-3;
 
-// One model and the buffers for the largest pass of the grid.
+// One model with its measurements.
 typedef struct bench {
-    const live_weights *w, *target; // target: of a head
-    live_backend *b;
-    live_cache cache;
-    live_room room;
-    float *features; // [slots][hidden] of a head
+    live_bench n;
     live_probe probe;
     // [again][cells][room]; again: directly after another pass of this model
     double *time[2];
@@ -59,19 +57,12 @@ typedef struct profile {
     int room;                           // repeats that a cell can have
     int *done;                          // [cells] repeats that it has, from the second phase on
     int64_t tokens, context, batch;     // maxima of each
+    int64_t prefill;                    // 0: no such cells
     dsc_arena lists;                    // of a pass
     int32_t *token, *position, *output; // the features that a head reads are those of the positions
     uint64_t *mask;
     int64_t words;
 } profile;
-
-// dtype of the matrices as stored on the device.
-static dsc_dtype stored(const live_weights *w)
-{
-    return w->config.layers         ? w->layer[0].qkv.dtype
-           : w->config.medusa_heads ? w->medusa[0].out.dtype
-                                    : w->config.dtype;
-}
 
 // --- what a pass comes to ------------------------------------------------------------------------
 
@@ -80,50 +71,47 @@ static double cells_of(const live_matrix *m)
     return (double)m->rows * (double)m->cols;
 }
 
-// The number of weights that every token is multiplied by, and their bytes: the layers and the
-// output matrix, counted once whether or not it is tied to the embedding. Reading rows of the
-// embedding is negligible.
-static double matrix_cells(const bench *n, double *bytes)
+// The number of weights that every token is multiplied by, and their bytes: the layers, and in
+// *last the output matrix, counted once whether or not it is tied to the embedding. Reading rows of
+// the embedding is negligible.
+static double matrix_cells(const live_bench *n, double *last, double *bytes)
 {
     const live_weights *w = n->w;
     const live_matrix *head = w->config.family == LIVE_EAGLE ? &n->target->head : &w->head;
     const bool medusa = w->config.family == LIVE_MEDUSA; // the heads have the output matrices
-    double cells = cells_of(&w->join), last = medusa ? 0 : cells_of(head);
+    double cells = cells_of(&w->join);
+    *last = medusa ? 0 : cells_of(head);
     for (int64_t i = 0; i < w->config.layers; i++) {
         const live_layer *l = &w->layer[i];
         cells += cells_of(&l->qkv) + cells_of(&l->out) + cells_of(&l->up) + cells_of(&l->down);
     }
     for (int64_t h = 0; h < w->config.medusa_heads; h++)
         cells += cells_of(&w->medusa[h].linear) + cells_of(&w->medusa[h].out);
-    *bytes =
-        cells * (double)dsc_dtype_bytes(stored(w)) + last * (double)dsc_dtype_bytes(head->dtype);
-    return cells + last;
+    *bytes = cells * (double)dsc_dtype_bytes(live_stored_dtype(w)) +
+             *last * (double)dsc_dtype_bytes(head->dtype);
+    return cells;
 }
 
-static double bound_s(const bench *n, int64_t tokens, int64_t context, int64_t batch)
+// at: tokens, context, batch, prefill.
+static double bound_s(const bench *m, const int64_t at[KEYS])
 {
-    const live_config *c = &n->w->config;
-    const live_cache *k = &n->cache;
-    const double rows = (double)(tokens * batch), seen = (double)(context + tokens - 1);
+    const live_config *c = &m->n.w->config;
+    const live_cache *k = &m->n.cache;
+    const double rows = (double)(at[0] * at[2]), seen = (double)(at[1] + at[0] - 1);
+    const double chunk = (double)at[3], whole = (double)at[1] + chunk; // of the prompt
     const double within = c->window ? fmin(seen, (double)c->window) : seen;
-    double bytes, flops = 2 * matrix_cells(n, &bytes) * rows;
-    flops += 4 * (double)(c->layers * c->heads * c->head) * rows * within;
+    const double before = c->window ? 0 : (double)at[1] + (chunk - 1) / 2; // a token of the chunk
+    double bytes, last, flops, cells = matrix_cells(&m->n, &last, &bytes);
+    flops = 2 * (cells * (rows + chunk) + last * rows);
+    flops += 4 * (double)(c->layers * c->heads * c->head) * (rows * within + chunk * before);
     bytes += 2 * (double)(k->layers * k->width) * (double)dsc_dtype_bytes(k->dtype) *
-             (double)batch * within;
-    return fmax(bytes / n->probe.read_bytes_s, flops / n->probe.flops_s);
-}
-
-// A quantile of sorted x[n], linearly interpolated.
-static double quantile(const double *x, int n, double share)
-{
-    const double at = share * (n - 1);
-    const int i = (int)at, next = i + 1 < n ? i + 1 : i;
-    return x[i] + (at - i) * (x[next] - x[i]);
+             ((double)at[2] * within + (chunk > 0 && !c->window ? whole : 0));
+    return fmax(bytes / m->probe.read_bytes_s, flops / m->probe.flops_s);
 }
 
 // --- a cell --------------------------------------------------------------------------------------
 
-static live_batch batch_of(profile *p, const bench *n, int64_t tokens, int64_t context,
+static live_batch batch_of(profile *p, const live_bench *n, int64_t tokens, int64_t context,
                            int64_t sequences)
 {
     const bool medusa = n->w->config.family == LIVE_MEDUSA;
@@ -148,20 +136,31 @@ static live_batch batch_of(profile *p, const bench *n, int64_t tokens, int64_t c
                         .feature = live_config_is_head(&n->w->config) ? p->position : NULL};
 }
 
-static int pass(bench *n, const live_batch *batch, double *time, dsc_error *err)
+static int pass_at(profile *p, bench *m, const int64_t at[KEYS], double *time, dsc_error *err)
 {
-    const double start = live_now_s();
-    int rc = live_pass(n->w, n->target, &n->cache, &n->room, n->features, n->features, batch, err);
-    if (!rc)
-        rc = n->b->type->pass.wait(n->b, err);
-    *time = live_now_s() - start;
-    return rc;
+    const live_batch batch = batch_of(p, &m->n, at[0], at[1], at[2]);
+    return live_bench_pass(&m->n, &batch, time, err);
 }
 
-static int pass_at(profile *p, bench *n, const int64_t at[3], double *time, dsc_error *err)
+// The pass of a cell with prefill tokens.
+static int mixed_batch(const live_batch **out, dsc_arena *memory, const profile *p,
+                       const int64_t at[KEYS], dsc_error *err)
 {
-    const live_batch batch = batch_of(p, n, at[0], at[1], at[2]);
-    return pass(n, &batch, time, err);
+    live_span *span;
+    int rc = dsc_arena_new(memory, &span, (size_t)at[2] + 1, err);
+    for (int64_t s = 0; s < at[2] && !rc; s++)
+        span[s] = (live_span){(int32_t)at[0], (int32_t)at[1], false};
+    if (!rc)
+        span[at[2]] = (live_span){(int32_t)at[3], (int32_t)at[1], true};
+    return rc ? rc
+              : live_spans_batch(out, memory, span, (size_t)at[2] + 1, p->o->target->config.vocab,
+                                 err);
+}
+
+// Models of a cell: next to prefill tokens only the target is measured.
+static int models_of(const profile *p, const int64_t at[KEYS])
+{
+    return at[3] ? 1 : p->models;
 }
 
 // The models alternate, as in a run, in which small ones are evicted from the caches by this. Each
@@ -173,61 +172,62 @@ static int pass_at(profile *p, bench *n, const int64_t at[3], double *time, dsc_
 // that needs more scratch memory makes the GPU drop its graphs, including those of the other model.
 // This happens in the first of that cell's warm-up passes, since all models take part in it, and
 // every round warms up the passes of every cell again.
-static int take_turns(profile *p, const int64_t at[3], size_t cell, int from, int to,
+static int take_turns(profile *p, const int64_t at[KEYS], size_t cell, int from, int to,
                       dsc_error *err)
 {
     const double start = live_now_s();
+    const int64_t draft_at[KEYS] = {1, at[1], at[2], 0};
+    const int models = models_of(p, at);
+    const live_batch *mixed = NULL;
+    dsc_arena memory = {0};
     bool settled = false;
     double unused;
-    int rc = DSC_OK, i = from;
+    int rc = at[3] ? mixed_batch(&mixed, &memory, p, at, err) : DSC_OK, i = from;
     for (int warm = 1; i < to && !rc; warm++) {
-        for (int turn = 0; turn < p->models * p->models && !rc; turn++) {
-            bench *n = &p->bench[turn / p->models];
-            double *time = n->time[turn % p->models] + cell * (size_t)p->room;
-            rc = pass_at(p, n, at, &time[i], err);
+        for (int turn = 0; turn < models * models && !rc; turn++) {
+            bench *m = &p->bench[turn / models];
+            double *time = m->time[turn % models] + cell * (size_t)p->room;
+            rc = mixed ? live_bench_pass(&m->n, mixed, &time[i], err)
+                       : pass_at(p, m, at, &time[i], err);
         }
         for (int draft = 0; draft < DRAFTS && p->models > 1 && !rc; draft++)
-            rc = pass_at(p, &p->bench[1], (int64_t[]){1, at[1], at[2]}, &unused, err);
+            rc = pass_at(p, &p->bench[1], draft_at, &unused, err);
         i += settled;
         settled = warm >= WARM_UP && live_now_s() - start >= SETTLE_S;
     }
+    dsc_arena_fini(&memory);
     return rc;
 }
 
-// The mean over rounds of the median of each; sorts the times.
-static double typical(double *time, int repeats)
-{
-    double sum = 0;
-    int rounds = 0;
-    for (int from = 0; from < repeats; from += IN_A_ROW, rounds++) {
-        const int n = from + IN_A_ROW < repeats ? IN_A_ROW : repeats - from;
-        qsort(time + from, (size_t)n, sizeof *time, dsc_by_real);
-        sum += quantile(time + from, n, .5);
-    }
-    return sum / rounds;
-}
-
 // Summarizes the first `repeats` repeats of a cell.
-static void sum_up(const profile *p, bench *n, const int64_t at[3], size_t cell, int repeats)
+static void sum_up(const profile *p, bench *n, const int64_t at[KEYS], size_t cell, int repeats)
 {
     const size_t first = cell * (size_t)p->room;
     double *time = n->time[0] + first;
-    n->pass_s = typical(time, repeats);
-    n->again_s = p->models > 1 ? typical(n->time[1] + first, repeats) : n->pass_s;
+    n->pass_s = live_typical(time, repeats);
+    n->again_s = models_of(p, at) > 1 ? live_typical(n->time[1] + first, repeats) : n->pass_s;
     qsort(time, (size_t)repeats, sizeof *time, dsc_by_real);
-    n->low_s = quantile(time, repeats, .25);
-    n->high_s = quantile(time, repeats, .75);
-    n->share = bound_s(n, at[0], at[1], at[2]) / n->pass_s;
+    n->low_s = live_quantile(time, repeats, .25);
+    n->high_s = live_quantile(time, repeats, .75);
+    n->share = bound_s(n, at) / n->pass_s;
 }
 
 // --- the table -----------------------------------------------------------------------------------
+
+// Key columns: without such cells the table has no prefill tokens.
+static int keys_of(const profile *p)
+{
+    return p->prefill ? KEYS : KEYS - 1;
+}
 
 static int add_columns(dsc_table *t, const profile *p, dsc_error *err)
 {
     static const dsc_column key[] = {
         {"tokens", DSC_CELL_INT, "tokens of each sequence in the pass"},
         {"context", DSC_CELL_INT, "context length of each sequence before the pass"},
-        {"batch", DSC_CELL_INT, "sequences in the pass"}};
+        {"batch", DSC_CELL_INT, "sequences in the pass"},
+        {"prefill_tokens", DSC_CELL_INT,
+         "tokens of one more sequence's prompt in the pass, after as many others"}};
     static const char *const part[PARTS] = {"s", "s_low", "s_high", "share", "again_s"};
     static const char *const help[PARTS] = {
         "seconds per pass, mean of the rounds' medians", "first quartile of the repeats, seconds",
@@ -235,7 +235,7 @@ static int add_columns(dsc_table *t, const profile *p, dsc_error *err)
         "roofline bound at the measured rates / measured time; above 1 if data come from caches",
         "seconds of a pass directly after another pass of this model"};
     const size_t parts = p->models > 1 ? PARTS : PARTS - 1;
-    int rc = dsc_table_add_columns(t, key, sizeof key / sizeof *key, err);
+    int rc = dsc_table_add_columns(t, key, (size_t)keys_of(p), err);
     for (int m = 0; m < p->models; m++)
         for (size_t i = 0; i < parts && !rc; i++) {
             char name[32], text[200];
@@ -247,20 +247,21 @@ static int add_columns(dsc_table *t, const profile *p, dsc_error *err)
     return rc;
 }
 
-// at: tokens, context, batch.
-static int add_row(dsc_table *t, profile *p, const int64_t at[3], size_t row, int repeats,
+static int add_row(dsc_table *t, profile *p, const int64_t at[KEYS], size_t row, int repeats,
                    dsc_error *err)
 {
-    dsc_cell cell[3 + PARTS * MODELS];
-    const int parts = p->models > 1 ? PARTS : PARTS - 1;
-    for (int i = 0; i < 3; i++)
+    dsc_cell cell[KEYS + PARTS * MODELS];
+    const int parts = p->models > 1 ? PARTS : PARTS - 1, keys = keys_of(p);
+    for (int i = 0; i < keys; i++)
         cell[i] = dsc_cell_int(at[i]);
-    for (int m = 0; m < p->models; m++) {
+    for (int i = 0; i < parts * p->models; i++)
+        cell[keys + i] = dsc_cell_absent();
+    for (int m = 0; m < models_of(p, at); m++) {
         bench *n = &p->bench[m];
         sum_up(p, n, at, row, p->done[row] > repeats ? p->done[row] : repeats);
         const double value[] = {n->pass_s, n->low_s, n->high_s, n->share, n->again_s};
-        for (int i = 0; i < parts; i++)
-            cell[3 + parts * m + i] = dsc_cell_real(value[i]);
+        for (int i = 0; i < parts && !(at[3] && i == PARTS - 1); i++)
+            cell[keys + parts * m + i] = dsc_cell_real(value[i]);
     }
     return dsc_table_add_row(t, cell, err);
 }
@@ -271,7 +272,7 @@ static int add_comments(dsc_table *t, const profile *p, int repeats, dsc_error *
     int rc = DSC_OK;
     for (int m = 0; m < p->models && !rc; m++) {
         const bench *n = &p->bench[m];
-        snprintf(text, sizeof text, "%s: reads %.4g GB/s, multiplies %.4g TFLOP/s", n->b->device,
+        snprintf(text, sizeof text, "%s: reads %.4g GB/s, multiplies %.4g TFLOP/s", n->n.b->device,
                  n->probe.read_bytes_s * 1e-9, n->probe.flops_s * 1e-12);
         rc = dsc_table_comment(t, m ? "draft_measured" : "target_measured", text, err);
     }
@@ -282,17 +283,48 @@ static int add_comments(dsc_table *t, const profile *p, int repeats, dsc_error *
     return rc ? rc : dsc_table_comment(t, "repeats", text, err);
 }
 
-static size_t cells_of_grid(const live_grid *g)
+// Cells without prefill tokens, which come first.
+static size_t decode_cells(const live_grid *g)
 {
     return g->tokens_count * g->context_count * g->batch_count;
 }
 
-// Cell number to grid point: tokens vary slowest, sequences fastest.
-static void locate(const live_grid *g, size_t cell, int64_t at[3])
+static size_t ends_of(size_t count)
 {
-    at[0] = g->tokens[cell / (g->context_count * g->batch_count)];
-    at[1] = g->context[cell / g->batch_count % g->context_count];
-    at[2] = g->batch[cell % g->batch_count];
+    return count > 1 ? 2 : 1;
+}
+
+static size_t cells_of_grid(const live_grid *g)
+{
+    return decode_cells(g) + ends_of(g->tokens_count) * ends_of(g->context_count) *
+                                 ends_of(g->batch_count) * g->prefill_count;
+}
+
+// The first or the last point of a list, by the last digit of *number, which is taken off.
+static int64_t end_of(const int64_t *list, size_t count, size_t *number)
+{
+    const size_t ends = ends_of(count), which = *number % ends;
+    *number /= ends;
+    return list[which ? count - 1 : 0];
+}
+
+// Cell number to grid point: tokens vary slowest, sequences fastest; but for prefill tokens, which
+// vary faster still.
+static void locate(const live_grid *g, size_t cell, int64_t at[KEYS])
+{
+    if (cell < decode_cells(g)) {
+        at[0] = g->tokens[cell / (g->context_count * g->batch_count)];
+        at[1] = g->context[cell / g->batch_count % g->context_count];
+        at[2] = g->batch[cell % g->batch_count];
+        at[3] = 0;
+        return;
+    }
+    cell -= decode_cells(g);
+    at[3] = g->prefill[cell % g->prefill_count];
+    cell /= g->prefill_count;
+    at[2] = end_of(g->batch, g->batch_count, &cell);
+    at[1] = end_of(g->context, g->context_count, &cell);
+    at[0] = end_of(g->tokens, g->tokens_count, &cell);
 }
 
 static int rounds_of(int repeats)
@@ -305,13 +337,15 @@ static int rounds_of(int repeats)
 static bool is_wide(const profile *p, size_t cell, int repeats, double *sorted)
 {
     bool wide = false;
-    for (int m = 0; m < p->models; m++) {
+    int64_t at[KEYS];
+    locate(&p->o->grid, cell, at);
+    for (int m = 0; m < models_of(p, at); m++) {
         memcpy(sorted, p->bench[m].time[0] + cell * (size_t)p->room,
                (size_t)repeats * sizeof *sorted);
-        const double middle = typical(sorted, repeats);
+        const double middle = live_typical(sorted, repeats);
         qsort(sorted, (size_t)repeats, sizeof *sorted, dsc_by_real);
-        wide |= fmax(middle, quantile(sorted, repeats, .75)) >
-                DSC_COST_WIDE * fmin(middle, quantile(sorted, repeats, .25));
+        wide |= fmax(middle, live_quantile(sorted, repeats, .75)) >
+                DSC_COST_WIDE * fmin(middle, live_quantile(sorted, repeats, .25));
     }
     return wide;
 }
@@ -329,7 +363,7 @@ static int repeat_wide(profile *p, size_t *again, size_t *wide, dsc_error *err)
     *again = *wide = 0;
     for (size_t cell = 0; cell < all && !rc; cell++) {
         int done = p->o->repeats;
-        int64_t at[3];
+        int64_t at[KEYS];
         locate(&p->o->grid, cell, at);
         *again += is_wide(p, cell, done, sorted);
         while (done < p->room && !rc && !stopped && is_wide(p, cell, done, sorted)) {
@@ -368,7 +402,7 @@ static int measure_all(profile *p, int *repeats, size_t *cells, dsc_error *err)
         const int to = from + IN_A_ROW < most ? from + IN_A_ROW : most;
         size_t cell = 0;
         while (cell < all && !rc) {
-            int64_t at[3];
+            int64_t at[KEYS];
             locate(g, cell, at);
             rc = take_turns(p, at, cell, from, to, err);
             cell += !rc;
@@ -388,13 +422,16 @@ static int write_rows(profile *p, dsc_table *t, int repeats, size_t cells, dsc_e
 {
     const live_grid *g = &p->o->grid;
     const size_t group = g->context_count * g->batch_count;
+    // Cells with prefill tokens are kept all together.
+    const size_t most = cells < cells_of_grid(g) ? decode_cells(g) : cells;
     if (!repeats) // the first round is incomplete, but some of its cells are complete
         repeats = p->o->repeats < IN_A_ROW ? p->o->repeats : IN_A_ROW;
     int rc = add_comments(t, p, repeats, err);
     if (!rc)
         rc = add_columns(t, p, err);
-    for (size_t cell = 0; cell < cells / group * group && !rc; cell++) {
-        int64_t at[3];
+    const size_t kept = cells < cells_of_grid(g) ? cells / group * group : cells;
+    for (size_t cell = 0; cell < kept && cell < most && !rc; cell++) {
+        int64_t at[KEYS];
         locate(g, cell, at);
         rc = add_row(t, p, at, cell, repeats, err);
     }
@@ -403,86 +440,54 @@ static int write_rows(profile *p, dsc_table *t, int repeats, size_t cells, dsc_e
 
 // --- room ----------------------------------------------------------------------------------------
 
-static int64_t outputs_of(const profile *p, const bench *n)
+// The largest pass of a model; only the target computes prompts.
+static live_bench_size size_of(const profile *p, const bench *m)
 {
-    const live_config *c = &n->w->config;
-    return c->family == LIVE_MEDUSA ? c->medusa_heads : p->tokens * p->batch;
+    const live_config *c = &m->n.w->config;
+    const bool chunks = m == p->bench && p->prefill;
+    const int64_t rows = p->tokens * p->batch, chunk = chunks ? p->prefill : 0;
+    const int64_t outputs = c->family == LIVE_MEDUSA ? c->medusa_heads : rows + chunks;
+    return (live_bench_size){rows + chunk, outputs, p->batch + chunks,
+                             p->context + (chunk > p->tokens ? chunk : p->tokens)};
 }
 
-static int check_bench(const profile *p, const bench *n, dsc_error *err)
+static int check_bench(const profile *p, const bench *m, live_bench_size size, dsc_error *err)
 {
-    const live_config *c = &n->w->config;
-    const int64_t longest = p->context + p->tokens;
-    const double slots = (double)longest * (double)p->batch;
-    double need = live_room_bytes(c, p->tokens * p->batch, outputs_of(p, n)), spare, all;
+    const live_config *c = &m->n.w->config;
     if (live_config_is_head(c) && p->batch > 1)
         return dsc_fail(err, DSC_EUSAGE,
                         "a draft head is measured with a batch size of 1, not "
                         "of %" PRId64,
                         p->batch);
-    if (c->learned_positions && longest > c->positions)
+    if (c->learned_positions && size.slots > c->positions)
         return dsc_fail(err, DSC_EUSAGE,
-                        "a context of %" PRId64 " and %" PRId64 " tokens: the model has %" PRId64
+                        "a context of %" PRId64 " and %" PRId64 " %stokens: the model has %" PRId64
                         " learned positions",
-                        p->context, p->tokens, c->positions);
-    if (longest > INT32_MAX || p->tokens > INT32_MAX / p->batch)
+                        p->context, size.slots - p->context,
+                        size.slots > p->context + p->tokens ? "prefill " : "", c->positions);
+    if (size.slots > INT32_MAX || size.rows > INT32_MAX)
         return dsc_fail(err, DSC_EUSAGE, "more than %d tokens in a pass or a context", INT32_MAX);
-    need += slots * live_config_cache_bytes(c, n->b->type->memory.cache_dtype(stored(n->w)));
-    int rc = n->b->type->memory.available(n->b, &spare, &all, err);
-    if (!rc && need > spare)
-        rc = dsc_fail(err, DSC_ENOMEM,
-                      "%" PRId64 " sequences of %" PRId64 " tokens need %.3g GB on %s, %.3g GB are "
-                      "free",
-                      p->batch, longest, need * 1e-9, n->b->device, spare * 1e-9);
-    return rc;
+    return DSC_OK;
 }
 
-static int fill_cache(const profile *p, const bench *n, dsc_error *err)
+static int open_bench(profile *p, bench *m, const live_weights *w, dsc_error *err)
 {
-    const live_cache *k = &n->cache;
-    const int64_t cells = k->sequences * k->slots * k->width;
-    int rc = DSC_OK;
-    for (int64_t i = 0; i < k->layers && !rc; i++) {
-        const uint64_t stream = UINT64_C(0x6361636865) << 16 | (uint64_t)(2 * i);
-        rc = n->b->type->memory.fill(n->b, k->k[i], k->dtype, cells, p->o->seed, stream, 1, err);
-        if (!rc)
-            rc = n->b->type->memory.fill(n->b, k->v[i], k->dtype, cells, p->o->seed, stream + 1, 1,
-                                         err);
-    }
-    return rc;
-}
-
-static int open_bench(profile *p, bench *n, dsc_error *err)
-{
-    const live_config *c = &n->w->config;
-    const int64_t slots = p->context + p->tokens;
-    int rc = check_bench(p, n, err);
+    m->n.w = w;
+    const live_bench_size size = size_of(p, m);
+    int rc = check_bench(p, m, size, err);
+    m->n.w = NULL;
+    if (!rc)
+        rc = live_bench_open(&m->n, w, p->o->target, size, p->o->seed, err);
     for (int again = 0; again < p->models && !rc; again++)
-        rc = dsc_new(&n->time[again], cells_of_grid(&p->o->grid) * (size_t)p->room, err);
-    if (!rc)
-        rc = live_room_new(&n->room, n->w, p->tokens * p->batch, outputs_of(p, n), err);
-    if (!rc && c->layers)
-        rc = live_cache_new(&n->cache, n->w, p->batch, slots, err);
-    if (!rc)
-        rc = fill_cache(p, n, err);
-    if (!rc && live_config_is_head(c))
-        rc = n->b->type->memory.alloc(n->b, &n->features,
-                                      (size_t)(slots * c->hidden) * sizeof *n->features, err);
-    if (!rc && n->features)
-        rc = n->b->type->memory.fill(n->b, n->features, DSC_F32, slots * c->hidden, p->o->seed, 1,
-                                     1, err);
-    return rc ? rc : n->b->type->probe(n->b, stored(n->w), &n->probe, err);
+        rc = dsc_new(&m->time[again], cells_of_grid(&p->o->grid) * (size_t)p->room, err);
+    return rc ? rc : m->n.b->type->probe(m->n.b, live_stored_dtype(w), &m->probe, err);
 }
 
-static void close_bench(bench *n)
+static void close_bench(bench *m)
 {
-    if (!n->b)
-        return;
-    live_room_free(&n->room);
-    live_cache_free(&n->cache, n->b);
-    n->b->type->memory.free(n->b, n->features);
-    free(n->time[0]);
-    free(n->time[1]);
+    live_bench_close(&m->n);
+    free(m->time[0]);
+    free(m->time[1]);
 }
 
 static int make_lists(profile *p, dsc_error *err)
@@ -519,15 +524,11 @@ int live_profile(dsc_table *t, const live_profile_options *o, dsc_error *err)
                  .room = o->repeats * TIMES,
                  .tokens = g->tokens[g->tokens_count - 1],
                  .context = g->context[g->context_count - 1],
-                 .batch = g->batch[g->batch_count - 1]};
+                 .batch = g->batch[g->batch_count - 1],
+                 .prefill = g->prefill_count ? g->prefill[g->prefill_count - 1] : 0};
     int rc = make_lists(&p, err);
-    for (int m = 0; m < p.models && !rc; m++) {
-        bench *n = &p.bench[m];
-        n->w = m ? o->draft : o->target;
-        n->target = o->target;
-        n->b = n->w->backend;
-        rc = open_bench(&p, n, err);
-    }
+    for (int m = 0; m < p.models && !rc; m++)
+        rc = open_bench(&p, &p.bench[m], m ? o->draft : o->target, err);
     if (!rc) {
         int repeats = 0;
         size_t cells = 0, again = 0, wide = 0;

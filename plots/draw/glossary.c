@@ -54,6 +54,8 @@ static const known_term term[] = {
     {"tokens", "tokens in the forward pass", false, NULL},
     {"target_s", "target forward pass (s)", true, NULL},
     {"draft_s", "draft forward pass (s)", true, NULL},
+    {"target_pass_ms", "target pass, ms", true, NULL},
+    {"draft_passes_ms", "draft passes of a step, ms", true, NULL},
     {"draft_s_per_call", "drafting (seconds per call)", true, NULL},
     {"verify_s_per_call", "verification (seconds per call)", true, NULL},
     {"accept_histogram", "accepted tokens per call", false, NULL},

@@ -383,6 +383,23 @@ static double place_x(const dsc_panels *p, dsc_place b, size_t j, double x)
                    : dsc_x_axis_place(p->x, p->nx, p->log_x, b.left, b.right, x);
 }
 
+// Names below the bars, as many as have room.
+static void put_names(dsc_writer *w, const dsc_canvas *c, const dsc_panels *p, double width)
+{
+    size_t longest = 1;
+    for (size_t i = 0; i < p->nx; i++)
+        longest = dsc_text_length(p->x_name[i]) > longest ? dsc_text_length(p->x_name[i]) : longest;
+    const double room = width / (double)p->nx, name = ((double)longest + 1) * c->char_width;
+    const size_t every = (size_t)ceil(fmax(name / room, 1));
+    dsc_put(w, "set xtics (");
+    for (size_t i = 0; i < p->nx; i += every) {
+        dsc_put(w, "%s", i ? ", " : "");
+        dsc_put_quoted(w, p->x_name[i]);
+        dsc_put(w, " %.12g", p->x[i]);
+    }
+    dsc_put(w, ")\n");
+}
+
 // Makes the points of a panel with the axes in box b answer the pointer.
 static void mark_points(dsc_plot *plot, const dsc_panels *p, size_t i, const dsc_axis *y,
                         dsc_place b)
@@ -394,9 +411,10 @@ static void mark_points(dsc_plot *plot, const dsc_panels *p, size_t i, const dsc
             if (!isfinite(v) || (y->log && v <= 0))
                 continue;
             const char *more = p->detail ? p->detail[band_of(p, i, j) + k] : NULL;
+            const char *at = p->x_name ? p->x_name[k] : dsc_text(plot, "%g", p->x[k]);
             dsc_mark(plot, place_x(p, b, j, p->x[k]), dsc_axis_place(y, b.bottom, b.top, v),
-                     p->hover ? p->hover[j] : p->key[j].label, "%s%s%g: %.4g%s%s", what,
-                     *what ? ", " : "", p->x[k], v, more ? ", " : "", more ? more : "");
+                     p->hover ? p->hover[j] : p->key[j].label, "%s%s%s: %.4g%s%s", what,
+                     *what ? ", " : "", at, v, more ? ", " : "", more ? more : "");
         }
 }
 
@@ -433,6 +451,8 @@ static void put_panel(dsc_plot *plot, const dsc_canvas *c, const dsc_panels *p, 
     dsc_check_room(w, c, b.right - b.left, b.bottom - b.top);
     dsc_put_y_axis(w, &y);
     dsc_put_x_axis(w, c, p->x, p->nx, p->log_x, b.right - b.left);
+    if (p->x_name)
+        put_names(w, c, p, b.right - b.left);
     if (p->bars && !c->dumb)
         dsc_put(w, "set xrange [%.12g:%.12g]\n", bars_axis(p).lo, bars_axis(p).hi);
     if (has_end_labels(c, p))

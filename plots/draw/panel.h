@@ -27,7 +27,8 @@ typedef struct dsc_panel_point {
 
 typedef struct dsc_panels {
     const char *title, *subtitle, *x_label, *key_title;
-    const double *x; // [nx] ascending
+    const double *x;           // [nx] ascending
+    const char *const *x_name; // [nx] what is written at each x of bars; NULL: its number
     size_t nx;
     const dsc_key *key; // [lines]
     size_t lines;

@@ -83,6 +83,10 @@ typedef struct dsc_check_chart {
 void dsc_draw_checks(dsc_plot *p, const dsc_checks *c, const dsc_check_chart *chart,
                      const void *of);
 
+// The drawing of the figure predicted-vs-measured, of the quantities that the spec names
+// (figure_predicted.c).
+void dsc_draw_predicted(dsc_plot *p);
+
 // Writes heading, `text` and axes of the panel of a quantity inside `p`, which ends `right` before
 // its edge; returns the box of the axes.
 dsc_place dsc_put_check_axes(dsc_writer *w, const dsc_canvas *c, dsc_place p, double right,

@@ -98,11 +98,35 @@ static void put_finding(dsc_writer *w, const costs *c)
     dsc_put(w, ".");
 }
 
+// Leaves out rows with prefill tokens, which are measured at the ends of the other axes only.
+static void keep_decode_rows(dsc_plot *p)
+{
+    const dsc_table *t = p->table;
+    const int chunk = dsc_table_find(t, "prefill_tokens");
+    dsc_cell *cell = dsc_plot_new(p, dsc_cell, t->columns);
+    if (p->rc || chunk < 0)
+        return;
+    for (size_t c = 0; !p->rc && c < t->columns; c++)
+        if ((int)c != chunk)
+            p->rc =
+                dsc_table_add_column(&p->made, t->column[c].name, t->column[c].type, NULL, p->err);
+    for (size_t r = 0; !p->rc && r < t->rows; r++) {
+        size_t n = 0;
+        for (size_t c = 0; c < t->columns; c++)
+            if ((int)c != chunk)
+                cell[n++] = *dsc_table_at(t, r, c);
+        if (dsc_table_real(t, r, (size_t)chunk) == 0)
+            p->rc = dsc_table_add_row(&p->made, cell, p->err);
+    }
+    p->table = &p->made;
+}
+
 static void draw(dsc_plot *plot)
 {
     static const char *const model[MODELS] = {"target", "draft"};
     costs c = {.models = 0};
     int column[2];
+    keep_decode_rows(plot);
     dsc_need_columns(plot, plot->needs, column);
     dsc_lines_init(plot, &c.lines,
                    (dsc_lines_of){.table = plot->table,

@@ -280,7 +280,7 @@ static void put_finding(dsc_writer *w, const dsc_checks *c)
     dsc_put(w, fail > listed ? "; %zu more are not listed." : ".", fail - listed);
 }
 
-static void draw(dsc_plot *p)
+void dsc_draw_predicted(dsc_plot *p)
 {
     dsc_checks c;
     dsc_checks_of_figure(p, &c, DSC_STYLES);
@@ -309,5 +309,5 @@ const dsc_figure_type dsc_figure_predicted = {
     .needs = DSC_CHECK_NEEDS,
     .spec = usual,
     .fits = dsc_checks_fit,
-    .draw = draw,
+    .draw = dsc_draw_predicted,
 };

@@ -16,6 +16,7 @@ extern const dsc_figure_type dsc_figure_load_throughput;
 extern const dsc_figure_type dsc_figure_load_published;
 extern const dsc_figure_type dsc_figure_goodput;
 extern const dsc_figure_type dsc_figure_occupancy;
+extern const dsc_figure_type dsc_figure_policies;
 extern const dsc_figure_type dsc_figure_llma_speedup;
 extern const dsc_figure_type dsc_figure_llma_stats;
 extern const dsc_figure_type dsc_figure_heatmap;
@@ -30,6 +31,7 @@ extern const dsc_figure_type dsc_figure_tree;
 extern const dsc_figure_type dsc_figure_timeline;
 extern const dsc_figure_type dsc_figure_cost;
 extern const dsc_figure_type dsc_figure_predicted;
+extern const dsc_figure_type dsc_figure_served_steps;
 extern const dsc_figure_type dsc_figure_errors;
 extern const dsc_figure_type dsc_figure_step_times;
 

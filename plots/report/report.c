@@ -129,7 +129,11 @@ static void put_result(dsc_page *p, dsc_result_view *r, size_t number)
         dsc_put_verdicts(p, r);
     if (r->kind == DSC_RESULT_METHODS || (r->kind == DSC_RESULT_OTHER && r->table.rows))
         dsc_put_best(p, r);
+    if (r->kind == DSC_RESULT_SERVED)
+        dsc_put_load_verdicts(p, r);
     dsc_put_figures(p, r, false, "Figures");
+    if (r->kind == DSC_RESULT_SERVED)
+        dsc_put_load_rows(p, r);
     dsc_put_by(p, r);
     dsc_put_tables(p, r);
     end_section(p);
@@ -142,6 +146,7 @@ static const dsc_page_entry chapter[CHAPTERS] = {
     [DSC_RESULT_WORKLOAD] = {"workload", "Workload and models"},
     [DSC_RESULT_METHODS] = {"methods", "Comparison of methods"},
     [DSC_RESULT_TUNED] = {"best", "Results by condition"},
+    [DSC_RESULT_SERVED] = {"load", "Serving under load"},
     [DSC_RESULT_BOUNDS] = {"bounds", "Bounds"},
     [DSC_RESULT_VALIDATED] = {"validation", "Predicted and measured values"},
     [DSC_RESULT_COSTS] = {"costs", "Forward-pass latency"},

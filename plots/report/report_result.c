@@ -82,6 +82,8 @@ static dsc_result_kind kind_of(const dsc_table *t)
         return DSC_RESULT_COSTS;
     if (has(t, "conditional_acceptance_reached"))
         return DSC_RESULT_WORKLOAD;
+    if (has(t, "arrivals") && has(t, "saturated"))
+        return DSC_RESULT_SERVED;
     if (has(t, "significant") || (has(t, "speedup") && batch >= 0 && dsc_varies(t, (size_t)batch)))
         return DSC_RESULT_TUNED;
     if (has(t, "method") && (has(t, "speedup") || has(t, "block_efficiency")))

@@ -12,6 +12,7 @@ typedef enum dsc_result_kind {
     DSC_RESULT_WORKLOAD,  // a trace: its manifest, or the output of trace info --json
     DSC_RESULT_METHODS,   // one row per configuration, or per request
     DSC_RESULT_TUNED,     // from tune, or with several batch sizes
+    DSC_RESULT_SERVED,    // from serve: one row per configuration and load
     DSC_RESULT_BOUNDS,    // theory
     DSC_RESULT_VALIDATED, // predictions with measured or published values
     DSC_RESULT_COSTS,     // times of forward passes
@@ -95,6 +96,12 @@ void dsc_put_engine_lines(dsc_page *p, const dsc_result_view *r, size_t n);
 bool dsc_was_chosen_here(const dsc_result_view *r);
 // The number of batch sizes that the best configuration of a result slows down.
 size_t dsc_count_slow(const dsc_result_view *r);
+
+// A simulated server (report_load.c): its answers, and whether there is any; the verdict at each
+// load; the rows of each load.
+bool dsc_put_load_answers(dsc_page *p, const dsc_result_view *r, size_t n);
+void dsc_put_load_verdicts(dsc_page *p, const dsc_result_view *r);
+void dsc_put_load_rows(dsc_page *p, dsc_result_view *r);
 
 // Chapters over all results (report_story.c).
 void dsc_put_summary(dsc_page *p, const dsc_result_view *r, size_t n);

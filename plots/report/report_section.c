@@ -289,7 +289,8 @@ static void put_whole_table(dsc_page *p, dsc_result_view *r)
     for (size_t i = 0; i < shown; i++)
         row[i] = i;
     size_t columns = t->columns;
-    if (t->rows > BEST_SHOWN) // the others are constant, or lists, which the file contains
+    // The others are constant, or lists, which the file contains.
+    if (t->rows > BEST_SHOWN || r->kind == DSC_RESULT_SERVED)
         columns = dsc_short_columns(r);
     for (size_t c = 0; columns == t->columns && c < columns; c++)
         r->column[c] = c;

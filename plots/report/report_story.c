@@ -121,11 +121,16 @@ static void put_cost_caveats(dsc_page *p, const dsc_result_view *r, size_t n)
     }
 }
 
-// Adds what tune noted about its verdicts: few requests, and what it does not model.
+static bool remarks(const dsc_result_view *r)
+{
+    return r->kind == DSC_RESULT_TUNED || r->kind == DSC_RESULT_SERVED;
+}
+
+// Adds what tune and serve noted about their verdicts: few requests, and what they do not model.
 static void put_remarks(dsc_page *p, const dsc_result_view *r, size_t n)
 {
     for (size_t i = 0; i < n; i++)
-        for (size_t k = 0; r[i].kind == DSC_RESULT_TUNED && k < r[i].table.comments; k++) {
+        for (size_t k = 0; remarks(&r[i]) && k < r[i].table.comments; k++) {
             const char *key = r[i].table.key[k], *value = r[i].table.value[k];
             if (strcmp(key, "note") && strcmp(key, "caveat") && strcmp(key, "not_modeled"))
                 continue;
@@ -163,8 +168,8 @@ static void put_caveats(dsc_page *p, const dsc_result_view *r, size_t n)
 
 void dsc_put_summary(dsc_page *p, const dsc_result_view *r, size_t n)
 {
-    const bool found = dsc_put_recommendation(p, r, n);
-    if (found || count_verdicts(r, n).judged) {
+    const bool found = dsc_put_recommendation(p, r, n), served = dsc_put_load_answers(p, r, n);
+    if (found || served || count_verdicts(r, n).judged) {
         put_validation(p, r, n);
         put_caveats(p, r, n);
     }

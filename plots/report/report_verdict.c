@@ -312,6 +312,6 @@ bool dsc_put_recommendation(dsc_page *p, const dsc_result_view *r, size_t n)
 void dsc_put_engine_lines(dsc_page *p, const dsc_result_view *r, size_t n)
 {
     for (size_t i = 0; i < n; i++)
-        if (is_tune(&r[i]) && r[i].table.rows)
+        if ((is_tune(&r[i]) || r[i].kind == DSC_RESULT_SERVED) && r[i].table.rows)
             put_engine_lines(p, &r[i].table);
 }

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // The list of cost models, the types `unit` and `linear`, and the parsing of NAME:PARAMETERS.
-#include "sim/cost/cost.h"
+#include "sim/cost/mixed_pass.h"
 #include "base/number.h"
 
 #include <math.h>
@@ -40,13 +40,24 @@ static int open_linear(dsc_cost *cost, const char *text, dsc_error *err)
                     text);
 }
 
+static bool linear_targets(const dsc_cost *cost, dsc_pass pass, int64_t least, int64_t step,
+                           size_t count, double *seconds)
+{
+    for (size_t i = 0; i < count; i++) {
+        const double tokens = (double)(least + (int64_t)i * step) / pass.batch;
+        seconds[i] = cost->fixed_s + cost->per_token_s * tokens * pass.batch;
+    }
+    return true;
+}
+
 const dsc_cost_type dsc_cost_unit = {
     .name = "unit", .summary = "a target call costs 1", .linear = true, .open = open_unit};
 const dsc_cost_type dsc_cost_linear = {.name = "linear",
                                        .summary = "a fixed time and one per token in the call",
                                        .usage = "FIXED_S,PER_TOKEN_S[,DRAFT_S]",
                                        .linear = true,
-                                       .open = open_linear};
+                                       .open = open_linear,
+                                       .targets = linear_targets};
 
 static const dsc_cost_type *const types[] = {
     &dsc_cost_unit,     &dsc_cost_linear, &dsc_cost_table,
@@ -124,18 +135,39 @@ int dsc_cost_draft(const dsc_cost *cost, dsc_pass pass, double *seconds, dsc_err
     return DSC_OK;
 }
 
-int dsc_cost_drafts(const dsc_cost *cost, dsc_pass pass, double calls, double rows, double *seconds,
-                    dsc_error *err)
+int dsc_cost_prefill(const dsc_cost *cost, dsc_pass pass, double tokens, double *seconds,
+                     dsc_error *err)
+{
+    int rc = check(cost, &pass, seconds, err);
+    if (!rc && !cost->mixed)
+        rc = dsc_fail(err, DSC_EUSAGE, "cost model %s has no time of prefill tokens",
+                      cost->type->name);
+    if (!rc && !(tokens >= 0 && isfinite(tokens)))
+        rc = dsc_fail(err, DSC_EUSAGE, "tokens is %g: prefill tokens must be at least 0", tokens);
+    if (rc)
+        return rc;
+    *seconds = 0;
+    return tokens > 0 ? cost->type->prefill(cost, pass, tokens, seconds, err) : DSC_OK;
+}
+
+int dsc_cost_drafts(const dsc_cost *cost, dsc_pass pass, double verified, double calls, double rows,
+                    double *seconds, dsc_error *err)
 {
     double first = 0, later = 0;
     int rc = check(cost, &pass, seconds, err);
+    if (!rc && !(verified >= 0 && isfinite(verified)))
+        rc = dsc_fail(err, DSC_EUSAGE, "%g verified tokens of a sequence: at least 0 expected",
+                      verified);
     if (!rc && !(rows >= 0 && rows <= calls && isfinite(calls)))
         rc = dsc_fail(err, DSC_EUSAGE,
                       "%g drafts in %g passes of the draft model: a draft takes at least one pass",
                       rows, calls);
-    pass.again = false;
+    const dsc_mixed_pass after = {.decoding = pass.batch,
+                                  .decode_tokens = pass.batch * verified,
+                                  .decode_context = pass.batch * pass.context};
     if (!rc && rows > 0)
-        rc = dsc_cost_draft(cost, pass, &first, err);
+        rc = cost->type->first_draft ? cost->type->first_draft(cost, pass, &after, &first, err)
+                                     : dsc_cost_draft(cost, pass, &first, err);
     pass.again = true;
     if (!rc && calls > rows)
         rc = dsc_cost_draft(cost, pass, &later, err);

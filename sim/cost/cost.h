@@ -23,6 +23,7 @@ typedef struct dsc_pass {
 } dsc_pass;
 
 typedef struct dsc_cost_type dsc_cost_type;
+typedef struct dsc_mixed_pass dsc_mixed_pass; // sim/cost/mixed_pass.h
 
 // A measured time whose third quartile is more than this multiple of the first is reported.
 #define DSC_COST_WIDE 1.5
@@ -40,6 +41,7 @@ typedef struct dsc_cost {
     // other.
     int quartile;
     bool spread; // the model has quartiles
+    bool mixed;  // the model has times of prefill tokens: dsc_cost_prefill
     // The cells whose quartiles are far apart, for readers of results; may be empty.
     char spread_caveat[240];
     // Why the time of a pass of one token is unknown, so that speedups are NaN; NULL: it is known.
@@ -65,6 +67,13 @@ struct dsc_cost_type {
     // model.
     bool (*targets)(const dsc_cost *cost, dsc_pass pass, int64_t least, int64_t step, size_t count,
                     double *seconds);
+    // Of models that set dsc_cost.mixed: the number of dsc_cost_prefill, tokens > 0.
+    int (*prefill)(const dsc_cost *cost, dsc_pass pass, double tokens, double *seconds,
+                   dsc_error *err);
+    // Optional: dsc_mixed_target and dsc_mixed_first_draft.
+    int (*mixed)(const dsc_cost *cost, const dsc_mixed_pass *pass, double *seconds, dsc_error *err);
+    int (*first_draft)(const dsc_cost *cost, dsc_pass pass, const dsc_mixed_pass *after,
+                       double *seconds, dsc_error *err);
 };
 
 DSC_API extern const dsc_cost_type dsc_cost_unit, dsc_cost_linear, dsc_cost_table,
@@ -84,11 +93,17 @@ DSC_API void dsc_cost_fini(dsc_cost *cost);
 // no time for the pass.
 DSC_API int dsc_cost_target(const dsc_cost *cost, dsc_pass pass, double *seconds, dsc_error *err);
 DSC_API int dsc_cost_draft(const dsc_cost *cost, dsc_pass pass, double *seconds, dsc_error *err);
+// The time that `tokens` >= 0 prefill tokens of another sequence, a chunk of its prompt after
+// pass.context other tokens, add to a pass of the target in which pass.batch sequences decode
+// pass.tokens each; pass.again is not used. DSC_EUSAGE: the same, or cost->mixed is not set.
+DSC_API int dsc_cost_prefill(const dsc_cost *cost, dsc_pass pass, double tokens, double *seconds,
+                             dsc_error *err);
 // The time of `calls` passes of the draft model in `rows` drafts: the first pass of a draft follows
-// a pass of another model, the others follow a pass of the draft model; pass.again is not used. 0
-// <= rows <= calls.
-DSC_API int dsc_cost_drafts(const dsc_cost *cost, dsc_pass pass, double calls, double rows,
-                            double *seconds, dsc_error *err);
+// a pass of the target over `verified` tokens of each sequence, which a head reads again; the
+// others follow a pass of the draft model. pass.again is not used. 0 <= rows <= calls, verified >=
+// 0.
+DSC_API int dsc_cost_drafts(const dsc_cost *cost, dsc_pass pass, double verified, double calls,
+                            double rows, double *seconds, dsc_error *err);
 
 #ifdef __cplusplus
 }

@@ -30,6 +30,10 @@ static const number_setting numbers[] = {
      "a share of the bandwidth from 0.001 to 1"},
     {"compute-efficiency", AT(engine.compute), 1e-3, 1, 1, false, true,
      "a share of the peak from 0.001 to 1"},
+    {"attention-efficiency", AT(engine.attention), 1e-3, 1, 1, false, true,
+     "a share of the peak from 0.001 to 1"},
+    {"attention-tile", AT(engine.tile), 1, 1024, 1, true, true,
+     "a whole number of query rows from 1 to 1024"},
     {"overlap", AT(engine.overlap), 0, 1, 1, false, true, "a share from 0 to 1"},
     {"overhead", AT(overhead_s), 0, 1e3, 1, false, true, "seconds per pass from 0 to 1000"},
     {"draft-overhead", AT(draft_overhead_s), 0, 1e3, 1, false, true,
@@ -41,8 +45,9 @@ static const number_setting numbers[] = {
 };
 #undef AT
 #define SETTINGS                                                                                   \
-    "tp, engine, efficiency, bandwidth-efficiency, compute-efficiency, overlap, overhead, "        \
-    "draft-overhead, weights, kv, experts, memory, gpu-memory-utilization"
+    "tp, engine, efficiency, bandwidth-efficiency, compute-efficiency, attention-efficiency, "     \
+    "attention-tile, overlap, overhead, draft-overhead, weights, kv, experts, memory, "            \
+    "gpu-memory-utilization"
 
 static bool read_number(const char *text, double *out)
 {
@@ -63,7 +68,7 @@ static int set_number(dsc_roofline *r, const number_setting *s, const char *valu
     return DSC_OK;
 }
 
-// Both shares, and reading and multiplying fully overlapped: the classical roofline.
+// All shares, whole tiles, and reading and multiplying fully overlapped: the classical roofline.
 static int set_efficiency(dsc_roofline *r, const char *value, dsc_error *err)
 {
     double x;
@@ -73,8 +78,8 @@ static int set_efficiency(dsc_roofline *r, const char *value, dsc_error *err)
             "--cost: 'efficiency=%.40s' is not a share of bandwidth and peak from 0.001 "
             "to 1",
             value);
-    r->engine.bandwidth = r->engine.compute = x;
-    r->engine.overlap = 1;
+    r->engine.bandwidth = r->engine.compute = r->engine.attention = x;
+    r->engine.overlap = r->engine.tile = 1;
     r->given = true;
     return DSC_OK;
 }
@@ -251,6 +256,18 @@ static int draft_time(const dsc_cost *cost, dsc_pass pass, double *seconds, dsc_
     return dsc_roofline_draft(cost->model, pass, seconds, err);
 }
 
+static int mixed_time(const dsc_cost *cost, const dsc_mixed_pass *pass, double *seconds,
+                      dsc_error *err)
+{
+    return dsc_roofline_mixed(cost->model, pass, seconds, err);
+}
+
+static int first_draft_time(const dsc_cost *cost, dsc_pass pass, const dsc_mixed_pass *after,
+                            double *seconds, dsc_error *err)
+{
+    return dsc_roofline_first_draft(cost->model, pass, after, seconds, err);
+}
+
 const dsc_cost_type dsc_cost_roofline = {
     .name = "roofline",
     .summary = "the time by the models' shapes, the machine and an engine's efficiency",
@@ -259,4 +276,6 @@ const dsc_cost_type dsc_cost_roofline = {
     .close = close_roofline,
     .target = target_time,
     .draft = draft_time,
-    .targets = target_times};
+    .targets = target_times,
+    .mixed = mixed_time,
+    .first_draft = first_draft_time};

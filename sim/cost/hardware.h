@@ -5,6 +5,7 @@
 
 #include "base/status.h"
 
+#include <stdbool.h>
 #include <stddef.h>
 
 // What tensor units multiply.
@@ -22,6 +23,9 @@ typedef struct dsc_hardware {
     double memory;          // bytes
     double bandwidth;       // bytes/s of its memory
     double peak[DSC_MATHS]; // operations/s without sparsity; 0: no such units
+    // vLLM's attention kernel for it has the query heads of a KV head in one tile also where a pass
+    // has several tokens of a sequence; FlashAttention 2 only where it has one.
+    bool packs;
 } dsc_hardware;
 
 typedef struct dsc_number_format {

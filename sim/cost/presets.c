@@ -91,23 +91,25 @@ const dsc_model_shape *dsc_model_shape_presets(size_t *count)
 // FP8 with 32-bit sums, INT8, FP4. 0: the machine has no such units. From NVIDIA's data sheets
 // (V100, A100, A10, L4, L40S, H100, H200, HGX B200, HGX B300), the white papers of GA102 (3090),
 // AD102 (4090) and RTX Blackwell (5090), and AMD's data sheet (MI300X). Data sheets that state
-// peaks with sparsity are halved; a system's are divided by its eight GPUs.
+// peaks with sparsity are halved; a system's are divided by its eight GPUs. `packs`: FlashAttention
+// 2 (Ampere, Ada, RTX Blackwell) does not; FlashAttention 3 (Hopper), FlashInfer (Blackwell) and
+// vLLM's Triton kernel (V100, MI300X) do.
 static const dsc_hardware hardware[] = {
-    // name       also     memory  bandwidth   16-bit     FP8       INT8       FP4
-    {"v100",      NULL,     32e9,   900e9, {  125e12,        0,        0,        0}}, // SXM2, HBM2
-    {"a100-40",   NULL,     40e9,  1555e9, {  312e12,        0,   624e12,        0}}, // SXM, HBM2
-    {"a100-80",   "a100",   80e9,  2039e9, {  312e12,        0,   624e12,        0}}, // SXM, HBM2e
-    {"h100",      NULL,     80e9,  3350e9, {989.4e12, 1978.9e12, 1978.9e12,      0}}, // SXM, HBM3
-    {"h200",      NULL,    141e9,  4800e9, {989.4e12, 1978.9e12, 1978.9e12,      0}}, // SXM, HBM3e
-    {"b200",      NULL,    180e9,  8000e9, { 2250e12,  4500e12,  4500e12,  9000e12}}, // HBM3e
-    {"b300",      NULL,    288e9,  8000e9, { 2250e12,  4500e12,   125e12, 13125e12}}, // HBM3e
-    {"mi300x",    NULL,    192e9,  5300e9, {1307.4e12, 2614.9e12, 2614.9e12,     0}}, // HBM3
-    {"a10",       NULL,     24e9,   600e9, {  125e12,        0,   250e12,        0}}, // GDDR6
-    {"l4",        NULL,     24e9,   300e9, {  121e12, 242.5e12, 242.5e12,        0}}, // GDDR6
-    {"l40s",      NULL,     48e9,   864e9, {362.05e12,  733e12,   733e12,        0}}, // GDDR6
-    {"rtx-3090",  NULL,     24e9, 936.2e9, {   71e12,        0,   284e12,        0}}, // GDDR6X
-    {"rtx-4090",  NULL,     24e9,  1008e9, {165.2e12, 330.3e12, 660.6e12,        0}}, // GDDR6X
-    {"rtx-5090",  NULL,     32e9,  1792e9, {209.5e12,   419e12,   838e12,  1676e12}}, // GDDR7
+    // name       also   memory  bandwidth   16-bit     FP8       INT8       FP4       packs
+    {"v100",      NULL,   32e9,   900e9, {  125e12,        0,        0,        0}, 1}, // SXM2, HBM2
+    {"a100-40",   NULL,   40e9,  1555e9, {  312e12,        0,   624e12,        0}, 0}, // SXM, HBM2
+    {"a100-80",   "a100", 80e9,  2039e9, {  312e12,        0,   624e12,        0}, 0}, // SXM, HBM2e
+    {"h100",      NULL,   80e9,  3350e9, {989.4e12, 1978.9e12, 1978.9e12,      0}, 1}, // SXM, HBM3
+    {"h200",      NULL,  141e9,  4800e9, {989.4e12, 1978.9e12, 1978.9e12,      0}, 1}, // SXM, HBM3e
+    {"b200",      NULL,  180e9,  8000e9, { 2250e12,  4500e12,  4500e12,  9000e12}, 1}, // HBM3e
+    {"b300",      NULL,  288e9,  8000e9, { 2250e12,  4500e12,   125e12, 13125e12}, 1}, // HBM3e
+    {"mi300x",    NULL,  192e9,  5300e9, {1307.4e12, 2614.9e12, 2614.9e12,     0}, 1}, // HBM3
+    {"a10",       NULL,   24e9,   600e9, {  125e12,        0,   250e12,        0}, 0}, // GDDR6
+    {"l4",        NULL,   24e9,   300e9, {  121e12, 242.5e12, 242.5e12,        0}, 0}, // GDDR6
+    {"l40s",      NULL,   48e9,   864e9, {362.05e12,  733e12,   733e12,        0}, 0}, // GDDR6
+    {"rtx-3090",  NULL,   24e9, 936.2e9, {   71e12,        0,   284e12,        0}, 0}, // GDDR6X
+    {"rtx-4090",  NULL,   24e9,  1008e9, {165.2e12, 330.3e12, 660.6e12,        0}, 0}, // GDDR6X
+    {"rtx-5090",  NULL,   32e9,  1792e9, {209.5e12,   419e12,   838e12,  1676e12}, 0}, // GDDR7
 };
 
 const dsc_hardware *dsc_hardware_presets(size_t *count)
@@ -146,15 +148,21 @@ const dsc_number_format *dsc_cache_formats(size_t *count)
 
 // --- engines -----------------------------------------------------------------------------------
 
-// vLLM: least squares of relative errors over the steps below that calibrate (HumanEval on an
-// A100, whose prompts are short, and one H100). The fixed times of a pass and of a layer follow
-// from the overheads of the target, 32 layers, and of a pass of its head, one layer. SGLang:
-// vLLM's shares and pass; its layer from one speed, so that none of its steps is left for a check.
+// vLLM: bandwidth, compute, overlap and the fixed times are the least squares of relative errors
+// over the steps below that calibrate (HumanEval on an A100, whose prompts are short, and one
+// H100).
+// The fixed times of a pass and of a layer follow from the overheads of the target, 32 layers, and
+// of a pass of its head, one layer; that of a pass would be negative and is 0. Attention is not
+// fitted: its share is the largest of FlashAttention 2 on an A100 (Dao 2023, "50-73%"), its tiles
+// are those of its kernel (sim/cost/roofline.c). SGLang: vLLM's shares and pass; FlashInfer packs
+// query heads; its layer from one speed, so that none of its steps is left for a check.
 static const dsc_engine engines[] = {
     {"vllm", "vLLM 0.24, Llama-3.1-8B FP16, 8 steps on an A100 and 1 on an H100",
-     .bandwidth = 0.904, .compute = 0.5815, .overlap = 0.571, .pass_s = 21e-6, .layer_s = 79.4e-6},
+     .bandwidth = 0.896, .compute = 0.6033, .overlap = 0.564, .pass_s = 0, .layer_s = 78.5e-6,
+     .attention = 0.73, .tile = 64},
     {"sglang", "Llama-3.1-8B on one H100 at 158 tokens/s; shares of vllm",
-     .bandwidth = 0.904, .compute = 0.5815, .overlap = 0.571, .pass_s = 21e-6, .layer_s = 42e-6},
+     .bandwidth = 0.896, .compute = 0.6033, .overlap = 0.564, .pass_s = 0, .layer_s = 41e-6,
+     .attention = 0.73, .tile = 64, .packs = true},
 };
 
 const dsc_engine *dsc_engines(size_t *count)

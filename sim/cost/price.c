@@ -162,14 +162,15 @@ static int in_turns(const dsc_cost *cost, const dsc_counts *c, dsc_pass pass, ds
     const dsc_expected x = dsc_counts_real(c);
     const double rows =
         fmin(x.target_calls, x.draft_calls); // steps that draft, for the first pass of each draft
+    const double verified = x.target_call_tokens / x.target_calls;
     double target;
-    pass.tokens = x.target_call_tokens / x.target_calls;
+    pass.tokens = verified;
     pass.again = !(x.draft_calls > 0);
     out->draft_s = 0;
     int rc = target_call(cost, c, pass, &target, err);
     if (!rc && x.draft_calls > 0) {
         pass.tokens = x.draft_call_tokens / x.draft_calls;
-        rc = dsc_cost_drafts(cost, pass, x.draft_calls, rows, &out->draft_s, err);
+        rc = dsc_cost_drafts(cost, pass, verified, x.draft_calls, rows, &out->draft_s, err);
     }
     if (rc)
         return rc;

@@ -1,16 +1,25 @@
 // SPDX-License-Identifier: Apache-2.0
 // The time of a pass (Williams, Waterman and Patterson 2009, with an engine's shares and
-// overheads). For n = batch x tokens in the pass, with the bytes and operations of weights and of
-// attention,
+// overheads). With the bytes and operations of weights and of attention,
 //
 //   part = longer + (1 - overlap) shorter of  bytes / (bandwidth share)  and  operations / (peak
 //   share) time = part(weights) + part(attention) + pass_s + layers x layer_s
 //
 // Weights and KV cache are read once per pass. Of experts only those are read that the pass touches
-// (sim/cost/experts.h), and a token is multiplied by its own. Matrix products and attention
-// alternate layer by layer, so each part has its own maximum. With shares and overlap of 1 and no
-// overhead this is the bound. Tensor parallelism divides the work of the target and of its heads;
-// their communication is not modeled. A draft model of its own runs on one machine.
+// (sim/cost/experts.h), and a token is multiplied by its own. The output matrix is multiplied by
+// the tokens that logits are needed of. Matrix products and attention alternate layer by layer, so
+// each part has its own maximum. Tensor parallelism divides the work of the target and of its
+// heads; their communication is not modeled. A draft model of its own runs on one machine.
+//
+// Attention multiplies tiles of query rows with the KV cache, and a tile takes its time however
+// few of its rows are queries. FlashAttention 2 has tiles of 64 rows where a KV cache is paged
+// (csrc/flash_attn/src/flash_fwd_launch_template.h, run_mha_fwd_splitkv_dispatch: kBlockM). A pass
+// with one token of each sequence has the query heads of a KV head in one tile, one with more
+// tokens has a tile for each head (csrc/flash_attn/flash_api.cpp, seqlenq_ngroups_swapped). So six
+// tokens of Llama-3.1-8B are multiplied as 32 x 64 rows, one as 8 x 64. FlashAttention 3, for
+// Hopper, always packs (hopper/heuristics.h, should_pack_gqa). The kernels load the KV cache
+// while they multiply, so the longer hides the shorter. With shares and overlap of 1, tiles of one
+// row and no overhead this is the bound.
 #include "sim/cost/roofline.h"
 
 #include <math.h>
@@ -32,8 +41,9 @@ void dsc_roofline_init(dsc_roofline *r)
 
 bool dsc_roofline_is_bound(const dsc_roofline *r)
 {
-    return r->engine.bandwidth >= 1 && r->engine.compute >= 1 && r->engine.overlap >= 1 &&
-           r->overhead_s <= 0 && r->draft_overhead_s <= 0;
+    return r->engine.bandwidth >= 1 && r->engine.compute >= 1 && r->engine.attention >= 1 &&
+           r->engine.tile <= 1 && r->engine.overlap >= 1 && r->overhead_s <= 0 &&
+           r->draft_overhead_s <= 0;
 }
 
 // --- formats -----------------------------------------------------------------------------------
@@ -89,36 +99,65 @@ static double part(const dsc_roofline *r, load x)
     return fmax(reads, multiplies) + (1 - r->engine.overlap) * fmin(reads, multiplies);
 }
 
-static int weights_time(const dsc_roofline *r, const dsc_model_shape *s, dsc_pass pass,
+// What products with weights have to do in a pass.
+typedef struct rows_of_pass {
+    double all, logits;        // tokens through the layers, and through the output matrix
+    double sequences, of_each; // `all`, as tokens of some sequences: for experts
+    bool first;                // the pass of a head that reads the target's states
+} rows_of_pass;
+
+static int weights_time(const dsc_roofline *r, const dsc_model_shape *s, rows_of_pass n,
                         double *seconds, dsc_error *err)
 {
-    const double n = pass.batch * pass.tokens, first = pass.again ? 0 : 1;
     const dsc_model_work w = dsc_model_shape_work(s);
-    const double layers = w.attention + w.feed_forward + first * w.first;
+    const double layers = w.attention + w.feed_forward + (n.first ? w.first : 0);
     const dsc_hardware *h = &r->machine;
     load x = {0, 0};
     double distinct = 0;
     int rc = DSC_OK;
     if (s->experts)
         rc = dsc_experts_distinct(&r->experts, (double)s->experts, (double)s->experts_per_token,
-                                  pass.tokens, pass.batch, &distinct, err);
+                                  n.of_each, n.sequences, &distinct, err);
     if (rc)
         return rc;
-    add(&x, h, format_of_layers(r, s), layers, 2 * layers * n);
+    add(&x, h, format_of_layers(r, s), layers, 2 * layers * n.all);
     add(&x, h, format_of(r, s), distinct * w.expert * w.expert_layers,
-        2 * (double)s->experts_per_token * w.expert * w.expert_layers * n);
-    add(&x, h, r->plain, w.output, 2 * w.output * n);
+        2 * (double)s->experts_per_token * w.expert * w.expert_layers * n.all);
+    add(&x, h, r->plain, w.output, 2 * w.output * n.logits);
     *seconds = part(r, x);
     return DSC_OK;
 }
 
-static double attention_time(const dsc_roofline *r, const dsc_model_shape *s, dsc_pass pass)
+// Query heads in a tile of attention. All heads of latent attention have the same keys.
+static double heads_of_tile(const dsc_roofline *r, const dsc_model_shape *s, bool several)
+{
+    if (s->kind == DSC_MODEL_DEEPSEEK)
+        return (double)s->heads;
+    return several && !r->machine.packs && !r->engine.packs
+               ? 1
+               : (double)s->heads / (double)s->kv_heads;
+}
+
+// The number of rows of a query head that attention multiplies for `tokens` tokens of a sequence.
+static double query_rows(const dsc_roofline *r, const dsc_model_shape *s, double tokens)
+{
+    const double heads = heads_of_tile(r, s, tokens > 1), tile = r->engine.tile;
+    return tile > 1 ? ceil(tokens * heads / tile) * tile / heads : tokens;
+}
+
+// Seconds of `batch` sequences of `tokens` tokens after `context`; of a prompt every token sees the
+// ones before it, of a draft all.
+static double attention_time(const dsc_roofline *r, const dsc_model_shape *s, dsc_pass pass,
+                             bool prompt)
 {
     const double reach = fmax(pass.context + pass.tokens - 1, 0);
-    load x = {dsc_model_shape_cache(s) * r->cache->bytes * pass.batch * reach, 0};
-    add(&x, &r->machine, r->plain, 0,
-        dsc_model_shape_attention(s) * pass.batch * pass.tokens * reach);
-    return part(r, x);
+    const double seen = prompt ? pass.context + (pass.tokens + 1) / 2 : reach;
+    const double reads = dsc_model_shape_cache(s) * r->cache->bytes * pass.batch * reach /
+                         (r->machine.bandwidth * r->engine.bandwidth);
+    const double multiplies = dsc_model_shape_attention(s) * pass.batch *
+                              query_rows(r, s, pass.tokens) * seen /
+                              dsc_hardware_peak(&r->machine, r->plain) / r->engine.attention;
+    return fmax(reads, multiplies);
 }
 
 static double overhead(const dsc_roofline *r, const dsc_model_shape *s)
@@ -128,21 +167,64 @@ static double overhead(const dsc_roofline *r, const dsc_model_shape *s)
 
 int dsc_roofline_target(const dsc_roofline *r, dsc_pass pass, double *seconds, dsc_error *err)
 {
+    const double n = pass.batch * pass.tokens;
     double weights = 0;
     int rc = dsc_roofline_fits(r, pass.batch, pass.context + pass.tokens, err);
     if (!rc)
-        rc = weights_time(r, &r->target, pass, &weights, err);
+        rc = weights_time(r, &r->target, (rows_of_pass){n, n, pass.batch, pass.tokens, !pass.again},
+                          &weights, err);
     if (!rc)
-        *seconds = (weights + attention_time(r, &r->target, pass)) / r->machines +
+        *seconds = (weights + attention_time(r, &r->target, pass, false)) / r->machines +
                    (isnan(r->overhead_s) ? overhead(r, &r->target) : r->overhead_s);
+    return rc;
+}
+
+// A mixed pass through the layers, with logits of `logits` tokens, on one machine.
+static int mixed_time(const dsc_roofline *r, const dsc_model_shape *s, const dsc_mixed_pass *p,
+                      double logits, double *seconds, dsc_error *err)
+{
+    const double all = p->decode_tokens + p->prefill_tokens, batch = p->decoding + p->prefilling;
+    double weights = 0;
+    const int rc = weights_time(r, s, (rows_of_pass){all, logits, batch, all / batch, !p->again},
+                                &weights, err);
+    *seconds = weights;
+    if (p->decoding > 0)
+        *seconds += attention_time(r, s,
+                                   (dsc_pass){p->decode_tokens / p->decoding,
+                                              p->decode_context / p->decoding, p->decoding, false},
+                                   false);
+    if (p->prefilling > 0)
+        *seconds +=
+            attention_time(r, s,
+                           (dsc_pass){p->prefill_tokens / p->prefilling,
+                                      p->prefill_context / p->prefilling, p->prefilling, false},
+                           true);
+    return rc;
+}
+
+// Logits are needed of every decoded token and of the last token of a prompt.
+int dsc_roofline_mixed(const dsc_roofline *r, const dsc_mixed_pass *pass, double *seconds,
+                       dsc_error *err)
+{
+    const double batch = pass->decoding + pass->prefilling;
+    const double tokens =
+        pass->decode_tokens + pass->prefill_tokens + pass->decode_context + pass->prefill_context;
+    double time = 0;
+    int rc = dsc_roofline_fits(r, batch, tokens / batch, err);
+    if (!rc)
+        rc = mixed_time(r, &r->target, pass, pass->decode_tokens + pass->prefilling, &time, err);
+    if (!rc)
+        *seconds =
+            time / r->machines + (isnan(r->overhead_s) ? overhead(r, &r->target) : r->overhead_s);
     return rc;
 }
 
 // The time of passes as a function of their tokens, for one context and batch.
 typedef struct by_tokens {
     double context, batch, compute, once, machines, overhead;
-    double weight_reads, layers, layer_peak, output, output_peak; // the matrices
-    double cache, bandwidth, attention, attention_peak;           // of a pass's token and reach
+    double weight_reads, layers, layer_peak, output, output_peak;        // the matrices
+    double cache, bandwidth, attention, attention_peak, attention_share; // of a token and its reach
+    double tile, heads, heads_of_one; // query heads in a tile; in a pass of one token
 } by_tokens;
 
 static by_tokens by_tokens_of(const dsc_roofline *r, dsc_pass pass)
@@ -168,14 +250,29 @@ static by_tokens by_tokens_of(const dsc_roofline *r, dsc_pass pass)
         .bandwidth = bandwidth,
         .attention = dsc_model_shape_attention(s) * pass.batch,
         .attention_peak = dsc_hardware_peak(&r->machine, r->plain),
+        .attention_share = r->engine.attention,
+        .tile = r->engine.tile,
+        .heads = heads_of_tile(r, s, true),
+        .heads_of_one = heads_of_tile(r, s, false),
     };
+}
+
+static inline double longer_of(double x, double y)
+{
+    return x > y ? x : y;
 }
 
 static inline double both(const by_tokens *b, double reads, double multiplies)
 {
-    const double longer = reads > multiplies ? reads : multiplies;
-    const double shorter = reads > multiplies ? multiplies : reads;
-    return longer + b->once * shorter;
+    return longer_of(reads, multiplies) + b->once * (reads > multiplies ? multiplies : reads);
+}
+
+// query_rows. The tiles of a sequence fit into an int.
+static inline double rows_by_tokens(const by_tokens *b, double tokens)
+{
+    const double heads = tokens > 1 ? b->heads : b->heads_of_one;
+    const double tiles = tokens * heads / b->tile, whole = (double)(int)tiles;
+    return b->tile > 1 ? (whole + (tiles > whole)) * b->tile / heads : tokens;
 }
 
 // As dsc_roofline_target without experts, with the same operations in the same order.
@@ -186,8 +283,9 @@ static inline double time_by_tokens(const by_tokens *b, double tokens)
     const double weights =
         both(b, b->weight_reads,
              (b->layers * n / b->layer_peak + b->output * n / b->output_peak) / b->compute);
-    const double attention = both(b, b->cache * after / b->bandwidth,
-                                  b->attention * tokens * after / b->attention_peak / b->compute);
+    const double attention = longer_of(b->cache * after / b->bandwidth,
+                                       b->attention * rows_by_tokens(b, tokens) * after /
+                                           b->attention_peak / b->attention_share);
     return (weights + attention) / b->machines + b->overhead;
 }
 
@@ -220,18 +318,58 @@ bool dsc_roofline_targets(const dsc_roofline *r, dsc_pass pass, int64_t least, i
     return true;
 }
 
+static int check_draft(const dsc_roofline *r, dsc_error *err)
+{
+    return r->has_draft
+               ? DSC_OK
+               : dsc_fail(err, DSC_EUSAGE,
+                          "--cost: the roofline has no draft model, but the method calls one: give "
+                          "roofline:TARGET,DRAFT,HARDWARE");
+}
+
+static double draft_machines(const dsc_roofline *r)
+{
+    return r->draft.draft_head ? r->machines : 1;
+}
+
+static double draft_overhead(const dsc_roofline *r)
+{
+    return isnan(r->draft_overhead_s) ? overhead(r, &r->draft) : r->draft_overhead_s;
+}
+
+// A draft begins with one token of each sequence, whose logits are needed; the further passes of a
+// tree need those of every token.
 int dsc_roofline_draft(const dsc_roofline *r, dsc_pass pass, double *seconds, dsc_error *err)
 {
-    const double machines = r->draft.draft_head ? r->machines : 1;
+    const double n = pass.batch * pass.tokens;
+    const rows_of_pass rows = {n, pass.again ? n : pass.batch, pass.batch, pass.tokens,
+                               !pass.again};
     double weights = 0;
-    if (!r->has_draft)
-        return dsc_fail(err, DSC_EUSAGE,
-                        "--cost: the roofline has no draft model, but the method calls one: give "
-                        "roofline:TARGET,DRAFT,HARDWARE");
-    int rc = weights_time(r, &r->draft, pass, &weights, err);
+    int rc = check_draft(r, err);
     if (!rc)
-        *seconds = (weights + attention_time(r, &r->draft, pass)) / machines +
-                   (isnan(r->draft_overhead_s) ? overhead(r, &r->draft) : r->draft_overhead_s);
+        rc = weights_time(r, &r->draft, rows, &weights, err);
+    if (!rc)
+        *seconds = (weights + attention_time(r, &r->draft, pass, false)) / draft_machines(r) +
+                   draft_overhead(r);
+    return rc;
+}
+
+int dsc_roofline_first_draft(const dsc_roofline *r, dsc_pass pass, const dsc_mixed_pass *after,
+                             double *seconds, dsc_error *err)
+{
+    dsc_mixed_pass p = *after;
+    double time = 0;
+    int rc = check_draft(r, err);
+    p.again = false;
+    if (!r->draft.draft_head || !(p.decode_tokens + p.prefill_tokens > 0)) {
+        p.decoding = pass.batch;
+        p.decode_tokens = pass.batch * pass.tokens;
+        p.decode_context = pass.batch * pass.context;
+    }
+    if (!rc)
+        rc = mixed_time(r, &r->draft, &p, pass.batch, &time, err);
+    if (!rc)
+        *seconds = time / draft_machines(r) + draft_overhead(r);
     return rc;
 }
 

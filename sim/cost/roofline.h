@@ -6,16 +6,20 @@
 #include "sim/cost/cost.h"
 #include "sim/cost/experts.h"
 #include "sim/cost/hardware.h"
+#include "sim/cost/mixed_pass.h"
 #include "sim/cost/model_shape.h"
 
 // What an engine makes of a machine.
 typedef struct dsc_engine {
     const char *name, *source;
     double bandwidth; // share of the memory's bandwidth that reading reaches, in (0, 1]
-    double compute;   // share of the peak that multiplying reaches, in (0, 1]
+    double compute;   // share of the peak that products with weights reach, in (0, 1]
     double overlap;   // share of the shorter of the two that the longer hides, in [0, 1]
     double pass_s;    // fixed time of a pass: scheduling, sampling, launch
     double layer_s;   // fixed time of a layer: launches and small kernels
+    double attention; // share of the peak that attention reaches, in (0, 1]
+    double tile;      // query rows that attention multiplies together, >= 1: fewer cost as much
+    bool packs;       // attention packs the query heads of a KV head into a tile on any machine
 } dsc_engine;
 
 const dsc_engine *dsc_engines(size_t *count); // the first is the default
@@ -61,6 +65,11 @@ bool dsc_roofline_targets(const dsc_roofline *r, dsc_pass pass, int64_t least, i
                           size_t count, double *seconds);
 // pass.again: not the first pass of a draft.
 int dsc_roofline_draft(const dsc_roofline *r, dsc_pass pass, double *seconds, dsc_error *err);
+// dsc_cost_type.mixed and dsc_cost_type.first_draft.
+int dsc_roofline_mixed(const dsc_roofline *r, const dsc_mixed_pass *pass, double *seconds,
+                       dsc_error *err);
+int dsc_roofline_first_draft(const dsc_roofline *r, dsc_pass pass, const dsc_mixed_pass *after,
+                             double *seconds, dsc_error *err);
 
 // Weights, and KV cache of `batch` sequences of `tokens` tokens. DSC_EUSAGE: they do not fit.
 int dsc_roofline_fits(const dsc_roofline *r, double batch, double tokens, dsc_error *err);

@@ -120,7 +120,7 @@ static int need(bool has, const dsc_rule_plan *plan, const dsc_drafter_type *dra
                     "method %s with rule %s needs column %s of the trace, which draftscope trace "
                     "synth, trace import of per-token logprobs, or trace reduce of rows makes%s",
                     drafter->name, plan->rule->name, column,
-                    plan->rule->greedy ? " (or use --draft SPEC)" : "");
+                    plan->rule->greedy ? " (sim, sweep and tune also take --draft SPEC)" : "");
 }
 
 // Ranks are recorded for each depth up to rank_depth. The argmax is taken to be the same at every

@@ -51,7 +51,8 @@ int dsc_timeline_add(dsc_table *t, double *now_s, const dsc_cost *cost, const ds
     int64_t each = calls ? (step->draft_call_tokens + calls - 1) / calls : 0; // tokens in a call
     dsc_pass pass = {(double)each, (double)step->context, 1, false};
     double draft_s, target_s;
-    int rc = dsc_cost_drafts(cost, pass, (double)calls, calls && !step->parallel, &draft_s, err);
+    int rc = dsc_cost_drafts(cost, pass, (double)step->target_call_tokens, (double)calls,
+                             calls && !step->parallel, &draft_s, err);
     pass.tokens = (double)step->target_call_tokens;
     pass.again = step->parallel || !calls;
     if (!rc)

@@ -58,6 +58,7 @@ static sequence *head(engine *e, sequence *fresh)
         return &e->preempted[e->preempted_count - 1];
     const dsc_serve_item *item = dsc_serve_item_of(e->pool, e->admitted);
     *fresh = (sequence){.number = e->admitted,
+                        .item = item,
                         .draft = item->draft,
                         .prompt = item->prompt,
                         .output = item->output,
@@ -111,7 +112,8 @@ static int64_t schedule_running(engine *e, int64_t budget, bool *preempted)
     for (int64_t i = 0; i < e->running_count; i++) {
         sequence *s = &e->running[i];
         s->scheduled = dsc_serve_share(e->options, s, budget);
-        while (s->scheduled && !reserve(e, s, s->computed + s->scheduled)) {
+        const int64_t slots = s->computed + s->scheduled + e->options->lookahead;
+        while (s->scheduled && !reserve(e, s, slots)) {
             *preempted = true;
             preempt_newest(e);
             if (i == e->running_count)
@@ -130,14 +132,15 @@ static int admit(engine *e, int64_t budget, dsc_error *err)
     const dsc_serve_options *o = e->options;
     while (budget > 0 && dsc_serve_waiting(e) && e->running_count < o->max_num_seqs) {
         sequence fresh, *s = head(e, &fresh);
-        const int64_t whole = dsc_serve_blocks(o, (int64_t)s->prompt + s->output);
+        const int64_t whole = dsc_serve_blocks(o, (int64_t)s->prompt + s->output + o->lookahead);
         if (o->kv_blocks && whole > o->kv_blocks)
             return dsc_fail(err, DSC_EINPUT,
                             "request %" PRId64 " has a prompt of %d and an output of %d tokens: it "
                             "needs %" PRId64 " blocks of the KV cache, which has %" PRId64,
                             s->number, s->prompt, s->output, whole, o->kv_blocks);
         s->scheduled = dsc_serve_share(e->options, s, budget);
-        if (!reserve(e, s, s->scheduled))
+        // Slots for the draft model's tokens are reserved from the next step on.
+        if (!dsc_serve_fits(o, s, e->free_blocks) || !reserve(e, s, s->scheduled))
             return DSC_OK;
         budget -= s->scheduled;
         dsc_serve_add(&e->step, s, s->scheduled);
@@ -335,8 +338,11 @@ static int step(engine *e, sequence **slot, dsc_error *err)
         rc = dsc_serve_target_time(e->price, &e->step, &e->step.target_s, err);
     if (!rc) {
         count_maxima(e);
-        rc = verify_all(e, slot, err);
+        if (e->options->pass)
+            rc = e->options->pass(e->options->user, e, err);
     }
+    if (!rc)
+        rc = verify_all(e, slot, err);
     if (!rc)
         rc = advance_clock(e, err);
     if (!rc && e->options->step)

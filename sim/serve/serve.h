@@ -1,9 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 // One engine that serves requests with continuous batching, step by step, as vLLM V1 schedules it
-// (vllm/v1/core/sched/scheduler.py): running requests first, in the order of their admission, each
-// with the tokens that its KV cache lacks and its draft; then waiting requests' prefill in chunks,
-// up to the token budget, the number of sequences and the room in the KV cache. When a running
-// request finds no room, the newest one is preempted: it loses its KV cache and is computed again.
+// (vllm/v1/core/sched/scheduler.py at 00024d3, and scheduler_reserve_full_isl of later versions):
+// running requests first, in the order of their admission, each with the tokens that its KV cache
+// lacks and its draft; then waiting requests' prefill in chunks, up to the token budget, the number
+// of sequences and the room in the KV cache. When a running request finds no room, the newest one
+// is preempted: it loses its KV cache, returns to the head of the queue and is computed again; such
+// a step admits no request. What differs from vLLM is listed in docs/serving.md.
 //
 // Drafts are accepted as recorded. So a policy may choose the number of draft tokens freely at
 // every step, and what a request emits does not depend on when it is served.
@@ -25,6 +27,10 @@ typedef struct dsc_serve_draft {
 typedef struct dsc_serve_item {
     int32_t prompt, output;       // tokens, >= 1
     const dsc_serve_draft *draft; // [output]; NULL: drawn from the pool's `survival`
+    // What an engine expects of a draft, NULL: not known. Policies alone read it.
+    const float *confidence; // [output] that the draft token there is accepted, in [0, 1], given
+                             // that the draft's tokens before it are
+    const double *survival;  // [levels] of the request's own rates, as the pool's
 } dsc_serve_item;
 
 // The requests that a server gets: items in turn, or drawn with replacement.
@@ -36,13 +42,14 @@ typedef struct dsc_serve_pool {
     // tokens are accepted, never increasing, in [0, 1]. Each position of a request has one uniform
     // number, so the accepted tokens do not depend on the draft's length.
     const double *survival;
-    int32_t levels;
+    int32_t levels; // at least the draft length that a policy asks for, where it is used
     uint64_t seed;
 } dsc_serve_pool;
 
 // A request in the engine. Policies read it and set `k`.
 typedef struct dsc_serve_sequence {
-    int64_t number;                    // of the request in the run, from 0
+    int64_t number; // of the request in the run, from 0
+    const dsc_serve_item *item;
     const dsc_serve_draft *draft;      // of the item
     double arrival_s, first_s, last_s; // arrival, first token, last token so far
     int32_t prompt, output;            // tokens of the request
@@ -71,6 +78,9 @@ typedef struct dsc_serve_options {
     int32_t block_size;                   // tokens of a block, >= 1
     int32_t lookahead;                    // token slots that a request reserves for its draft model
     double slo_ttft_s, slo_tpot_s;        // of goodput; infinity: none
+    // Called in each step before its pass, in which running[].scheduled tokens are computed after
+    // running[].computed others. Nonzero ends the run. May be NULL, as those below.
+    int (*pass)(void *user, const dsc_serve_engine *engine, dsc_error *err);
     // Called after each step and after each request is complete. Nonzero ends the run.
     int (*step)(void *user, const dsc_serve_engine *engine, dsc_error *err);
     int (*complete)(void *user, const dsc_serve_sequence *sequence, dsc_error *err);

@@ -41,12 +41,11 @@ static void add_running(forecast *f, const dsc_serve_engine *e)
 static bool add_waiting(forecast *f, const dsc_serve_engine *e, const sequence *s)
 {
     const int32_t tokens = dsc_serve_share(e->options, s, f->budget);
-    const int64_t blocks = dsc_serve_blocks(e->options, tokens);
     if (!tokens || f->running == e->options->max_num_seqs ||
-        (e->options->kv_blocks && blocks > f->free_blocks))
+        !dsc_serve_fits(e->options, s, f->free_blocks))
         return false;
     f->running++;
-    f->free_blocks -= blocks;
+    f->free_blocks -= dsc_serve_blocks(e->options, tokens);
     add(f, s, tokens);
     return true;
 }

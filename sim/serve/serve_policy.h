@@ -26,7 +26,7 @@ typedef struct dsc_serve_policy_type {
 struct dsc_serve_policy {
     const dsc_serve_policy_type *type;
     int32_t k;        // the most draft tokens of a step, num_speculative_tokens; 0: never drafts
-    int32_t *by_size; // [sizes] `schedule`: draft tokens at 0, 1, ... sequences
+    int32_t *by_size; // [sizes] `schedule`: draft tokens at 0, 1, ... requests in the step
     int64_t sizes;
     void *state; // of the other types
 };
@@ -34,15 +34,16 @@ struct dsc_serve_policy {
 extern const dsc_serve_policy_type dsc_serve_policy_adaptive, dsc_serve_policy_ema,
     dsc_serve_policy_off_above;
 
-// "fixed", "oracle", "schedule:1-4=5,5-16=3,17-=0", "adaptive[:position|oracle|constant:P]",
-// "ema[:SETTING=VALUE,...]", "off-above:QPS[,WINDOW]"; `k` is the method's draft length, in [0,
-// DSC_SERVE_LONGEST]. out->k may be longer than that: the longest tier of `schedule` or `ema`,
-// which is then the length to which recorded drafts have to be known. The arrival rate of
-// `off-above` is the number of requests that arrived in the last WINDOW seconds of simulated time
-// (10; the window moves in tenths of it), divided by WINDOW. DSC_EUSAGE. Freed by
-// dsc_serve_policy_fini.
+// "fixed", "oracle", "schedule:1-4=5,5-16=3,17-=0" or "schedule:[[1,4,5],[5,16,3],[17,17,0]]",
+// "adaptive[:position|calibrated|oracle|constant:P]", "ema[:SETTING=VALUE,...]",
+// "off-above:QPS[,WINDOW]"; `k` is the method's draft length, in [0, DSC_SERVE_LONGEST], which no
+// policy exceeds. The arrival rate of `off-above` is the number of requests that arrived in the
+// last WINDOW seconds of simulated time (10; the window moves in tenths of it), divided by WINDOW.
+// DSC_EUSAGE. Freed by dsc_serve_policy_fini.
 int dsc_serve_policy_parse(dsc_serve_policy *out, const char *text, int32_t k, dsc_error *err);
 void dsc_serve_policy_fini(dsc_serve_policy *policy);
+// Whether it reads dsc_serve_item.confidence.
+bool dsc_serve_policy_calibrates(const dsc_serve_policy *policy);
 const dsc_serve_policy_type *const *dsc_serve_policies(void); // NULL-terminated
 
 #endif

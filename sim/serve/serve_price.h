@@ -20,8 +20,7 @@ typedef struct dsc_serve_price {
     bool overlap;      // drafts are computed while the target verifies: the longer of both counts
     double overhead_s; // of the host, for each step, >= 0
     // Seconds for each prefill token in addition to the pass over the other tokens (a pass of
-    // prefill only: to a pass of one token). NaN: prefill tokens are priced as all others, by the
-    // mean number of tokens of a sequence.
+    // prefill only: to a pass of one token). NaN: as dsc_mixed_target prices them.
     double prefill_s;
 } dsc_serve_price;
 
@@ -45,6 +44,10 @@ int dsc_serve_target_time(const dsc_serve_price *price, const dsc_serve_step *st
                           dsc_error *err);
 int dsc_serve_draft_time(const dsc_serve_price *price, const dsc_serve_step *step, double *seconds,
                          dsc_error *err);
+// seconds[i]: the target's pass with i more decode tokens than the step has, [count], count >= 1:
+// the numbers of dsc_serve_target_time, faster where the cost model has times of many passes.
+int dsc_serve_target_times(const dsc_serve_price *price, const dsc_serve_step *step, size_t count,
+                           double *seconds, dsc_error *err);
 // The whole step, from these two.
 static inline double dsc_serve_step_time(const dsc_serve_price *price, double target_s,
                                          double draft_s)

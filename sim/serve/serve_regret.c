@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Regret of policies: runs of the engine with common random numbers.
+// References of the regret of policies: runs of the engine with common random numbers.
 #include "sim/serve/serve_regret.h"
 
 #include "sim/serve/serve_policy.h"
@@ -22,34 +22,26 @@ static int mean_latency(const workload *w, const char *text, int32_t k, double *
     if (rc)
         return rc;
     rc = dsc_serve_run(&totals, w->pool, w->arrivals, w->price, &policy, w->options, err);
-    if (!rc)
-        *seconds = dsc_latency_mean(&totals.e2e);
+    *seconds = rc ? INFINITY : dsc_latency_mean(&totals.e2e);
     dsc_serve_totals_fini(&totals);
     dsc_serve_policy_fini(&policy);
     return rc;
 }
 
-int dsc_serve_regrets(dsc_serve_regret *out, const char *const *policy, size_t policies, int32_t k,
-                      const dsc_serve_pool *pool, const dsc_arrivals *arrivals,
-                      const dsc_serve_price *price, const dsc_serve_options *options,
-                      dsc_error *err)
+int dsc_serve_reference_run(dsc_serve_reference *out, int32_t k, const dsc_serve_pool *pool,
+                            const dsc_arrivals *arrivals, const dsc_serve_price *price,
+                            const dsc_serve_options *options, dsc_error *err)
 {
     const workload w = {pool, arrivals, price, options};
-    dsc_serve_regret best = {.fixed_s = INFINITY};
-    int rc = mean_latency(&w, "oracle", k, &best.oracle_s, err);
+    *out = (dsc_serve_reference){.fixed_s = INFINITY};
+    int rc = mean_latency(&w, "oracle", k, &out->oracle_s, err);
     for (int32_t length = 0; length <= k && !rc; length++) {
-        double seconds = INFINITY;
+        double seconds;
         rc = mean_latency(&w, "fixed", length, &seconds, err);
-        if (seconds < best.fixed_s) {
-            best.fixed_s = seconds;
-            best.best_k = length;
+        if (seconds < out->fixed_s) {
+            out->fixed_s = seconds;
+            out->best_k = length;
         }
-    }
-    for (size_t i = 0; i < policies && !rc; i++) {
-        out[i] = best;
-        rc = mean_latency(&w, policy[i], k, &out[i].e2e_s, err);
-        out[i].over_fixed = out[i].e2e_s / best.fixed_s - 1;
-        out[i].over_oracle = out[i].e2e_s / best.oracle_s - 1;
     }
     return rc;
 }

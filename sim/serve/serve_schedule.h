@@ -20,7 +20,15 @@ static inline bool dsc_serve_decodes(const dsc_serve_sequence *s)
 // Blocks of the KV cache for a sequence of that many tokens.
 static inline int64_t dsc_serve_blocks(const dsc_serve_options *o, int64_t tokens)
 {
-    return (tokens + o->lookahead + o->block_size - 1) / o->block_size;
+    return (tokens + o->block_size - 1) / o->block_size;
+}
+
+// Whether a waiting request may be admitted: all tokens that it has must find room, although only
+// those of its first chunk get it (scheduler_reserve_full_isl of vLLM, on by default).
+static inline bool dsc_serve_fits(const dsc_serve_options *o, const dsc_serve_sequence *s,
+                                  int64_t free_blocks)
+{
+    return !o->kv_blocks || dsc_serve_blocks(o, dsc_serve_known(s)) <= free_blocks;
 }
 
 // Tokens of a sequence in a step, from what it needs and the budget.

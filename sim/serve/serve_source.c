@@ -30,6 +30,7 @@ void dsc_serve_source_fini(dsc_serve_source *s)
 {
     for (size_t i = 0; i < s->count; i++) {
         free((draft *)s->item[i].draft);
+        free((double *)s->item[i].survival);
         free(s->id[i]);
     }
     free(s->item);
@@ -379,12 +380,19 @@ static int draw_request(dsc_serve_source *s, const dsc_serve_rates *r, int64_t r
 {
     char id[24];
     draft *drafts;
+    double *survivals;
     int rc = dsc_new(&drafts, (size_t)r->output, err);
     if (rc)
         return rc;
-    s->item[request] = (dsc_serve_item){r->prompt, r->output, drafts};
+    s->item[request] = (dsc_serve_item){.prompt = r->prompt, .output = r->output, .draft = drafts};
     s->request[request] = request;
+    rc = dsc_new(&survivals, (size_t)r->length, err);
+    if (rc)
+        return rc;
+    s->item[request].survival = survivals;
     r->rates(r->user, request, r->length, rate);
+    for (int32_t d = 0; d < r->length; d++)
+        survivals[d] = (d ? survivals[d - 1] : 1) * rate[d];
     for (int32_t i = 0; i < r->output; i++) {
         const double u = dsc_rng_uniform(r->seed, (uint64_t)request, (uint32_t)i, DSC_RNG_ACCEPT);
         const int32_t left = r->output - 1 - i;

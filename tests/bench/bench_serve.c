@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // Times the serving engine with 64 running requests, in simulated output tokens per second and
-// core. The bar is 20 M with a fixed draft length.
+// core. The bar is 20 M with a fixed draft length, and 7 M with adaptive ones.
 //
 // Usage: bench_serve [REQUESTS]; prints CSV, the best of 5 rounds. Every position of a request
 // draws how much of a draft is accepted; with `recorded`, drafts are looked up.
@@ -29,6 +29,7 @@ static void must(int rc, const dsc_error *err)
 }
 
 static dsc_serve_draft drafts[ITEMS][LONGEST_OUTPUT];
+static float confidence[ITEMS][LONGEST_OUTPUT];
 
 static void run(const char *text, const char *cost_text, bool recorded, int64_t requests)
 {
@@ -39,8 +40,10 @@ static void run(const char *text, const char *cost_text, bool recorded, int64_t 
     dsc_serve_policy policy;
     dsc_serve_totals totals = {0};
     for (int i = 0; i < ITEMS; i++)
-        item[i] = (dsc_serve_item){1 + i * 37 % 500, LONGEST_OUTPUT / 4 + i * 7 % 300,
-                                   recorded ? drafts[i] : NULL};
+        item[i] = (dsc_serve_item){.prompt = 1 + i * 37 % 500,
+                                   .output = LONGEST_OUTPUT / 4 + i * 7 % 300,
+                                   .draft = recorded ? drafts[i] : NULL,
+                                   .confidence = confidence[i]};
     const dsc_serve_pool pool = {
         .item = item, .count = ITEMS, .survival = survival, .levels = K, .seed = 1};
     const dsc_arrivals arrivals = {.kind = DSC_ARRIVALS_CLOSED, .clients = CLIENTS};
@@ -75,14 +78,17 @@ static void run(const char *text, const char *cost_text, bool recorded, int64_t 
 int main(int argc, char **argv)
 {
     static const char *const policy[] = {
-        "fixed",         "oracle",   "schedule:1-=2",        "ema",
-        "off-above:1e9", "adaptive", "adaptive:constant:.7", "adaptive:oracle"};
+        "fixed",          "oracle",   "schedule:1-=2",        "ema",
+        "off-above:1e9",  "adaptive", "adaptive:constant:.7", "adaptive:calibrated",
+        "adaptive:oracle"};
     static const char linear[] = "linear:.01,.0001,.0005";
     static const char roofline[] = "roofline:llama-3.1-70b,llama-3.1-8b,h100,tp=4";
     const int64_t requests = argc > 1 ? strtoll(argv[1], NULL, 10) : 10000;
     for (int i = 0; i < ITEMS; i++)
-        for (int t = 0; t < LONGEST_OUTPUT; t++)
+        for (int t = 0; t < LONGEST_OUTPUT; t++) {
             drafts[i][t] = (dsc_serve_draft){K, (uint16_t)((i * 7 + t * t) % (K + 1))};
+            confidence[i][t] = (float)(1 + (i * 5 + t * 13) % 19) / 20;
+        }
     printf("# %s\npolicy,drafts,cost,M_tokens_per_s,running,tokens_per_step,us_per_step\n",
            BENCH_FLAGS);
     for (size_t i = 0; i < sizeof policy / sizeof *policy; i++)
@@ -90,5 +96,6 @@ int main(int argc, char **argv)
             run(policy[i], linear, recorded, requests);
     run("fixed", roofline, true, requests);
     run("adaptive", roofline, true, requests);
+    run("adaptive:calibrated", roofline, true, requests);
     return 0;
 }

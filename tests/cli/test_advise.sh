@@ -16,8 +16,10 @@ tokenizer=$sample/tokenizer.json
 advise "$rag" --tokenizer "$tokenizer" --cost linear:.02,.0005 --batch-size 1,64 --engine vllm
 says 'advice.dst: 29 requests, 5385 output tokens; cost linear:.02,.0005'
 says 'The verdict is chosen on 15 requests and judged on 14 others.'
-says 'draft-model   needs column draft_argmax of the trace: record the draft model: draftscope live record'
-says 'lookahead     needs target logits for tokens that were never generated: run it live'
+says '  draft-model, hf-dynamic, threshold, tree, spectr, spectr-tree, pearl: record the draft model: draftscope live record --draft DIR'
+check 'a recording is named once' test "$(grep -c 'record the draft model' out)" -eq 1
+says '  lookahead, ouroboros: run it live: draftscope live run'
+says '  recorded: needs accept lengths by position: import accept lengths'
 says 'vllm serve MODEL --speculative-config'
 says '# no speculation: leave the speculative options out'
 check "trace, table and report" test -d advice.dst -a -s advice.tsv -a -s advice.html
@@ -56,7 +58,7 @@ says 'run draft-model num-speculative-tokens='
 says 'trtllm-serve MODEL --config draft.yaml'
 check "the trace itself is used" test ! -e pair.dst/pair.dst
 advise pair.dst --cost linear:.02,.0001 --batch-size 1 -o free
-says 'draft-model   needs a cost model with the time of a pass of the draft model'
+says ': give a cost with the draft model: --draft-shape, or a third number of linear'
 advise pair.dst -o unit
 says 'no verdict: cost model unit prices draft tokens at nothing'
 says 'Without costs there is no verdict: give --target-shape and --gpu, or --cost'

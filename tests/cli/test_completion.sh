@@ -58,7 +58,7 @@ offers "advise list live merge plot report serve sim sweep theory trace tune val
 offers "serve sim sweep" s
 offers "append cut export import info merge reduce synth verify --help" trace ""
 offers "verify" trace v
-offers "accept length ouroboros pearl speedup tree --help" theory ""
+offers "accept certify length ouroboros pearl speedup tree --help" theory ""
 offers "pearl" theory p
 offers "" nonsense ""
 offers "" --version ""
@@ -102,6 +102,7 @@ offers "bytes" trace import --tokenizer b
 offers "tokenizer.json" trace import --tokenizer = t
 offers "svg" plot heatmap t.tsv -o x --terminal s
 offers "" sim a.dst --threads ""
+offers "fixed schedule adaptive ema off-above oracle" serve --speculation ""
 offers "p.npy p.csv p.safetensors" theory accept --draft p
 offers "p.npy p.csv p.safetensors" theory accept --target = p
 offers "a.dst" theory accept --trace a

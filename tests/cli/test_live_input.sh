@@ -131,7 +131,8 @@ check "-o -: the results are on standard error" grep -q '^output_tokens  *8$' er
 check "there is no file of this name" test ! -e ./-
 bad_run "--json and -o - both use standard output" -o - --json
 profile() { # file
-    good profile --target "$llama" --tokens 1,2 --context 0 --repeats 1 --threads 1 --progress never -o "$1"
+    good profile --target "$llama" --tokens 1,2 --context 0 --prefill-tokens 0 --repeats 1 --threads 1 --progress never \
+        -o "$1"
 }
 profile -
 check "profile -o -: nothing else on standard error" test ! -s err

@@ -209,7 +209,10 @@ check "of the finished requests" test "$(info zero.dst requests)" = 2
 
 good profile --target "$fixtures/llama" --draft "$fixtures/llama_old" --tokens 1:8 --context 0:48 \
     --batch-size 1,2 --repeats 2 -o cost.tsv
-check "a row for each cell" test "$(grep -c '^[0-9]' cost.tsv)" = 24
+check "a row for each cell" test "$(grep -c '^[0-9]' cost.tsv)" = 48
+check "half of them at the ends of the grid, with parts of prompts" test \
+    "$(awk -F '\t' '/^[0-9]/ && $4 > 0 && ($1 == 1 || $1 == 8) && ($2 == 0 || $2 == 48)' cost.tsv |
+        wc -l)" = 24
 for word in target_measured draft_measured device_name 'column target_share' \
     'column target_again_s' 'column draft_again_s' command repeats; do
     check "the table contains $word" grep -q "^# $word" cost.tsv
@@ -221,7 +224,8 @@ if command -v gnuplot >/dev/null; then
     check "plot cost draws it" "$draftscope" plot cost cost.tsv -o cost.svg
 fi
 good profile --shape "$fixtures/llama/config.json" --random-weights 1 --dtype f32 --tokens 2 \
-    --context 5 --repeats 1 -o one.tsv
+    --context 5 --prefill-tokens 0 --repeats 1 -o one.tsv
+check "no prefill tokens" sh -c '! grep -q prefill_tokens one.tsv'
 check "one cell" test "$(grep -c '^[0-9]' one.tsv)" = 1
 check "one model alone never runs after another" sh -c '! grep -q again_s one.tsv'
 bad 2 'exists' profile --target "$fixtures/llama" -o one.tsv

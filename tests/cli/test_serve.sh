@@ -142,6 +142,40 @@ good trace import --tokenizer bytes late.jsonl -o late.dst
 good serve late.dst --method none $dyadic --arrivals recorded:x2 --per-request -o late.tsv
 equal 'recorded arrivals are sorted' "$(cell late.tsv id 1) $(cell late.tsv arrival_s 2)" '1 1'
 
+# --- policies ------------------------------------------------------------------------------------
+good trace synth --target markov:50 --requests 40 --logprobs 50 -o rows.dst
+policies="--speculation fixed --speculation adaptive --speculation adaptive:calibrated
+    --speculation oracle --speculation ema"
+served="--method draft-model --num-speculative-tokens 4 --cost linear:0.01,0.0006,0.001
+    --arrivals closed:2,16 --requests 80 --rule rejection"
+good serve rows.dst $served $policies --regret --threads 1 -o regret.tsv
+good serve rows.dst $served $policies --regret --threads 3 -o threads.tsv
+grep -v '^# command' regret.tsv >a
+grep -v '^# command' threads.tsv >b
+check 'the same regrets for any number of threads' cmp a b
+equal 'none has no regret' "$(cell regret.tsv regret_fixed 1)" nan
+equal 'the oracle has none over itself' "$(cell regret.tsv regret_oracle 9)" 0
+# Rows 3 and 4 are policy fixed, at 2 and 16 clients. The best fixed length is that of a sweep.
+good serve rows.dst $served -o sweep.tsv --num-speculative-tokens 0:4 --force
+best=$(awk -F '\t' '/^#/ { next } !h++ { for (i = 1; i <= NF; i++) { if ($i == "clients") c = i
+        if ($i == "e2e_mean_s") e = i; if ($i == "num_speculative_tokens") k = i }; next }
+    $k != "nan" && $c == 16 && (!least || $e < least) { least = $e; best = $k } END { print best, least }' sweep.tsv)
+equal 'the best fixed length' "$(cell regret.tsv best_fixed_k 4)" "${best% *}"
+near 'regret over it' "$(awk -v r="$(cell regret.tsv regret_fixed 4)" 'BEGIN { print 1 + r }')" \
+    "$(awk -v e="$(cell regret.tsv e2e_mean_s 4)" -v b="${best#* }" 'BEGIN { print e / b }')" 1e-5
+check 'calibration improves the forecast' awk -v a="$(cell regret.tsv confidence_brier 3)" \
+    -v b="$(cell regret.tsv recorded_brier 3)" 'BEGIN { exit !(a > 0 && a < b) }'
+if command -v gnuplot >/dev/null; then
+    good plot policies regret.tsv -o policies.svg
+    check 'five policies are drawn' test "$(grep -vc '^#' policies.data.tsv)" = 11
+else
+    skip 'figure of policies' 'no gnuplot'
+fi
+good serve rag.dst --method ngram --num-speculative-tokens 4 $dyadic --arrivals closed:3 \
+    --requests 40 --speculation 'schedule:[[1, 2, 4], [5, 6, 0]]' --speculation schedule:1-4=4,5-=0 \
+    --speculation fixed -o schedule.tsv
+equal 'a gap has the length before it' "$(cell schedule.tsv e2e_mean_s 2)" "$(cell schedule.tsv e2e_mean_s 3)"
+
 # --- timeline and interruption -------------------------------------------------------------------
 # events FILE PROCESS NAME: their number, of a file that keeps the rules of the format.
 check_events=$(dirname "$draftscope")/tests/cli/check_trace_events
@@ -207,6 +241,17 @@ bad 2 '--rule needs a trace' serve --target iid:0.5 --method none --rule block $
 bad 2 'cannot be combined' $base --arrivals poisson:1 --duration 5
 bad 2 '--slo' $base --arrivals closed:1 --slo ttft=0
 bad 2 '--speculation' $base --arrivals closed:1 --speculation sometimes
+bad 2 'vLLM' $base --arrivals closed:1 --speculation schedule:2-4=1
+bad 2 'calibrated, oracle or constant:P' $base --arrivals closed:1 --speculation adaptive:sure
+bad 2 'candidate_steps' $base --arrivals closed:1 --speculation ema:steps=3
+bad 2 'off-above:QPS' $base --arrivals closed:1 --speculation off-above
+bad 2 'lacks column draft_rows' serve markov.dst --method draft-model --rule greedy $dyadic \
+    --arrivals closed:1 --requests 5 --speculation adaptive:calibrated
+bad 2 'no draft model' serve rag.dst --method ngram $dyadic --arrivals closed:1 --requests 5 \
+    --speculation adaptive:calibrated
+bad 2 'adaptive:position takes given' serve --target iid:0.5 --method draft-model $dyadic \
+    --arrivals closed:1 --requests 5 --speculation adaptive:calibrated
+bad 2 '--regret and --per-request' $base --arrivals closed:1 --regret --per-request
 bad 2 'cannot be served from a trace' serve markov.dst --method spectr --rule greedy $dyadic \
     --arrivals closed:1
 bad 2 'needs column' serve rag.dst --method draft-model $dyadic --arrivals closed:1

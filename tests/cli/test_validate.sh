@@ -23,7 +23,7 @@ cells() {
 # --- every figure ----------------------------------------------------------------------------
 
 tables=$top/tests/validation
-rows="spectr-appb spectr-table1 pearl eagle ouroboros leviathan khisti identity serving"
+rows="spectr-appb spectr-table1 pearl eagle ouroboros leviathan khisti identity serving served-steps"
 data_rows="specbench llma"
 if [ -r "$data/llma/rag.jsonl" ] && [ -r "$data/specbench/eagle.jsonl" ]; then
     with_data="--data $data"

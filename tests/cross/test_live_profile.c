@@ -8,11 +8,12 @@
 
 #include <string.h>
 
-enum { REPEATS = 9, CELLS = 6, ROUNDS = 3 };
+enum { REPEATS = 9, CELLS = 6, MIXED = 14, ROUNDS = 3 };
 
+// With prefill tokens there are as many cells more as the grid has ends, times their number.
 static int stop_after(void *user, int64_t done, int64_t total)
 {
-    assert_int_equal(total, CELLS * ROUNDS);
+    assert_true(total == CELLS * ROUNDS || total == MIXED * ROUNDS);
     return done == *(const int64_t *)user;
 }
 
@@ -57,6 +58,54 @@ static void what_is_complete_is_kept(void **state)
             assert_true(0 < low && low <= high);
             assert_true(dsc_table_real(&t, r, 3) >
                         0); // a slow round can move it outside the quartiles
+        }
+        dsc_table_fini(&t);
+    }
+    live_weights_free(w);
+    b->type->close(b);
+}
+
+// Cells with prefill tokens follow the others, and a first round without all of them has none.
+static void prefill_tokens_are_kept_together(void **state)
+{
+    static const int64_t tokens[] = {1, 2, 4}, context[] = {0, 8}, batch[] = {3},
+                         chunk[] = {5, 130};
+    static const int64_t cells[] = {5, 6, 13, 14, 27, 28, 42}, rows[] = {4, 6, 6, 14, 14, 14, 14};
+    live_config c = {0};
+    live_backend *b;
+    live_weights *w;
+    dsc_error err = {0};
+    char path[4096];
+    (void)state;
+    assert_ok(live_config_of_shape(
+                  &c, source_path("live/demo/draft/config.json", path, sizeof path), &err),
+              err);
+    assert_ok(live_backend_open(&b, "cpu", 1, false, &err), err);
+    assert_ok(live_weights_random(&w, &c, DSC_F32, 1, b, &err), err);
+    for (size_t i = 0; i < sizeof cells / sizeof *cells; i++) {
+        int64_t stop = cells[i];
+        dsc_table t = {0};
+        const live_profile_options o = {.target = w,
+                                        .draft = w,
+                                        .grid = {tokens, context, batch, 3, 2, 1, chunk, 2},
+                                        .repeats = REPEATS,
+                                        .progress = stop_after,
+                                        .user = &stop};
+        assert_int_equal(live_profile(&t, &o, &err),
+                         stop < MIXED * ROUNDS ? DSC_EINTERRUPT : DSC_OK);
+        assert_int_equal(t.rows, rows[i]);
+        const size_t target = (size_t)dsc_table_find(&t, "target_s"),
+                     draft = (size_t)dsc_table_find(&t, "draft_s");
+        for (size_t r = 0; r < t.rows; r++) {
+            const size_t n = r < CELLS ? 0 : r - CELLS; // prefill tokens vary fastest
+            assert_close(dsc_table_real(&t, r, 3), r < CELLS ? 0 : (double)chunk[n % 2], 0);
+            assert_close(dsc_table_real(&t, r, 0),
+                         (double)(r < CELLS ? tokens[r / 2] : tokens[n / 4 * 2]), 0);
+            assert_close(dsc_table_real(&t, r, 1),
+                         (double)(r < CELLS ? context[r % 2] : context[n / 2 % 2]), 0);
+            assert_true(dsc_table_real(&t, r, target) > 0);
+            assert_true(r < CELLS ? dsc_table_real(&t, r, draft) > 0
+                                  : isnan(dsc_table_real(&t, r, draft)));
         }
         dsc_table_fini(&t);
     }
@@ -109,6 +158,7 @@ static void the_output_matrix_is_read_once(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {cmocka_unit_test(what_is_complete_is_kept),
+                                       cmocka_unit_test(prefill_tokens_are_kept_together),
                                        cmocka_unit_test(the_output_matrix_is_read_once)};
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

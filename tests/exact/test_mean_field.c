@@ -13,7 +13,7 @@ typedef struct loop {
 static void serve(dsc_serve_totals *t, const loop *l)
 {
     static const double survival[] = {.75, .5, .4};
-    const dsc_serve_item item = {l->prompt, l->output, NULL};
+    const dsc_serve_item item = {.prompt = l->prompt, .output = l->output};
     const dsc_serve_pool pool = {
         .item = &item, .count = 1, .survival = survival, .levels = 3, .seed = 7};
     const dsc_arrivals arrivals = {.kind = DSC_ARRIVALS_CLOSED, .clients = l->clients};

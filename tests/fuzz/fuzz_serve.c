@@ -69,8 +69,9 @@ static void run(const dsc_arrivals *arrivals, dsc_serve_policy *policy, dsc_serv
     if (dsc_cost_parse(&cost, "linear:0.01,0.001,0.002", &err))
         exit(99);
     for (int i = 0; i < ITEMS; i++) {
-        item[i] = (dsc_serve_item){1 + 100 * i, 1 + (LONGEST - 1) * i / 2,
-                                   choice & 16 ? drafts[i] : NULL};
+        item[i] = (dsc_serve_item){.prompt = 1 + 100 * i,
+                                   .output = 1 + (LONGEST - 1) * i / 2,
+                                   .draft = choice & 16 ? drafts[i] : NULL};
         for (int t = 0; t < LONGEST; t++)
             drafts[i][t] = (dsc_serve_draft){4, (uint16_t)((i + t) % 5)};
     }

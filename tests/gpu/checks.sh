@@ -149,7 +149,7 @@ profile() { # name of the table, shape, options
     fi
     rm -f "$table"
     try $live profile --device "$device" --shape "$shape" --random-weights 1 --dtype bf16 "$@" \
-        --progress never -o "$table" || return
+        --prefill-tokens 0 --progress never -o "$table" || return
     [ "$dry" ] || cat "$table"
 }
 short_grid="--tokens 1,2,4,8,16,32,64,128 --context 0,128,192,512,4096 --repeats 6"
@@ -171,7 +171,7 @@ llma() { # shape, copy lengths
     results=$out/$name.jsonl cost=$out/$name.cost.tsv
     rm -f "$results" "$cost" "$out/$name.tsv"
     try $live profile --device "$device" --shape "$shape" --random-weights 1 --dtype bf16 \
-        --tokens $widths --context 0:2048 --progress never -o "$cost" || return
+        --tokens $widths --context 0:2048 --prefill-tokens 0 --progress never -o "$cost" || return
     for k; do
         try $live run --device "$device" --shape "$shape" --random-weights 1 --dtype bf16 \
             --method llma --n 1 --num-speculative-tokens "$k" --replay rag.dst --requests $requests --baseline \
@@ -220,7 +220,7 @@ drafted() { # name, trace, draft's shape, runs, method and its options
     fi
     [ "$name" != replay-pearl ] || models="$models $(second_device)"
     try $live profile $models --tokens 1,2,3,4,5,6,8,12,16,17,24,26,32 --context 0:256 \
-        --progress never -o "$cost" || return
+        --prefill-tokens 0 --progress never -o "$cost" || return
     seed=0
     while [ $seed -lt "$runs" ]; do
         try $live run $models --replay "$trace" --replay-draft $some --seed $seed --baseline --json \

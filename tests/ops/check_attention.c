@@ -295,6 +295,68 @@ static void long_attentions(check *c)
     attend_as(c, DSC_F16, (scene){{4, 1, 64}, 1, 1, 131071, 0, 131072, false}, false, true);
 }
 
+// --- sequences of different lengths --------------------------------------------------------------
+
+// Three sequences of two tokens and two of nine, each with its own context, in one pass: attention
+// over a cache that is filled, then the rotation, which writes to it.
+static void mixed(check *c, dsc_dtype dtype, int64_t window)
+{
+    const head_shape h = {4, 2, 16};
+    const int64_t all = h.heads + 2 * h.kv_heads, rows = 3 * 2 + 2 * 9, rotated = 8;
+    const int32_t shifts[2][3] = {{0, 70, 300}, {13, 140}};
+    check_pass p[2] = {check_pass_new(c, 2, 3, 40, window, false, 9),
+                       check_pass_new(c, 9, 2, 0, window, false, 9)};
+    p[0].batch.shift = shifts[0];
+    p[1].batch.shift = shifts[1];
+    p[0].batch.next = &p[1].batch;
+    caches x;
+    caches_new(c, &x, dtype, 5, 400, h.kv_heads * h.head);
+    twin qkv = check_twin(c, rows * all * h.head, DSC_F32, DSC_F32);
+    twin freq = check_twin(c, h.head, DSC_F32, DSC_F32);
+    twin out = check_twin(c, rows * h.heads * h.head, DSC_F32, DSC_F32);
+    float angles[16];
+    for (int64_t i = 0; i < rotated / 2; i++)
+        angles[i] = powf(10000, -2 * (float)i / (float)rotated);
+    check_twin_set(c, &freq, 0, angles, rotated / 2);
+    check_twin_fill(c, &qkv, 0, qkv.count, DSC_F32, 1);
+    for (int l = 0; l < LAYERS; l++) {
+        check_twin_fill(c, &x.k[l], 0, x.k[l].count, dtype, 1);
+        check_twin_fill(c, &x.v[l], 0, x.v[l].count, dtype, 1);
+    }
+    check_begin(c, &p[0].batch);
+    const live_attention a = {h.heads, h.kv_heads, h.head, 1 / sqrt((double)h.head), window, false};
+    for (int side = 0; side < 2; side++) {
+        live_backend *b = side ? c->device : c->cpu;
+        const live_rotation r = {side ? freq.device : freq.cpu, rotated, NULL, NULL, 1e-6};
+        const live_cache *cache = side ? &x.device : &x.cpu;
+        float *in = side ? qkv.device : qkv.cpu;
+        check_call(
+            c, b->type->pass.attend(b, side ? out.device : out.cpu, in, &a, cache, 1, &c->error),
+            "attend");
+        check_call(c, b->type->pass.rotate(b, in, &r, &a, cache, 1, &c->error), "rotate");
+    }
+    check_end(c);
+    const double kept = fmax(check_twin_error(c, &x.k[1]), check_twin_error(c, &x.v[1]));
+    const double e = check_twin_error(c, &out), half_unit = check_half_unit(dtype);
+    check_line(c, e <= 1e-5 && kept <= half_unit + 1e-5, fmax(e, kept), half_unit + 1e-5,
+               "attend and rotate %s, sequences of different lengths, window %" PRId64,
+               dsc_dtype_name(dtype), window);
+    caches_free(c, &x);
+    check_twin_free(c, &qkv);
+    check_twin_free(c, &freq);
+    check_twin_free(c, &out);
+    check_pass_free(&p[0]);
+    check_pass_free(&p[1]);
+}
+
+static void mixed_passes(check *c)
+{
+    const dsc_dtype dtypes[] = {DSC_F32, DSC_F16, DSC_BF16};
+    for (int d = 0; d < 3; d++)
+        for (int64_t window = 0; window <= 50; window += 50)
+            mixed(c, dtypes[d], window);
+}
+
 // --- move ----------------------------------------------------------------------------------------
 
 static void moves(check *c)
@@ -331,6 +393,7 @@ void check_attention(check *c)
     attentions(c);
     shaped_attentions(c);
     long_attentions(c);
+    mixed_passes(c);
     moves(c);
 }
 

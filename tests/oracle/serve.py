@@ -15,9 +15,10 @@ import sys
 
 
 class Request:
-    def __init__(self, number, arrival, prompt, output, offers):
+    def __init__(self, number, arrival, prompt, output, offers, confidence):
         self.number, self.arrival = number, arrival
         self.prompt, self.output, self.offers = prompt, output, offers
+        self.confidence = confidence  # of each output token
         self.answer = 0  # output tokens so far
         self.cached = 0  # tokens whose keys and values are in blocks
         self.blocks = set()
@@ -27,6 +28,203 @@ class Request:
 
     def tokens(self):
         return self.prompt + self.answer
+
+
+# Policies --------------------------------------------------------------------
+
+
+class Policy:
+    """The longest draft in every step."""
+
+    def see(self, accepted):
+        pass
+
+    def choose(self, server, plan, emitted, going):
+        """Draft lengths of the requests that go on; `plan` is what this step computed."""
+        length = self.length(server, plan, going)
+        return [min(server.offer(r)[0], length) for r in going]
+
+    def length(self, server, plan, going):
+        return server.k
+
+
+class Oracle(Policy):
+    def choose(self, server, plan, emitted, going):
+        return [server.offer(r)[1] for r in going]
+
+
+class Schedule(Policy):
+    def __init__(self, text):
+        self.ranges = []
+        for word in text.split(","):
+            requests, length = word.split("=")
+            self.ranges.append((int(requests.split("-")[0]), int(length)))
+
+    def length(self, server, plan, going):
+        return [length for first, length in self.ranges if first <= len(plan)][-1]
+
+
+class OffAbove(Policy):
+    """No drafts above a rate; arrivals are noted at the step that first sees them."""
+
+    def __init__(self, text, server):
+        self.limit, self.window = map(float, text.split(","))
+        self.begin, self.noted, self.seen = server.clock, [], 0
+
+    def length(self, server, plan, going):
+        tenth = int((server.clock - self.begin) / self.window * 10)
+        self.noted += [tenth] * (server.sent - self.seen)
+        self.seen = server.sent
+        recent = sum(1 for t in self.noted if t > tenth - 10)
+        return server.k if recent / self.window <= self.limit else 0
+
+
+class Slot:
+    def __init__(self, settings, longest):
+        self.__dict__.update(settings)
+        self.lengths = sorted(k for k in self.candidate_steps if k <= longest)
+        middle = self.lengths[len(self.lengths) // 2]
+        self.length = longest if longest in self.lengths else middle
+        self.average, self.batches = self.length - 1.0, 0
+
+    def end_of_batch(self, accepted):
+        if self.length:
+            mean = sum(accepted) / len(accepted)
+            self.average = (1 - self.ema_alpha) * self.average + self.ema_alpha * mean
+        self.batches += 1
+        later = self.batches - self.warmup_batches
+        if later > 0 and later % self.update_interval == 0:
+            self.length = self.moved() if self.length else self.probed()
+
+    def probed(self):
+        up = [k for k in self.lengths if k > 0]
+        if up and self.average < 0:
+            self.average = up[0] - 1.0
+        return up[0] if up else 0
+
+    def moved(self):
+        length, longer = self.length, [k for k in self.lengths if k > self.length]
+        for below in sorted((k for k in self.lengths if k < self.length), reverse=True):
+            if self.average > (below - 0.5 if below else 0.5) + self.down_hysteresis:
+                break
+            length = below
+        while length >= self.length and longer:
+            if self.average <= length - 0.5 + self.up_hysteresis:
+                break
+            length = longer.pop(0)
+        return length
+
+
+class Ema(Policy):
+    """Settings before the first bs= are those of all slots."""
+
+    def __init__(self, text, longest):
+        common = {"ema_alpha": 0.2, "update_interval": 5, "warmup_batches": 10,
+                  "down_hysteresis": -0.25, "up_hysteresis": 0.0}
+        self.slots, settings, self.batch = {}, common, []
+        for word in text.split(","):
+            name, value = word.split("=")
+            if name == "bs":
+                settings = self.slots.setdefault(int(value), dict(common))
+            elif name == "candidate_steps":
+                settings[name] = [int(k) for k in value.split("/")]
+            else:
+                settings[name] = float(value)
+        self.slots = {bs: Slot(settings, longest) for bs, settings in self.slots.items()}
+
+    def slot(self, requests):
+        return self.slots[max([bs for bs in self.slots if bs <= requests] or [min(self.slots)])]
+
+    def see(self, accepted):
+        self.batch.append(accepted)
+
+    def length(self, server, plan, going):
+        verified = self.slot(server.decoding)
+        if self.batch or (server.decoding and not verified.length):
+            verified.end_of_batch(self.batch)
+        self.batch = []
+        return self.slot(len(going)).length
+
+
+class Adaptive(Policy):
+    def __init__(self, text, server):
+        self.confidence = text or "position"
+        if self.confidence == "position":
+            self.curve = measured_curve(server.items, server.k)
+
+    def survivals(self, server, request):
+        """Of the slots of a request that can be accepted, by depth."""
+        most, run = server.offer(request)
+        if self.confidence == "oracle":
+            return [1.0] * run
+        survivals, product = [], 1.0
+        for depth in range(most):
+            if self.confidence == "calibrated":
+                product *= request.confidence[request.answer + depth]
+            elif self.confidence == "position":
+                product = self.curve[depth]
+            else:
+                product = float(self.confidence.split(":")[1]) ** (depth + 1)
+            survivals.append(product)
+        while survivals and survivals[-1] <= 0:
+            survivals.pop()
+        return survivals
+
+    def choose(self, server, plan, emitted, going):
+        slots = []  # in falling order of survival, then by request and depth
+        for i, request in enumerate(going):
+            slots += [(-s, i, d + 1) for d, s in enumerate(self.survivals(server, request))]
+        slots.sort()
+        others, decoding, sampled = server.next_step(emitted)
+        best, choice = sampled / server.seconds(others, 0), []
+        deepest = max((d for _, _, d in slots), default=0)
+        for last, (_, _, depth) in enumerate(slots):
+            limits = range(depth, deepest + 1) if server.drafting == "each" else [deepest]
+            for limit in limits:
+                taken = [s for s in slots[: last + 1] if s[2] <= limit]
+                if decoding + len(taken) > server.max_num_batched_tokens:
+                    continue  # drafts displace prefill, whose time is counted all the same
+                expected = 0.0
+                for survival, _, _ in taken:
+                    expected -= survival
+                passes = {"free": 0, "once": 1, "each": limit}[server.drafting]
+                rate = (sampled + expected) / server.seconds(others + len(taken), passes)
+                if rate > best:
+                    best, choice = rate, taken
+        return [sum(1 for _, j, _ in choice if j == i) for i in range(len(going))]
+
+
+def measured_curve(items, longest):
+    """The product of the shares of drafts that are accepted one token further, in steps with the
+    longest draft."""
+    steps = []
+    for _, output, offers, _ in items:
+        t = 1
+        while t < output - 1:
+            drafted = min(offers[t][0], longest, output - t - 1)
+            steps.append((drafted, min(offers[t][1], drafted)))
+            t += steps[-1][1] + 1
+    curve, product = [], 1.0
+    for depth in range(1, longest + 1):
+        tried = sum(1 for drafted, run in steps if drafted >= depth and run >= depth - 1)
+        accepted = sum(1 for drafted, run in steps if drafted >= depth and run >= depth)
+        product *= accepted / tried if tried else 0.0
+        curve.append(product)
+    return curve
+
+
+def make_policy(text, server):
+    name, _, rest = text.partition(":")
+    if name == "adaptive":
+        return Adaptive(rest, server)
+    if name == "ema":
+        return Ema(rest, server.k) if server.k else Policy()
+    if name == "off-above":
+        return OffAbove(rest, server)
+    return {"fixed": Policy, "oracle": Oracle}[name]() if not rest else Schedule(rest)
+
+
+# The engine ------------------------------------------------------------------
 
 
 class Server:
@@ -43,10 +241,12 @@ class Server:
                 self.send(0.0)
         else:
             self.times = collections.deque(self.arrivals[1][: self.requests])
+            self.clock = self.times[0]
+            self.receive()
+        self.policy = make_policy(self.policy, self)
 
     def send(self, time):
-        prompt, output, offers = self.items[self.sent % len(self.items)]
-        self.waiting.append(Request(self.sent, time, prompt, output, offers))
+        self.waiting.append(Request(self.sent, time, *self.items[self.sent % len(self.items)]))
         self.sent += 1
 
     def receive(self):
@@ -65,9 +265,9 @@ class Server:
             tokens = min(tokens, self.long_prefill_token_threshold)
         return min(tokens, budget)
 
-    def allocate(self, request, tokens):
+    def allocate(self, request, tokens, lookahead):
         """Blocks for the cache after this step, and for the draft model's tokens after that."""
-        slots = request.cached + tokens + self.lookahead
+        slots = request.cached + tokens + lookahead
         lacking = -(-slots // self.block_size) - len(request.blocks)
         if self.unlimited or lacking <= 0:
             return True
@@ -102,7 +302,7 @@ class Server:
             if tokens == 0:
                 continue
             gone = None
-            while gone is not request and not self.allocate(request, tokens):
+            while gone is not request and not self.allocate(request, tokens, self.lookahead):
                 gone, preempting = self.preempt(), True
             if gone is request:
                 break
@@ -111,7 +311,10 @@ class Server:
         while not preempting and self.waiting and budget and len(self.running) < self.max_num_seqs:
             request = self.waiting[0]
             tokens = self.want(request, budget)
-            if not self.allocate(request, tokens):
+            whole = -(-request.tokens() // self.block_size)
+            if not self.unlimited and whole > len(self.free):
+                break  # its first chunk may fit, but not what follows
+            if not self.allocate(request, tokens, 0):
                 break
             self.running.append(self.waiting.popleft())
             plan.append((request, tokens))
@@ -123,7 +326,8 @@ class Server:
     def offer(self, request):
         """The longest draft, and how much of it would be accepted."""
         available, run = request.offers[request.answer]
-        return min(available, self.k, request.output - request.answer - 1), run
+        most = min(available, self.k, request.output - request.answer - 1)
+        return most, min(run, most)
 
     def verify(self, request, tokens):
         """Returns the number of tokens that the request emits."""
@@ -139,27 +343,53 @@ class Server:
         request.draft = 0
         self.drafted += drafted
         self.accepted += accepted
+        if drafted:
+            self.policy.see(accepted)
         return accepted + 1
 
-    def draft(self, request):
-        most, run = self.offer(request)
-        if self.policy == "oracle":
-            return min(most, run)
-        if self.policy == "schedule":
-            return min(most, self.k if len(self.running) <= self.small else 1)
-        return most
+    def seconds(self, tokens, passes):
+        return (self.fixed_s + self.per_token_s * tokens + passes * self.draft_s
+                + self.overhead_s)
+
+    def next_step(self, emitted):
+        """Tokens of the next step without new drafts, how many of them decode, and requests that it
+        samples from, if nobody arrives or is preempted and no running request needs a block."""
+        left, decoding, sampled, running = self.max_num_batched_tokens, 0, 0, 0
+        free = len(self.free)
+        for request in self.running:
+            if request.answer == request.output:
+                free += len(request.blocks)
+                continue
+            running += 1
+            tokens = min(self.want(request, left), 1 if emitted.get(request) else left)
+            left -= tokens
+            sampled += tokens > 0 and request.cached + tokens >= request.tokens()
+            decodes = request.answer and request.cached == request.tokens() - 1
+            decoding += tokens if decodes else 0
+        for request in self.waiting:
+            tokens = self.want(request, left)
+            if not tokens or running == self.max_num_seqs:
+                break
+            if not self.unlimited and -(-request.tokens() // self.block_size) > free:
+                break
+            free -= -(-tokens // self.block_size)
+            running += 1
+            left -= tokens
+            sampled += tokens >= request.tokens()
+        return self.max_num_batched_tokens - left, decoding, sampled
 
     def step(self):
         plan = self.schedule()
         seconds = self.fixed_s + self.per_token_s * sum(tokens for _, tokens in plan)
+        self.decoding = sum(1 for r, _ in plan if r.answer and r.cached == r.tokens() - 1)
         decoding = sum(t for r, t in plan if r.answer and r.cached == r.tokens() - 1)
         prefill = sum(t for _, t in plan) - decoding
         emitted = {request: self.verify(request, tokens) for request, tokens in plan}
-        longest = 0
-        for request in self.running:
-            if emitted.get(request) and request.answer < request.output:
-                request.draft = self.draft(request)
-                longest = max(longest, request.draft)
+        going = [r for r in self.running if emitted.get(r) and r.answer < r.output]
+        drafts = self.policy.choose(self, plan, emitted, going) if self.k else [0] * len(going)
+        for request, tokens in zip(going, drafts):
+            request.draft = tokens
+        longest = max(drafts, default=0)
         passes = {"free": 0, "once": min(longest, 1), "each": longest}[self.drafting]
         self.clock += seconds + passes * self.draft_s + self.overhead_s
         self.steps += 1
@@ -201,7 +431,7 @@ class Server:
 def make(seed):
     """Costs are sums of powers of two and arrivals have few digits, so that times are exact."""
     rng = random.Random(seed)
-    requests, k = 40, rng.choice([0, 1, 3, 5])
+    requests, k = 40, rng.choice([1, 3, 5] if seed % 16 else [0])
     seqs = rng.choice([1, 3, 8, 64])
     limited = rng.random() < .6
     block, lookahead = rng.choice([1, 4, 16]), rng.choice([0, k])
@@ -211,7 +441,7 @@ def make(seed):
         offers = []
         for _ in range(output):
             available = rng.choice([0, k, rng.randint(0, 6)])
-            offers.append((available, rng.randint(0, available)))
+            offers.append((available, rng.randint(0, available), rng.randint(0, 16)))
         items.append((prompt, output, offers))
     least = max(-(-(p + o + lookahead) // block) for p, o, _ in items)
     print("requests", requests)
@@ -223,7 +453,15 @@ def make(seed):
             time += rng.choice([0, round(rng.expovariate(1 / rng.choice([.05, .3, 2])), 3)])
             times.append(f"{time + .0003:.4f}")
         print("recorded", *times)
-    print("policy", rng.choice(["fixed", "fixed", "oracle", "schedule"]), k, rng.randint(1, 4))
+    small = rng.randint(1, 4)
+    policies = [
+        "fixed", "oracle", f"schedule:1-{small}={k},{small + 2}-9={min(k, 1)}", "adaptive",
+        "adaptive:oracle", "adaptive:calibrated", f"adaptive:constant:{rng.choice([.5, .7])}",
+        f"off-above:{rng.choice([1, 4])},{rng.choice([.5, 2])}",
+        f"ema:ema_alpha={rng.choice([.2, .5])},update_interval={rng.randint(1, 3)},"
+        f"warmup_batches={rng.randint(0, 3)},bs=1,candidate_steps=0/1/3/5,"
+        f"down_hysteresis={rng.choice([0, -.25])},bs={small + 1},candidate_steps=0/1/2"]
+    print("policy", policies[seed % len(policies)], k)
     print("drafting", rng.choice(["free", "once", "each"]))
     print("max_num_seqs", seqs)
     print("max_num_batched_tokens", max(seqs, rng.choice([9, 33, 64, 2048])))
@@ -233,7 +471,7 @@ def make(seed):
     print("lookahead", lookahead)
     print("cost", 2**-6, 2**-12, 2**-8, rng.choice([0, 2**-9]))
     for prompt, output, offers in items:
-        print("item", prompt, output, *(f"{a} {r}" for a, r in offers))
+        print("item", prompt, output, *(f"{a} {r} {c}" for a, r, c in offers))
 
 
 def read(lines):
@@ -245,8 +483,7 @@ def read(lines):
         elif key == "recorded":
             workload["arrivals"] = ("recorded", [float(v) for v in values])
         elif key == "policy":
-            workload["policy"] = values[0]
-            workload["k"], workload["small"] = int(values[1]), int(values[2])
+            workload["policy"], workload["k"] = values[0], int(values[1])
         elif key == "drafting":
             workload["drafting"] = values[0]
         elif key == "cost":
@@ -254,8 +491,9 @@ def read(lines):
                 workload[name] = float(value)
         elif key == "item":
             numbers = [int(v) for v in values]
-            offers = list(zip(numbers[2::2], numbers[3::2]))
-            workload["items"].append((numbers[0], numbers[1], offers))
+            offers = list(zip(numbers[2::3], numbers[3::3]))
+            confidence = [c / 16 for c in numbers[4::3]]
+            workload["items"].append((numbers[0], numbers[1], offers, confidence))
         else:
             workload[key] = int(values[0])
     return workload

@@ -44,28 +44,28 @@ static void read_item(workload *w)
 {
     dsc_error err;
     dsc_serve_draft *draft;
+    float *confidence;
     const int32_t prompt = (int32_t)number(), output = (int32_t)number();
     must(dsc_new(&draft, (size_t)output, &err), &err);
+    must(dsc_new(&confidence, (size_t)output, &err), &err);
     for (int32_t t = 0; t < output; t++) {
         draft[t].available = (uint16_t)number();
         draft[t].run = (uint16_t)number();
+        confidence[t] = (float)number() / 16;
     }
     if (w->items == MOST)
         exit(99);
-    w->item[w->items++] = (dsc_serve_item){prompt, output, draft};
+    w->item[w->items++] = (dsc_serve_item){
+        .prompt = prompt, .output = output, .draft = draft, .confidence = confidence};
 }
 
 static void read_policy(workload *w)
 {
     dsc_error err;
-    char name[16], text[64];
-    if (scanf("%15s", name) != 1)
+    char text[256];
+    if (scanf("%255s", text) != 1)
         exit(99);
-    const long k = number(), small = number();
-    snprintf(text, sizeof text, "%s", name);
-    if (!strcmp(name, "schedule"))
-        snprintf(text, sizeof text, "schedule:1-%ld=%ld,%ld-=%d", small, k, small + 1, k > 0);
-    must(dsc_serve_policy_parse(&w->policy, text, (int32_t)k, &err), &err);
+    must(dsc_serve_policy_parse(&w->policy, text, (int32_t)number(), &err), &err);
 }
 
 static void read_cost(workload *w)
@@ -175,7 +175,9 @@ int main(void)
            t.preemptions, t.recomputed_tokens, t.num_draft_tokens, t.num_accepted_tokens);
     dsc_serve_totals_fini(&t);
     dsc_serve_policy_fini(&w.policy);
-    for (size_t i = 0; i < w.items; i++)
+    for (size_t i = 0; i < w.items; i++) {
         free((void *)w.item[i].draft);
+        free((void *)w.item[i].confidence);
+    }
     return 0;
 }

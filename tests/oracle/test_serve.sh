@@ -2,7 +2,7 @@
 # SPDX-License-Identifier: Apache-2.0
 # The serving engine and a slow simulator in Python list the same steps and completions for small
 # workloads: closed and recorded arrivals, chunked prefill, KV limits with preemptions, recorded
-# drafts. Skipped without python3.
+# drafts, every policy of speculation. Skipped without python3.
 top=${top_srcdir:-.}
 oracle=$top/tests/oracle/serve.py
 events=$(dirname "${DRAFTSCOPE:-./draftscope}")/tests/oracle/serve_events

@@ -276,7 +276,8 @@ static void passes_and_batches_have_ranges(void **state)
         assert_says(dsc_cost_draft(&cost, bad[i], &s, &err), &err, WORDS("pass of"));
     }
     const dsc_pass one = {1, 0, 1, false};
-    assert_says(dsc_cost_drafts(&cost, one, 1, 2, &s, &err), &err, WORDS("2 drafts in 1 passes"));
+    assert_says(dsc_cost_drafts(&cost, one, 1, 1, 2, &s, &err), &err,
+                WORDS("2 drafts in 1 passes"));
     assert_says(dsc_price_run(&price, &cost, &counts, 0, &err), &err, WORDS("batch is 0", "65536"));
     assert_says(dsc_price_run(&price, &cost, &counts, 65537, &err), &err, WORDS("batch is 65537"));
     assert_ok(dsc_price_run(&price, &cost, &counts, 65536, &err), err);

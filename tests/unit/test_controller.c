@@ -65,6 +65,10 @@ static void ema_by_hand(void **state)
     // 0 is left at the next update; a fall excludes a rise, although both thresholds allow it.
     dsc_ema none = {.ema_alpha = 1, .update_interval = 1, .down_hysteresis = 1};
     ema_follows(none, "0/2/4", 1, "1000", (int[]){0, 2, 0, 2});
+    // The ceiling of an average of 2 is 3; it never holds back a rise.
+    dsc_ema capped = {
+        .ema_alpha = 1, .update_interval = 1, .down_hysteresis = -9, .ceiling_coeff = 1.5};
+    ema_follows(capped, "1/3/5/7", 2, "25", (int[]){3, 7});
     // Without a history the average starts at that of the first positive length.
     dsc_candidates c = candidates("0/2");
     dsc_ema_begin(&none, &c, 0);

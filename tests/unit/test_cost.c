@@ -101,6 +101,92 @@ static void a_table_may_have_fewer_columns(void **state)
     dsc_cost_fini(&cost);
 }
 
+// --- prefill tokens next to decode tokens
+// ---------------------------------------------------------
+
+static const double chunk_at[] = {16, 64, 256};
+
+// What a chunk adds: linear in each key when the others are held, 0 without a chunk.
+static double chunk_plane(double t, double c, double b, double chunk)
+{
+    return chunk * (2e-4 + 1e-8 * c + 1e-6 * b - 1e-7 * t);
+}
+
+static double prefill_s(const dsc_cost *cost, double t, double c, double b, double chunk)
+{
+    double s = NAN;
+    dsc_error err = {0};
+    assert_ok(dsc_cost_prefill(cost, (dsc_pass){t, c, b, false}, chunk, &s, &err), err);
+    return s;
+}
+
+// Rows with a chunk at the ends of the other keys, which is what `live profile` measures.
+static void write_mixed_grid(FILE *f)
+{
+    fputs("tokens\tcontext\tbatch\tprefill_tokens\ttarget_s\tdraft_s\n", f);
+    for (int t = 0; t < 4; t++)
+        for (int c = 0; c < 3; c++)
+            for (int b = 0; b < 2; b++)
+                fprintf(f, "%g\t%g\t%g\t0\t%.17g\t1\n", tokens_at[t], context_at[c], batch_at[b],
+                        plane(tokens_at[t], context_at[c], batch_at[b]));
+    for (int t = 0; t < 4; t += 3)
+        for (int c = 0; c < 3; c += 2)
+            for (int b = 0; b < 2; b++)
+                for (int p = 0; p < 3; p++)
+                    fprintf(f, "%g\t%g\t%g\t%g\t%.17g\tnan\n", tokens_at[t], context_at[c],
+                            batch_at[b], chunk_at[p],
+                            plane(tokens_at[t], context_at[c], batch_at[b]) +
+                                chunk_plane(tokens_at[t], context_at[c], batch_at[b], chunk_at[p]));
+}
+
+static void chunks_are_interpolated(void **state)
+{
+    (void)state;
+    FILE *f = fopen(in_scratch("t.tsv"), "w");
+    write_mixed_grid(f);
+    assert_int_equal(fclose(f), 0);
+    dsc_cost cost = cost_of(table_text("t.tsv"));
+    assert_true(cost.mixed);
+    for (double t = 1; t <= 64; t += 5.25)
+        for (double c = 0; c <= 4096; c += 512)
+            for (double b = 1; b <= 3; b += 0.5) {
+                double before = 0;
+                assert_close(target_s(&cost, t, c, b), plane(t, c, b), 1e-15);
+                for (double chunk = 0; chunk <= 256; chunk += 4) {
+                    const double s = prefill_s(&cost, t, c, b, chunk);
+                    assert_close(s, chunk_plane(t, c, b, chunk), 1e-15);
+                    assert_true(chunk == 0 || s > before); // monotone where the rows are
+                    before = s;
+                }
+            }
+    const struct {
+        dsc_pass pass;
+        double chunk;
+        const char *says;
+    } beyond[] = {{{2, 10, 1, false}, 257, "prefill_tokens 257"},
+                  {{65, 10, 1, false}, 16, "tokens 65 next to prefill tokens"},
+                  {{2, 4097, 1, false}, 16, "context 4097 next to prefill tokens"},
+                  {{2, 10, 4, false}, 16, "batch 4 next to prefill tokens"}};
+    double s;
+    dsc_error err = {0};
+    for (size_t i = 0; i < sizeof beyond / sizeof *beyond; i++)
+        expect_failure(dsc_cost_prefill(&cost, beyond[i].pass, beyond[i].chunk, &s, &err),
+                       DSC_EINPUT, &err, beyond[i].says);
+    expect_failure(dsc_cost_prefill(&cost, beyond[0].pass, -1, &s, &err), DSC_EUSAGE, &err,
+                   "at least 0");
+    dsc_cost_fini(&cost);
+    static const char noisy[] = "tokens\tprefill_tokens\ttarget_s\n1\t0\t2\n1\t8\t1\n1\t16\t3\n";
+    put_file(in_scratch("t.tsv"), noisy, sizeof noisy - 1);
+    cost = cost_of(table_text("t.tsv"));
+    assert_close(prefill_s(&cost, 1, 5, 7, 8), 0, 0); // no chunk makes a pass shorter
+    assert_close(prefill_s(&cost, 1, 5, 7, 12), 0.5, 1e-15);
+    dsc_cost_fini(&cost);
+    cost = cost_of("linear:1,2");
+    expect_failure(dsc_cost_prefill(&cost, beyond[0].pass, 1, &s, &err), DSC_EUSAGE, &err,
+                   "no time of prefill tokens");
+    dsc_cost_fini(&cost);
+}
+
 static void bad_tables_are_refused(void **state)
 {
     (void)state;
@@ -125,6 +211,17 @@ static void bad_tables_are_refused(void **state)
          ":5: no row for tokens 2, batch 2"},
         {"{\"tokens\":1,\"target_s\":0.1}\n{\"tokens\":1,\"target_s\":0.1}\n", ":2: the keys come"},
         {"tokens\ttarget_s\n1\n", ":2: 1 fields"},
+        {"tokens\tprefill_tokens\ttarget_s\n1\t8\t1\n", ":2: rows where prefill_tokens is 0"},
+        {"tokens\tprefill_tokens\ttarget_s\n1\t0\t1\n1\t8\t2\n2\t0\t1\n",
+         ":4: rows where prefill_tokens is 0"},
+        {"tokens\tprefill_tokens\ttarget_s\n1\t0\t1\n1\t-8\t2\n", ":3: prefill_tokens"},
+        {"tokens\tprefill_tokens\ttarget_s\n1\t0\t1\n1\t8.5\t2\n", ":3: prefill_tokens"},
+        {"tokens\tprefill_tokens\ttarget_s\n1\t0\t1\n1\t8\t2\n1\t8\t2\n",
+         ":4: the keys come twice"},
+        {"tokens\tprefill_tokens\ttarget_s\n1\t0\t1\n4\t0\t2\n1\t8\t2\n4\t9\t3\n",
+         ":5: no row for tokens 1, prefill_tokens 9"},
+        {"tokens\tprefill_tokens\ttarget_s\n1\t0\t1\n4\t0\t2\n5\t8\t2\n", "tokens 5"},
+        {"tokens\tprefill_tokens\ttarget_s\n1\t0\t1\n1\t8\tinf\n", ":3: target_s"},
     };
     for (size_t i = 0; i < sizeof bad / sizeof *bad; i++) {
         dsc_cost cost;
@@ -657,6 +754,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(interpolation_is_exact_on_planes),
         cmocka_unit_test(a_table_may_have_fewer_columns),
+        cmocka_unit_test(chunks_are_interpolated),
         cmocka_unit_test(bad_tables_are_refused),
         cmocka_unit_test(bad_words_are_refused),
         cmocka_unit_test(a_line_is_found_among_outliers),

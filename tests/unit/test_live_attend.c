@@ -220,7 +220,7 @@ typedef struct model {
     live_cache cache;
 } model;
 
-static model model_new(void)
+static model model_new(int64_t sequences)
 {
     model m = {.embed = matrix(WORDS, HIDDEN, DSC_F32, 1),
                .qkv = matrix((HEADS + 2) * HEAD, HIDDEN, DSC_BF16, 2),
@@ -229,7 +229,7 @@ static model model_new(void)
                .down = matrix(HIDDEN, FEED, DSC_F32, 5),
                .norm = numbers(HIDDEN, 6),
                .inv_freq = numbers(HEAD / 2, 7),
-               .cache = cache_new(LAYERS, 1, ROOM, HEAD)};
+               .cache = cache_new(LAYERS, sequences, ROOM, HEAD)};
     return m;
 }
 
@@ -244,7 +244,7 @@ static void model_drop(model *m)
 static void pass(model *m, const live_batch *batch, float *logits)
 {
     const live_backend_type *t = backend->type;
-    const int64_t n = batch->tokens;
+    const int64_t n = live_batch_rows(batch);
     const live_attention a = {HEADS, 1, HEAD, 1 / sqrt(HEAD), 0, false};
     const live_rotation r = {m->inv_freq, HEAD, m->norm, m->norm, 1e-6};
     const live_norming rms = {m->norm, NULL, LIVE_RMS_NORM, 1e-6};
@@ -312,7 +312,7 @@ static void test_same_bits(void **state)
         text[i] = (int32_t)(i * 17 % WORDS);
     for (int i = 0; i < TEXT; i++)
         chain[i] = i - 1;
-    model one = model_new(), many = model_new();
+    model one = model_new(1), many = model_new(1);
     float *alone = poison(TEXT * WORDS), *together = poison(TEXT * WORDS);
     for (int i = 0; i < TEXT; i++)
         score(&one, i, 1, text + i, chain, 1, alone + i * WORDS);
@@ -343,13 +343,94 @@ static void test_same_bits(void **state)
     drop(alone), drop(together);
 }
 
+// --- sequences of different lengths in one pass --------------------------------------------------
+
+enum { LONGEST = 20, CHUNK = 5 };
+
+// The lists of a chain of tokens after 0 tokens, which `shift` moves.
+typedef struct chain {
+    int32_t position[LONGEST], token[3 * LONGEST];
+    uint64_t mask[LONGEST];
+} chain;
+
+static live_batch chain_batch(chain *x, int64_t tokens, int64_t sequences, const int32_t *shift,
+                              const live_batch *next)
+{
+    for (int i = 0; i < LONGEST; i++) {
+        x->position[i] = i;
+        x->mask[i] = ((uint64_t)2 << i) - 1;
+    }
+    return (live_batch){.tokens = tokens,
+                        .sequences = sequences,
+                        .token = x->token,
+                        .shift = shift,
+                        .position = x->position,
+                        .slot = x->position,
+                        .mask = x->mask,
+                        .words = 1,
+                        .used = tokens,
+                        .next = next};
+}
+
+static int32_t word(int sequence, int64_t i)
+{
+    return (int32_t)((31 * sequence + 17 * i) % WORDS);
+}
+
+// Sequences 0 and 1 decode a token after 10 and 17 others, sequence 2 computes five of its prompt
+// after three: each row has the bits that it has alone.
+static void test_mixed(void **state)
+{
+    (void)state;
+    static const int32_t shift[3] = {10, 17, 3};
+    static const int64_t tokens[3] = {1, 1, CHUNK};
+    model many = model_new(3);
+    chain x[3];
+    float *alone = poison(LONGEST * WORDS), *together = poison(2 * LONGEST * WORDS);
+    for (int s = 0; s < 3; s++)
+        for (int i = 0; i < shift[s]; i++)
+            x[s].token[i] = word(s, i);
+    const live_batch third = chain_batch(&x[2], shift[2], 1, NULL, NULL),
+                     second = chain_batch(&x[1], shift[1], 1, NULL, &third),
+                     first = chain_batch(&x[0], shift[0], 1, NULL, &second);
+    pass(&many, &first, together);
+    x[0].token[0] = word(0, shift[0]);
+    x[0].token[1] = word(1, shift[1]);
+    for (int i = 0; i < CHUNK; i++)
+        x[2].token[i] = word(2, shift[2] + i);
+    const live_batch prefill = chain_batch(&x[2], CHUNK, 1, &shift[2], NULL),
+                     decode = chain_batch(&x[0], 1, 2, shift, &prefill);
+    backend->threads = 3;
+    pass(&many, &decode, together);
+    backend->threads = 2;
+    int64_t row = 0;
+    for (int s = 0; s < 3; s++) {
+        model one = model_new(1);
+        for (int i = 0; i < shift[s]; i++)
+            x[0].token[i] = word(s, i);
+        const live_batch before = chain_batch(&x[0], shift[s], 1, NULL, NULL);
+        pass(&one, &before, alone);
+        for (int i = 0; i < tokens[s]; i++)
+            x[1].token[i] = word(s, shift[s] + i);
+        const live_batch last = chain_batch(&x[1], tokens[s], 1, &shift[s], NULL);
+        pass(&one, &last, alone);
+        same_bits(together + row * WORDS, alone, tokens[s] * WORDS);
+        const int64_t texts = (int64_t)s * ROOM * HEAD, length = (shift[s] + tokens[s]) * HEAD;
+        same_bits((float *)many.cache.k[1] + texts, one.cache.k[1], length);
+        same_bits((float *)many.cache.v[1] + texts, one.cache.v[1], length);
+        row += tokens[s];
+        model_drop(&one);
+    }
+    model_drop(&many);
+    drop(alone), drop(together);
+}
+
 int main(void)
 {
     static const struct CMUnitTest each[] = {
-        cmocka_unit_test(test_rotate),
-        cmocka_unit_test(test_attend),
-        cmocka_unit_test(test_move),
-        cmocka_unit_test(test_same_bits),
+        cmocka_unit_test(test_rotate), cmocka_unit_test(test_attend),
+        cmocka_unit_test(test_move),   cmocka_unit_test(test_same_bits),
+        cmocka_unit_test(test_mixed),
     };
     return run_each(each, sizeof each / sizeof *each);
 }

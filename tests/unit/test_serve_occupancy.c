@@ -62,7 +62,8 @@ static void check_bin(const recorder *r, size_t i)
 
 static void serve(recorder *r, dsc_serve_totals *t, const char *arrivals, int64_t requests)
 {
-    static const dsc_serve_item item[] = {{100, 20, NULL}, {30, 60, NULL}};
+    static const dsc_serve_item item[] = {{.prompt = 100, .output = 20},
+                                          {.prompt = 30, .output = 60}};
     static const double survival[] = {.7, .5, .3};
     dsc_serve_pool pool = {.item = item, .count = 2, .survival = survival, .levels = 3, .seed = 3};
     dsc_serve_options options = {.requests = requests,

@@ -41,6 +41,7 @@ typedef struct bench {
 
 static const double survival[] = {.9, .7, .35, .2};
 static dsc_serve_draft drafts[ITEMS][OUTPUT];
+static float confidence[ITEMS][OUTPUT];
 static dsc_serve_item item[ITEMS];
 
 // Some items have recorded drafts, of several lengths, and some do not.
@@ -50,9 +51,12 @@ static void make_items(bool recorded)
         for (int t = 0; t < OUTPUT; t++) {
             const uint16_t available = (uint16_t)((i * 5 + t * 3) % (K + 1));
             drafts[i][t] = (dsc_serve_draft){available, (uint16_t)((i + t * t) % (available + 1))};
+            confidence[i][t] = (float)((i * 7 + t * 11) % 17) / 16;
         }
-        item[i] =
-            (dsc_serve_item){9 + 13 * i % 30, OUTPUT - i % 5, recorded && i % 3 ? drafts[i] : NULL};
+        item[i] = (dsc_serve_item){.prompt = 9 + 13 * i % 30,
+                                   .output = OUTPUT - i % 5,
+                                   .draft = recorded && i % 3 ? drafts[i] : NULL,
+                                   .confidence = confidence[i]};
     }
 }
 
@@ -140,17 +144,20 @@ static double recorded_survival(int32_t depth)
     for (int32_t d = 1; d <= depth; d++) {
         int64_t tried = 0, accepted = 0;
         for (int i = 0; i < ITEMS; i++)
-            for (int32_t t = 1; item[i].draft && t + d < item[i].output; t++) {
+            for (int32_t t = 1; item[i].draft && t < item[i].output; t++) {
                 const dsc_serve_draft *draft = &item[i].draft[t];
-                tried += draft->available >= d && draft->run >= d - 1;
-                accepted += draft->available >= d && draft->run >= d;
+                const int32_t left = item[i].output - t - 1,
+                              most = draft->available < left ? draft->available : left;
+                tried += most >= d && draft->run >= d - 1;
+                accepted += most >= d && draft->run >= d;
+                t += draft->run < most ? draft->run : most; // on to the next step
             }
         all *= tried ? (double)accepted / (double)tried : 0;
     }
     return all;
 }
 
-enum { OF_ORACLE, OF_POSITION, OF_CONSTANT }; // the confidences that are checked
+enum { OF_ORACLE, OF_POSITION, OF_CONSTANT, OF_CALIBRATED }; // the confidences that are checked
 static int confidences;
 static int64_t choices, drafted_choices, short_choices;
 
@@ -160,6 +167,12 @@ static double survival_of(const dsc_serve_sequence *s, int32_t depth)
         return depth <= s->run;
     if (confidences == OF_CONSTANT)
         return pow(.6, depth);
+    if (confidences == OF_CALIBRATED) {
+        double product = 1;
+        for (int32_t d = 0; d < depth; d++)
+            product *= (double)s->item->confidence[s->emitted + d];
+        return product;
+    }
     return s->draft ? recorded_survival(depth) : survival[depth - 1];
 }
 
@@ -231,20 +244,21 @@ static int choose_checked(dsc_serve_policy *policy, const dsc_serve_engine *e,
 static void adaptive_is_best(void **state)
 {
     (void)state;
-    static const char *const text[] = {"adaptive:oracle", "adaptive", "adaptive:constant:.6"};
+    static const char *const text[] = {"adaptive:oracle", "adaptive", "adaptive:constant:.6",
+                                       "adaptive:calibrated"};
     static const dsc_serve_drafting drafting[] = {DSC_SERVE_DRAFT_FREE, DSC_SERVE_DRAFT_ONCE,
                                                   DSC_SERVE_DRAFT_EACH};
-    for (int n = 0; n < 3 * 3 * 2 * 2 * 2; n++) {
+    for (int n = 0; n < 4 * 3 * 2 * 2 * 2; n++) {
         bench b;
-        confidences = n % 3;
-        make_items(n / 9 % 2);
-        prepare(&b, text[confidences], n / 18 % 2 ? "closed:6" : "poisson:4");
+        confidences = n % 4;
+        make_items(n / 12 % 2);
+        prepare(&b, text[confidences], n / 24 % 2 ? "closed:6" : "poisson:4");
         b.type.choose = choose_checked;
-        b.price.drafting = drafting[n / 3 % 3];
-        b.price.overlap = n / 36 && n % 2;
+        b.price.drafting = drafting[n / 4 % 3];
+        b.price.overlap = n / 48 && n % 2;
         b.cost.draft_s = .002;
         b.cost.per_token_s = n % 4 < 2 ? .001 : .003;
-        b.options.max_num_batched_tokens = n / 36 ? 9 : 40;
+        b.options.max_num_batched_tokens = n / 48 ? 9 : 40;
         b.price.prefill_s = n % 5 ? NAN : .0005;
         choices = drafted_choices = short_choices = 0;
         serve(&b);
@@ -321,61 +335,116 @@ static void forecast_is_next_step(void **state)
 
 // --- the other policies --------------------------------------------------------------------------
 
-// The draft length after a batch of two requests that accepted x and y tokens.
-static int32_t after_batch(dsc_serve_policy *policy, int32_t x, int32_t y)
+// The draft length of `next` requests after a batch of `size`, two of which had drafts and accepted
+// x and y tokens; x < 0: there were no drafts.
+static int32_t after_batch_of(dsc_serve_policy *policy, int64_t size, int x, int y, int64_t next)
 {
     dsc_error err;
-    dsc_serve_sequence s = {.most = 100, .k = 100}, *slot[] = {&s};
-    policy->type->observe(policy, &s, 7, x);
-    policy->type->observe(policy, &s, 7, y);
-    assert_ok(policy->type->choose(policy, NULL, slot, 1, &err), err);
+    dsc_serve_engine e = {.step = {.decoding = size}};
+    dsc_serve_sequence s = {.most = 100, .k = 100}, *slot[100];
+    for (int i = 0; i < 100; i++)
+        slot[i] = &s;
+    if (x >= 0)
+        policy->type->observe(policy, &s, 7, x);
+    if (x >= 0)
+        policy->type->observe(policy, &s, 7, y);
+    assert_ok(policy->type->choose(policy, &e, slot, next, &err), err);
     return s.k;
+}
+
+static int32_t after_batch(dsc_serve_policy *policy, int x, int y)
+{
+    return after_batch_of(policy, 2, x, y, 2);
+}
+
+static dsc_serve_policy parse(const char *text, int32_t k)
+{
+    dsc_error err;
+    dsc_serve_policy policy;
+    assert_ok(dsc_serve_policy_parse(&policy, text, k, &err), err);
+    if (policy.type->begin)
+        assert_ok(policy.type->begin(&policy, NULL, &err), err);
+    return policy;
 }
 
 static void ema_by_hand(void **state)
 {
     (void)state;
     dsc_error err;
-    dsc_serve_policy policy;
-    assert_ok(dsc_serve_policy_parse(&policy, "ema", 3, &err), err);
+    dsc_serve_policy policy = parse("ema:candidate_steps=1/3/7", 7);
     assert_int_equal(policy.k, 7);
     for (int run = 0; run < 2; run++) {
         assert_ok(policy.type->begin(&policy, NULL, &err), err);
-        // From 2, the average moves to 3 - 0.8^15 = 2.965 in 15 batches, above 3 - 0.5.
+        // From 6, the average moves to 3 + 3 0.8^15 = 3.106 in 15 batches, above 3 - 0.75.
         for (int batch = 1; batch <= 15; batch++)
-            assert_int_equal(after_batch(&policy, 4, 2), batch < 15 ? 3 : 7);
-        // 0.972 in batch 20 is at most 3 - 0.75, and above 1 - 0.75; so is 0.318 in batch 25; 0.104
+            assert_int_equal(after_batch(&policy, 4, 2), 7);
+        // 1.018 in batch 20 is at most 3 - 0.75, and above 1 - 0.75; so is 0.333 in batch 25; 0.109
         // in batch 30 is not.
         for (int batch = 16; batch <= 30; batch++)
             assert_int_equal(after_batch(&policy, 0, 0), batch < 20 ? 7 : batch < 30 ? 3 : 1);
-        // 0.706 in batch 35 is above 1 - 0.5.
+        // 0.708 in batch 35 is above 1 - 0.5.
         for (int batch = 31; batch <= 35; batch++)
             assert_int_equal(after_batch(&policy, 1, 1), batch < 35 ? 1 : 3);
     }
     dsc_serve_policy_fini(&policy);
-    assert_ok(dsc_serve_policy_parse(&policy,
-                                     "ema:ema_alpha=1,update_interval=1,warmup_batches=0,"
-                                     "down_hysteresis=0,up_hysteresis=0.5,candidate_steps=8/2",
-                                     5, &err),
-              err);
-    assert_ok(policy.type->begin(&policy, NULL, &err), err);
+    policy = parse("ema:ema_alpha=1,update_interval=1,warmup_batches=0,down_hysteresis=0,"
+                   "candidate_steps=8/5/2,up_hysteresis=0.5",
+                   9);
+    // 9 is no candidate: the one in the middle is first.
     assert_int_equal(after_batch(&policy, 5, 5), 5); // not above 5
     assert_int_equal(after_batch(&policy, 6, 5), 8);
     assert_int_equal(after_batch(&policy, 2, 2), 5); // at most 5 - 0.5, above 2 - 0.5
     assert_int_equal(after_batch(&policy, 2, 1), 2);
+    // From 2 the length may rise by more than one candidate, and it does not rise where it fell.
+    assert_int_equal(after_batch(&policy, 9, 9), 8);
+    dsc_serve_policy_fini(&policy);
+    policy = parse("ema:candidate_steps=1/4,ema_alpha=1,update_interval=1,warmup_batches=0,"
+                   "ceiling_coeff=1,down_hysteresis=-3",
+                   4);
+    assert_int_equal(after_batch(&policy, 4, 3), 4); // ceil(3.5)
+    assert_int_equal(after_batch(&policy, 3, 3), 1); // 3 is above 1 - 3.5, but 4 above the ceiling
     dsc_serve_policy_fini(&policy);
 }
 
-static void schedule_tiers(void **state)
+// The default slots: 1/3/5/7 for up to 7 requests, 0/1/3 from 8, 0/1 from 32, 0 from 64 on.
+static void ema_slots(void **state)
 {
     (void)state;
+    dsc_serve_policy policy = parse("ema", 3);
+    assert_int_equal(after_batch_of(&policy, 1, 1, 1, 7),
+                     3); // 5 and 7 are longer than the method's
+    assert_int_equal(after_batch_of(&policy, 1, 1, 1, 8), 3);
+    assert_int_equal(after_batch_of(&policy, 1, 1, 1, 32), 1);
+    assert_int_equal(after_batch_of(&policy, 1, 1, 1, 63), 1);
+    assert_int_equal(after_batch_of(&policy, 1, 1, 1, 64), 0);
+    dsc_serve_policy_fini(&policy);
+    // Falls to 0 when the average is at most 0.5: 2 0.8^7 = 0.419, at the 15th batch 2 0.8^15. Then
+    // five batches without drafts, the smallest length for five, and nothing again.
+    policy = parse("ema", 3);
+    for (int batch = 1; batch <= 40; batch++) {
+        const bool drafted =
+            batch <= 15 || (batch > 20 && batch <= 25) || (batch > 30 && batch <= 35);
+        const int32_t k = after_batch_of(&policy, 8, drafted ? 0 : -1, 0, 8);
+        const bool next =
+            batch < 15 || (batch >= 20 && batch < 25) || (batch >= 30 && batch < 35) || batch == 40;
+        assert_int_equal(k, next ? (batch < 15 ? 3 : 1) : 0);
+    }
+    dsc_serve_policy_fini(&policy);
+    policy = parse("ema:update_interval=1,bs=4,candidate_steps=2/6,bs=9,candidate_steps=0/5", 9);
+    assert_int_equal(after_batch_of(&policy, 1, 1, 1, 1), 6); // below the first slot, the first
+    assert_int_equal(after_batch_of(&policy, 1, 1, 1, 8), 6);
+    assert_int_equal(after_batch_of(&policy, 1, 1, 1, 9), 5);
+    dsc_serve_policy_fini(&policy);
+}
+
+static void check_schedule(const char *text, int32_t k, const int32_t *expected, int64_t sizes)
+{
     dsc_error err;
-    dsc_serve_policy policy;
-    static const int32_t expected[] = {5, 5, 5, 5, 3, 3, 0, 0, 0};
-    assert_ok(dsc_serve_policy_parse(&policy, "schedule:1-4=5,5-6=3,7-=0", 4, &err), err);
-    assert_int_equal(policy.k, 5);
-    for (int64_t size = 1; size <= 9; size++) {
-        const dsc_serve_engine engine = {.running_count = size};
+    dsc_serve_policy policy = parse(text, k);
+    assert_int_equal(policy.k, k);
+    for (int64_t size = 1; size <= sizes; size++) {
+        const dsc_serve_engine engine = {
+            .running_count = 99, .step = {.decoding = size / 2, .prefilling = size - size / 2}};
         dsc_serve_sequence a = {.most = 100, .k = 100}, b = {.most = 2, .k = 2};
         dsc_serve_sequence *slot[] = {&a, &b};
         assert_ok(policy.type->choose(&policy, &engine, slot, 2, &err), err);
@@ -383,6 +452,16 @@ static void schedule_tiers(void **state)
         assert_int_equal(b.k, expected[size - 1] < 2 ? expected[size - 1] : 2);
     }
     dsc_serve_policy_fini(&policy);
+}
+
+static void schedule_tiers(void **state)
+{
+    (void)state;
+    check_schedule("schedule:1-4=5,5-6=3,7-=0", 5, (int32_t[]){5, 5, 5, 5, 3, 3, 0, 0, 0}, 9);
+    check_schedule("schedule:[[1,4,5],[5,6,3],[7,7,0]]", 4, (int32_t[]){4, 4, 4, 4, 3, 3, 0, 0}, 8);
+    // Gaps and the end go on with the range before them.
+    check_schedule("schedule:1-1=2,4-5=0,8-8=1", 9, (int32_t[]){2, 2, 2, 0, 0, 0, 0, 1, 1}, 9);
+    check_schedule("schedule:[[1, 2, 3], [5, 6, 0]]", 9, (int32_t[]){3, 3, 3, 3, 0, 0, 0}, 7);
 }
 
 // Whether a draft is made when `arrived` requests have arrived at `now`.
@@ -427,6 +506,7 @@ static const char *const all[] = {"fixed",
                                   "adaptive:oracle",
                                   "off-above:2",
                                   "adaptive:constant:.5",
+                                  "adaptive:calibrated",
                                   "ema:warmup_batches=3,candidate_steps=1/2"};
 
 // Each draft bounds the tokens that are accepted after a position of a request: all policies have
@@ -484,47 +564,53 @@ static void same_tokens(void **state)
         }
 }
 
+// Mean end-to-end latency of a policy on a load with room for all requests.
+static double latency_of(const char *policy, int32_t k, const char *load,
+                         dsc_serve_reference *reference)
+{
+    bench b;
+    dsc_error err;
+    prepare(&b, "fixed", load);
+    dsc_serve_policy_fini(&b.policy);
+    assert_ok(dsc_serve_policy_parse(&b.policy, policy, k, &err), err);
+    assert_ok(dsc_cost_parse(&b.cost, "linear:.01,.0004,.0005", &err), err);
+    b.price.cost = &b.cost;
+    b.price.drafting = DSC_SERVE_DRAFT_ONCE;
+    b.options.requests = 400;
+    b.options.max_num_seqs = 64;
+    b.options.max_num_batched_tokens = 512;
+    serve(&b);
+    if (reference)
+        assert_ok(
+            dsc_serve_reference_run(reference, K, &b.pool, &b.arrivals, &b.price, &b.options, &err),
+            err);
+    const double seconds = dsc_latency_mean(&b.totals.e2e);
+    finish(&b);
+    return seconds;
+}
+
 static void regrets(void **state)
 {
     (void)state;
-    static const char *const policy[] = {"off-above:1e9", "schedule:1-=2", "adaptive",
-                                         "adaptive:oracle", "oracle"};
     static const char *const load[] = {"closed:1", "closed:8", "closed:64", "poisson:2"};
     make_items(false);
     for (int n = 0; n < 4; n++) {
-        bench b;
-        dsc_error err;
-        dsc_serve_regret r[5];
-        prepare(&b, "fixed", load[n]);
-        assert_ok(dsc_cost_parse(&b.cost, "linear:.01,.0004,.0005", &err), err);
-        b.price.cost = &b.cost;
-        b.price.drafting = DSC_SERVE_DRAFT_ONCE;
-        b.options.requests = 400;
-        b.options.max_num_seqs = 64;
-        b.options.max_num_batched_tokens = 512;
-        serve(&b);
-        assert_ok(
-            dsc_serve_regrets(r, policy, 5, K, &b.pool, &b.arrivals, &b.price, &b.options, &err),
-            err);
-        assert_true(r[0].e2e_s == dsc_latency_mean(&b.totals.e2e)); // never off: the fixed length
-        for (int i = 0; i < 5; i++) {
-            assert_close(r[i].over_fixed, r[i].e2e_s / r[0].fixed_s - 1, 1e-12);
-            assert_close(r[i].over_oracle, r[i].e2e_s / r[0].oracle_s - 1, 1e-12);
-            assert_int_equal(r[i].best_k, r[0].best_k);
+        dsc_serve_reference r;
+        double best = INFINITY;
+        int32_t best_k = -1;
+        const double oracle = latency_of("oracle", K, load[n], &r);
+        for (int32_t k = 0; k <= K; k++) {
+            const double seconds = latency_of("fixed", k, load[n], NULL);
+            best_k = seconds < best ? k : best_k;
+            best = fmin(best, seconds);
         }
-        // Fixed lengths have no negative regret.
-        assert_true(r[0].over_fixed >= 0 && r[1].over_fixed >= 0);
-        assert_true((r[1].over_fixed == 0) == (r[0].best_k == 2));
-        assert_true(r[4].over_oracle == 0);
-        assert_true(r[2].over_fixed < .01);
-        assert_true(r[3].over_fixed < 0);
-        assert_true(r[3].e2e_s < r[2].e2e_s);
-        if (getenv("SHOW"))
-            printf("%s: best k %d, over it: fixed %.4f, 2 %.4f, adaptive %.4f, oracle's %.4f, "
-                   "oracle %.4f\n",
-                   load[n], r[0].best_k, r[0].over_fixed, r[1].over_fixed, r[2].over_fixed,
-                   r[3].over_fixed, r[4].over_fixed);
-        finish(&b);
+        assert_true(r.oracle_s == oracle && r.fixed_s == best);
+        assert_int_equal(r.best_k, best_k);
+        const double adaptive = latency_of("adaptive", K, load[n], NULL);
+        assert_true(dsc_serve_regret(adaptive, r.fixed_s) < .01);
+        assert_true(latency_of("adaptive:oracle", K, load[n], NULL) < fmin(best, adaptive));
+        assert_true(dsc_serve_regret(best, r.fixed_s) == 0);
+        assert_close(dsc_serve_regret(1.1 * oracle, r.oracle_s), .1, 1e-12);
     }
 }
 
@@ -532,7 +618,6 @@ static void refused(void **state)
 {
     (void)state;
     static const char *const bad[] = {"adaptive:",
-                                      "adaptive:calibrated",
                                       "adaptive:constant:1.1",
                                       "adaptive:constant:",
                                       "adaptive:constant:.5x",
@@ -542,9 +627,22 @@ static void refused(void **state)
                                       "ema:ema_alpha=nan",
                                       "ema:update_interval=0",
                                       "ema:update_interval=1.5",
-                                      "ema:candidate_steps=4",
-                                      "ema:candidate_steps=0/3",
+                                      "ema:candidate_steps=",
+                                      "ema:candidate_steps=1.5",
+                                      "ema:candidate_steps=9/8", // above K
+                                      "ema:bs=4",
+                                      "ema:bs=4,candidate_steps=1,bs=4,candidate_steps=2",
                                       "ema:steps=1",
+                                      "schedule",
+                                      "schedule:",
+                                      "schedule:2-4=1",
+                                      "schedule:1-4=1,4-5=2",
+                                      "schedule:1-4=1,",
+                                      "schedule:4-1=1",
+                                      "schedule:[[1,4,5]",
+                                      "schedule:[1,4,5]]",
+                                      "schedule:[[1,4]]",
+                                      "schedule:1-99999999=1",
                                       "off-above",
                                       "off-above:",
                                       "off-above:-1",
@@ -566,9 +664,10 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(adaptive_is_best), cmocka_unit_test(forecast_is_next_step),
-        cmocka_unit_test(ema_by_hand),      cmocka_unit_test(schedule_tiers),
-        cmocka_unit_test(off_above),        cmocka_unit_test(same_tokens),
-        cmocka_unit_test(regrets),          cmocka_unit_test(refused),
+        cmocka_unit_test(ema_by_hand),      cmocka_unit_test(ema_slots),
+        cmocka_unit_test(schedule_tiers),   cmocka_unit_test(off_above),
+        cmocka_unit_test(same_tokens),      cmocka_unit_test(regrets),
+        cmocka_unit_test(refused),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

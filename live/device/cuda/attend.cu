@@ -572,9 +572,9 @@ template <typename T> static attend_function kernel_for(int64_t head)
 
 // Numbers of partial results per token, over all sequences: they cover the cache's splits, because
 // longer texts replay the pass.
-static int64_t parts_of(const live_cuda *c, const attend_job *j)
+static int64_t parts_of(const cuda_pass *pass, const attend_job *j)
 {
-    return c->pass.sequences * j->heads * j->splits;
+    return pass->sequences * j->heads * j->splits;
 }
 
 static size_t part_bytes(const attend_job *j)
@@ -583,10 +583,11 @@ static size_t part_bytes(const attend_job *j)
 }
 
 // Reserves scratch memory for a launch of `groups` groups.
-static int reserve(live_cuda *c, attend_job *j, int64_t groups, dsc_error *err)
+static int reserve(live_cuda *c, const cuda_pass *pass, attend_job *j, int64_t groups,
+                   dsc_error *err)
 {
     void *room = NULL;
-    const size_t parts = (size_t)(j->tokens * parts_of(c, j));
+    const size_t parts = (size_t)(j->tokens * parts_of(pass, j));
     const size_t aligned = (parts + 1) / 2 * 2; // so that outputs are read 16 bytes at a time
     int failed = cuda_scratch(c, CUDA_PARTIALS,
                               aligned * sizeof *j->sums + parts * (size_t)j->head * sizeof *j->part,
@@ -598,35 +599,36 @@ static int reserve(live_cuda *c, attend_job *j, int64_t groups, dsc_error *err)
     return failed;
 }
 
-static int attend_tokens(live_cuda *c, attend_job *j, int64_t first, int64_t count, dsc_dtype dtype,
-                         dsc_error *err)
+static int attend_tokens(live_cuda *c, const cuda_pass *pass, attend_job *j, int64_t first,
+                         int64_t count, dsc_dtype dtype, dsc_error *err)
 {
     const attend_function kernel = dtype == DSC_F32   ? kernel_for<float>(j->head)
                                    : dtype == DSC_F16 ? kernel_for<__half>(j->head)
                                                       : kernel_for<__nv_bfloat16>(j->head);
     const dim3 grid((unsigned)cuda_blocks(count * j->group, ATTEND_ROWS), (unsigned)j->splits,
-                    (unsigned)(c->pass.sequences * j->kv_heads));
+                    (unsigned)(pass->sequences * j->kv_heads));
     j->first_token = (int)first;
     j->tokens = (int)count;
     if (j->splits > 1) {
-        const int failed = reserve(c, j, (int64_t)grid.x * grid.z, err);
+        const int failed = reserve(c, pass, j, (int64_t)grid.x * grid.z, err);
         if (failed)
             return failed;
     }
-    return cuda_launch(c, "attend", kernel, grid, ATTEND_WARPS * CUDA_LANES, err, *j, c->pass);
+    return cuda_launch(c, "attend", kernel, grid, ATTEND_WARPS * CUDA_LANES, err, *j, *pass);
 }
 
 // Refuses shapes that exceed the grid limits.
-static int check_shape(const live_cuda *c, const live_attention *a, int64_t splits, dsc_error *err)
+static int check_shape(const live_cuda *c, const cuda_pass *pass, const live_attention *a,
+                       int64_t splits, dsc_error *err)
 {
     if (a->head > 256)
         return dsc_fail(err, DSC_EABSENT, "%s: attention heads of %lld numbers; at most 256",
                         c->base.device, (long long)a->head);
-    if (c->pass.sequences * a->kv_heads > ATTEND_DEPTH)
+    if (pass->sequences * a->kv_heads > ATTEND_DEPTH)
         return dsc_fail(err, DSC_EABSENT,
                         "%s: attention of %lld sequences with %lld key heads each; the device "
                         "takes at most %d key heads in a pass, %lld sequences",
-                        c->base.device, (long long)c->pass.sequences, (long long)a->kv_heads,
+                        c->base.device, (long long)pass->sequences, (long long)a->kv_heads,
                         ATTEND_DEPTH, (long long)(ATTEND_DEPTH / a->kv_heads));
     if (splits > ATTEND_DEPTH)
         return dsc_fail(err, DSC_EABSENT,
@@ -637,16 +639,36 @@ static int check_shape(const live_cuda *c, const live_attention *a, int64_t spli
     return DSC_OK;
 }
 
+// The tokens of one batch, from and to the addresses in *j.
+static int attend_batch(live_cuda *c, const cuda_pass *pass, attend_job *j, const live_cache *cache,
+                        dsc_error *err)
+{
+    const live_backend *b = &c->base;
+    const int64_t tokens = pass->tokens, splits = split_of(cache->slots - 1) + 1;
+    j->splits = tokens > ATTEND_LONG_PASS && !b->invariant ? 1 : (int)splits;
+    // Bulk prefetches take multiples of 16 bytes; long passes have no waiting time to use.
+    j->prefetch = 0;
+    if (j->splits > 1 && j->head % 8 == 0 && b->prefetch_bytes > 0)
+        j->prefetch = ATTEND_PREFETCH;
+    int64_t each = b->invariant ? (int64_t)ATTEND_INVARIANT : tokens;
+    const int64_t fit = ATTEND_PARTS / (parts_of(pass, j) * (int64_t)part_bytes(j));
+    if (j->splits > 1 && each > fit)
+        each = fit > 1 ? fit : 1;
+    int failed = DSC_OK;
+    for (int64_t first = 0; first < tokens && !failed; first += each)
+        failed = attend_tokens(c, pass, j, first, tokens - first < each ? tokens - first : each,
+                               cache->dtype, err);
+    return failed;
+}
+
 int cuda_attend(live_backend *b, void *out, const float *qkv, const live_attention *a,
                 const live_cache *cache, int64_t layer, dsc_error *err)
 {
     live_cuda *c = cuda_of(b);
-    const int64_t tokens = c->pass.tokens, splits = split_of(cache->slots - 1) + 1;
+    const int64_t splits = split_of(cache->slots - 1) + 1, all = a->heads + 2 * a->kv_heads;
     int failed = cuda_use(c, err);
-    if (!failed)
-        failed = check_shape(c, a, splits, err);
-    if (failed)
-        return failed;
+    for (int i = 0; i < c->parts && !failed; i++)
+        failed = check_shape(c, &c->pass[i], a, splits, err);
     attend_job j = {};
     j.out = out;
     j.dtype = a->stored ? cache->dtype : DSC_F32;
@@ -660,16 +682,14 @@ int cuda_attend(live_backend *b, void *out, const float *qkv, const live_attenti
     j.slots = cache->slots;
     j.window = a->window;
     j.scale = (float)a->scale;
-    j.splits = tokens > ATTEND_LONG_PASS && !b->invariant ? 1 : (int)splits;
-    // Bulk prefetches take multiples of 16 bytes; long passes have no waiting time to use.
-    if (j.splits > 1 && a->head % 8 == 0 && b->prefetch_bytes > 0)
-        j.prefetch = ATTEND_PREFETCH;
-    int64_t each = b->invariant ? (int64_t)ATTEND_INVARIANT : tokens;
-    const int64_t fit = ATTEND_PARTS / (parts_of(c, &j) * (int64_t)part_bytes(&j));
-    if (j.splits > 1 && each > fit)
-        each = fit > 1 ? fit : 1;
-    for (int64_t first = 0; first < tokens && !failed; first += each)
-        failed = attend_tokens(c, &j, first, tokens - first < each ? tokens - first : each,
-                               cache->dtype, err);
+    for (int i = 0; i < c->parts && !failed; i++) {
+        const cuda_pass *pass = &c->pass[i];
+        const int64_t rows = pass->tokens * pass->sequences;
+        failed = attend_batch(c, pass, &j, cache, err);
+        j.qkv += rows * all * a->head;
+        j.out = (char *)j.out + (size_t)(rows * a->heads * a->head) * dsc_dtype_bytes(j.dtype);
+        j.k = cuda_next_sequences(j.k, cache, pass);
+        j.v = cuda_next_sequences(j.v, cache, pass);
+    }
     return failed;
 }

@@ -81,11 +81,11 @@ typedef struct sight {
     int shared; // leading entries whose slot equals their index
 } sight;
 
-static __device__ sight look(const attend_job &j, const cuda_pass &pass, int64_t token)
+static __device__ sight look(const attend_job &j, const cuda_pass &pass, int64_t token, int shift)
 {
     sight s;
     s.mask = pass.mask + token * pass.words;
-    const int prefix = *pass.prefix, position = pass.position[token];
+    const int prefix = *pass.prefix + shift, position = pass.position[token] + shift;
     int seen = 0, run = 0;
     for (int w = 0; w < (int)pass.words; w++) {
         const uint64_t bits = s.mask[w];
@@ -146,16 +146,17 @@ static __device__ bool find_block(attend_block &b, const attend_job &j, const cu
     b.rows = min(j.tokens * j.group - b.from, (int)ATTEND_ROWS);
     b.token0 = b.from / j.group;
     b.tokens = (b.from + b.rows - 1) / j.group - b.token0 + 1;
-    b.prefix = *pass.prefix;
+    const int shift = cuda_shift(pass, b.sequence);
+    b.prefix = *pass.prefix + shift;
     b.begin = whole ? 0 : (int)split_begin(blockIdx.y);
     const int token = j.first_token + b.token0;
     int length = b.prefix + 64 * (int)pass.words; // an upper bound
     for (int t = 0; t < b.tokens; t++)
-        length = max(length, pass.position[token + t] + 1);
+        length = max(length, pass.position[token + t] + shift + 1);
     if (b.begin >= length)
         return false;
     if ((int)threadIdx.x < b.tokens)
-        sights[threadIdx.x] = look(j, pass, token + (int)threadIdx.x);
+        sights[threadIdx.x] = look(j, pass, token + (int)threadIdx.x, shift);
     __syncthreads();
     int first = INT32_MAX;
     length = 0;

@@ -148,10 +148,11 @@ static const T *pack(char *host, const char *device, size_t *at, const T *list, 
     return (const T *)(device + begin);
 }
 
-// Packs the lists into `host` (NULL: only counts) and returns the number of bytes.
-static size_t pack_lists(cuda_pass *pass, const live_batch *batch, char *host, const char *device)
+// Packs the lists of a batch at *at into `host` (NULL: only counts) and advances *at.
+static void pack_batch(cuda_pass *pass, const live_batch *batch, char *host, const char *device,
+                       size_t *start)
 {
-    size_t at = 0;
+    size_t at = (*start + 7) / 8 * 8; // the widest list comes first
     const int32_t prefix = (int32_t)batch->prefix;
     cuda_dist dist = {};
     if (batch->dist) // for a temperature without a reciprocal see theory/rows/softmax.c
@@ -163,12 +164,35 @@ static size_t pack_lists(cuda_pass *pass, const live_batch *batch, char *host, c
     pass->mask = pack(host, device, &at, batch->mask, batch->tokens * batch->words);
     pass->dist = pack(host, device, &at, batch->dist ? &dist : NULL, 1);
     pass->prefix = pack(host, device, &at, &prefix, 1);
+    pass->shift = pack(host, device, &at, batch->shift, batch->sequences);
     pass->token = pack(host, device, &at, batch->token, batch->tokens * batch->sequences);
     pass->position = pack(host, device, &at, batch->position, batch->tokens);
     pass->slot = pack(host, device, &at, batch->slot, batch->tokens);
     pass->output = pack(host, device, &at, batch->output, batch->outputs);
     pass->feature = pack(host, device, &at, batch->feature, batch->tokens);
+    *start = at;
+}
+
+// Packs the lists of all batches of a pass and returns the number of bytes.
+static size_t pack_lists(live_cuda *c, const live_batch *batch, char *host, const char *device)
+{
+    size_t at = 0;
+    for (c->parts = 0; batch; batch = batch->next)
+        pack_batch(&c->pass[c->parts++], batch, host, device, &at);
     return at;
+}
+
+// A list of at most CUDA_PARTS batches.
+static int check_parts(const live_cuda *c, const live_batch *batch, dsc_error *err)
+{
+    int parts = 0;
+    for (; batch && parts <= CUDA_PARTS; batch = batch->next)
+        parts++;
+    return parts <= CUDA_PARTS
+               ? DSC_OK
+               : dsc_fail(err, DSC_EABSENT,
+                          "%s: the sequences of a pass have more than %d numbers of tokens",
+                          c->base.device, CUDA_PARTS);
 }
 
 // Capacity for lists of this many bytes.
@@ -199,8 +223,8 @@ static int reserve_stage(live_cuda *c, cuda_stage *s, size_t bytes, dsc_error *e
 
 static int upload_lists(live_cuda *c, const live_batch *batch, dsc_error *err)
 {
-    const size_t bytes = pack_lists(&c->pass, batch, NULL, NULL);
-    int failed = DSC_OK;
+    int failed = check_parts(c, batch, err);
+    const size_t bytes = failed ? 0 : pack_lists(c, batch, NULL, NULL);
     if (bytes > c->lists_bytes) {
         forget_graphs(c);
         cudaStreamSynchronize(c->stream);
@@ -217,7 +241,7 @@ static int upload_lists(live_cuda *c, const live_batch *batch, dsc_error *err)
         failed = reserve_stage(c, s, bytes, err);
     if (failed)
         return failed;
-    pack_lists(&c->pass, batch, (char *)s->host, (const char *)c->lists);
+    pack_lists(c, batch, (char *)s->host, (const char *)c->lists);
     failed =
         cuda_check(c, cudaMemcpyAsync(c->lists, s->host, bytes, cudaMemcpyHostToDevice, c->stream),
                    "cudaMemcpyAsync", err);
@@ -225,14 +249,30 @@ static int upload_lists(live_cuda *c, const live_batch *batch, dsc_error *err)
                   : cuda_check(c, cudaEventRecord(s->copied, c->stream), "cudaEventRecord", err);
 }
 
+// A hash of the shapes of the batches after the first (FNV-1a by numbers); 0: there are none.
+static uint64_t hash_parts(const live_batch *batch)
+{
+    uint64_t hash = 0;
+    for (batch = batch->next; batch; batch = batch->next) {
+        const int64_t shape[] = {batch->tokens, batch->sequences, batch->words,
+                                 batch->shift != NULL};
+        for (int i = 0; i < 4; i++)
+            hash = ((hash ? hash : UINT64_C(0xcbf29ce484222325)) ^ (uint64_t)shape[i]) *
+                   UINT64_C(0x100000001b3);
+    }
+    return hash;
+}
+
 static cuda_graph *find_graph(live_cuda *c, live_pass_key key, const live_batch *batch)
 {
+    const uint64_t parts = hash_parts(batch);
     for (int i = 0; i < CUDA_GRAPHS; i++) {
         cuda_graph *g = &c->graph[i];
         if (g->used && g->key.room == key.room && g->key.variant == key.variant &&
             g->tokens == batch->tokens && g->sequences == batch->sequences &&
-            g->outputs == batch->outputs && g->words == batch->words &&
-            g->features == (batch->feature != NULL) && g->dists == cuda_dists_of(batch->dist))
+            g->outputs == batch->outputs && g->words == batch->words && g->parts == parts &&
+            g->shifts == (batch->shift != NULL) && g->features == (batch->feature != NULL) &&
+            g->dists == cuda_dists_of(batch->dist))
             return g;
     }
     return NULL;
@@ -250,6 +290,8 @@ static cuda_graph *new_graph(live_cuda *c, live_pass_key key, const live_batch *
     g->sequences = batch->sequences;
     g->outputs = batch->outputs;
     g->words = batch->words;
+    g->parts = hash_parts(batch);
+    g->shifts = batch->shift != NULL;
     g->features = batch->feature != NULL;
     g->dists = cuda_dists_of(batch->dist);
     return g;
@@ -268,13 +310,13 @@ static int cuda_begin(live_backend *b, live_pass_key key, const live_batch *batc
     if (failed)
         return failed;
     cuda_graph *g = NULL;
-    if (batch->tokens * batch->sequences <= CUDA_CAPTURED_ROWS)
+    if (live_batch_rows(batch) <= CUDA_CAPTURED_ROWS)
         g = find_graph(c, key, batch);
     if (g && g->vocab)
         failed = cuda_check_tokens(batch, g->vocab, g->learned, err);
     if (!failed)
         failed = upload_lists(c, batch, err);
-    if (failed || batch->tokens * batch->sequences > CUDA_CAPTURED_ROWS)
+    if (failed || live_batch_rows(batch) > CUDA_CAPTURED_ROWS)
         return failed;
     g = find_graph(c, key, batch); // the upload may have dropped all graphs
     if (!g)

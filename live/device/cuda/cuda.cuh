@@ -44,6 +44,7 @@ enum {
         1 << 10, // maximum bytes of static shared memory in kernels that also use dynamic
     CUDA_SHARED = (48 << 10) - CUDA_SHARED_STATIC, // bytes that need no opt-in
     CUDA_SHARED_KERNELS = 64,                      // remembered kernels that have opted in to more
+    CUDA_PARTS = 256,                              // batches of a pass
 };
 
 // The distribution of a pass (live_sampling).
@@ -53,14 +54,21 @@ typedef struct cuda_dist {
     int64_t top_k;
 } cuda_dist;
 
-// The lists of the current pass on the device.
+// The lists of a batch of the current pass on the device.
 typedef struct cuda_pass {
     const uint64_t *mask;  // [tokens][words]
     const cuda_dist *dist; // [1] or NULL
     const int32_t *prefix; // [1]
+    const int32_t *shift;  // [sequences] or NULL
     const int32_t *token, *position, *slot, *output, *feature;
     int64_t tokens, sequences, outputs, words;
 } cuda_pass;
+
+// What the positions, slots and prefix of a sequence are increased by.
+static __device__ __forceinline__ int cuda_shift(const cuda_pass &pass, int64_t sequence)
+{
+    return pass.shift ? pass.shift[sequence] : 0;
+}
 
 // Scratch memory of operations. Its initial size suffices for captured passes of most models; it at
 // least doubles when it grows, and never shrinks. Growing drops the graphs that use it.
@@ -91,7 +99,8 @@ typedef struct cuda_graph {
     uint64_t used; // number of its last pass; 0: the entry is free
     live_pass_key key;
     int64_t tokens, sequences, outputs, words;
-    bool features;
+    uint64_t parts; // hash of the shapes of further batches; 0: none
+    bool features, shifts;
     cuda_dists dists;
     int64_t vocab, learned; // rows of the embeddings of tokens and positions; 0: none
     bool ran;               // a direct run has completed
@@ -115,7 +124,8 @@ typedef struct live_cuda {
     cudaStream_t stream;
     struct cuda_blas *blas; // NULL until a product needs it (blas.cu)
 
-    cuda_pass pass;
+    cuda_pass pass[CUDA_PARTS]; // [parts] the batches of the pass
+    int parts;
     const live_batch *batch; // of the pass, or NULL
     cuda_graph *current;     // of the pass; NULL: the pass is not captured
     bool capturing;
@@ -202,6 +212,14 @@ int cuda_fill(live_backend *b, void *p, dsc_dtype dtype, int64_t count, uint64_t
 int cuda_move(live_backend *b, const live_cache *cache, const int32_t *from, int64_t count,
               int64_t to, dsc_error *err);
 int cuda_probe(live_backend *b, dsc_dtype dtype, live_probe *out, dsc_error *err); // probe.cu
+
+// The address of the sequences of the next batch, from that of a batch's in a layer of the cache.
+static inline void *cuda_next_sequences(const void *layer, const live_cache *cache,
+                                        const cuda_pass *pass)
+{
+    const int64_t numbers = pass->sequences * cache->slots * cache->width;
+    return (char *)layer + (size_t)numbers * dsc_dtype_bytes(cache->dtype);
+}
 
 static inline int64_t cuda_blocks(int64_t count, int64_t each)
 {

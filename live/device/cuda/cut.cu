@@ -570,7 +570,7 @@ int cuda_cut(live_cuda *c, const live_summary *s, const float *logits, int64_t r
 {
     const int64_t blocks = cuda_blocks(vocab, DIST_BLOCK), chunks = cuda_blocks(vocab, DIST_CHUNK);
     const dim3 grid((unsigned)chunks, (unsigned)rows);
-    const cuda_dist *const dist = c->pass.dist;
+    const cuda_dist *const dist = c->pass->dist;
     void *scratch;
     int failed = cuda_scratch(c, CUDA_DISTS,
                               (size_t)rows * (sizeof(row_bins) + (size_t)chunks * sizeof(float)),

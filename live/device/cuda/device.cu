@@ -23,15 +23,19 @@ int cuda_check(const live_cuda *c, cudaError_t e, const char *call, dsc_error *e
 
 int cuda_check_tokens(const live_batch *batch, int64_t vocab, int64_t learned, dsc_error *err)
 {
-    for (int64_t i = 0; i < batch->tokens * batch->sequences; i++)
-        if (batch->token[i] < 0 || batch->token[i] >= vocab)
-            return dsc_fail(err, DSC_EUSAGE, "token %d is not in the embedding of %lld",
-                            (int)batch->token[i], (long long)vocab);
-    for (int64_t i = 0; learned && i < batch->tokens; i++)
-        if (batch->position[i] < 0 || batch->position[i] >= learned)
-            return dsc_fail(err, DSC_EUSAGE,
-                            "position %d is not among the %lld learned positions of the model",
-                            (int)batch->position[i], (long long)learned);
+    for (; batch; batch = batch->next)
+        for (int64_t i = 0; i < batch->tokens * batch->sequences; i++) {
+            const int64_t position =
+                batch->position[i % batch->tokens] + live_batch_shift(batch, i / batch->tokens);
+            if (batch->token[i] < 0 || batch->token[i] >= vocab)
+                return dsc_fail(err, DSC_EUSAGE, "token %d is not in the embedding of %lld",
+                                (int)batch->token[i], (long long)vocab);
+            if (learned && (position < 0 || position >= learned))
+                return dsc_fail(err, DSC_EUSAGE,
+                                "position %lld is not among the %lld learned positions of the "
+                                "model",
+                                (long long)position, (long long)learned);
+        }
     return DSC_OK;
 }
 

@@ -27,12 +27,13 @@ template <typename T> static __global__ void rotate_kernel(rotate_job j, cuda_pa
     if (which >= all) // a whole warp
         return;
     const int64_t token = row % pass.tokens, sequence = row / pass.tokens;
+    const int shift = cuda_shift(pass, sequence);
     const bool query = which < j.heads, value = which >= j.heads + j.kv_heads;
     float *x = j.qkv + (row * all + which) * j.head;
     T *kept = NULL; // in the cache
     if (!query) {
         const int64_t kv_head = value ? which - j.heads - j.kv_heads : which - j.heads;
-        const int64_t place = sequence * j.slots + pass.slot[token];
+        const int64_t place = sequence * j.slots + pass.slot[token] + shift;
         kept = (T *)(value ? j.v : j.k) + (place * j.kv_heads + kv_head) * j.head;
     }
     const float *norm = value ? NULL : query ? j.q_norm : j.k_norm;
@@ -44,7 +45,7 @@ template <typename T> static __global__ void rotate_kernel(rotate_job j, cuda_pa
         scale = 1.0f / sqrtf(cuda_warp_sum(square) / (float)j.head + j.epsilon);
     }
     const int64_t rotated = value ? 0 : j.rotated, half = rotated / 2;
-    const float position = (float)pass.position[token];
+    const float position = (float)(pass.position[token] + shift);
     for (int64_t i = lane; i < half; i += CUDA_LANES) {
         float a = x[i], b = x[i + half], sine, cosine;
         if (norm) {
@@ -74,7 +75,7 @@ int cuda_rotate(live_backend *b, float *qkv, const live_rotation *r, const live_
                 const live_cache *cache, int64_t layer, dsc_error *err)
 {
     live_cuda *c = cuda_of(b);
-    const int failed = cuda_use(c, err);
+    int failed = cuda_use(c, err);
     if (failed)
         return failed;
     rotate_job j = {};
@@ -90,11 +91,19 @@ int cuda_rotate(live_backend *b, float *qkv, const live_rotation *r, const live_
     j.q_norm = r->q_norm;
     j.k_norm = r->k_norm;
     j.epsilon = (float)r->epsilon;
-    const dim3 grid((unsigned)(c->pass.tokens * c->pass.sequences),
-                    (unsigned)cuda_blocks(a->heads + 2 * a->kv_heads, ROTATE_WARPS));
+    const int64_t all = a->heads + 2 * a->kv_heads;
     void (*kernel)(rotate_job, cuda_pass) = cache->dtype == DSC_F32 ? rotate_kernel<float>
                                             : cache->dtype == DSC_F16
                                                 ? rotate_kernel<__half>
                                                 : rotate_kernel<__nv_bfloat16>;
-    return cuda_launch(c, "rotate", kernel, grid, ROTATE_WARPS * CUDA_LANES, err, j, c->pass);
+    for (int i = 0; i < c->parts && !failed; i++) {
+        const cuda_pass *pass = &c->pass[i];
+        const int64_t rows = pass->tokens * pass->sequences;
+        const dim3 grid((unsigned)rows, (unsigned)cuda_blocks(all, ROTATE_WARPS));
+        failed = cuda_launch(c, "rotate", kernel, grid, ROTATE_WARPS * CUDA_LANES, err, j, *pass);
+        j.qkv += rows * all * a->head;
+        j.k = cuda_next_sequences(j.k, cache, pass);
+        j.v = cuda_next_sequences(j.v, cache, pass);
+    }
+    return failed;
 }

@@ -5,7 +5,7 @@
 #include "live/device/cuda/cuda.cuh"
 
 // A block per row of the pass. Reads one row of the table (and of the positions) and writes one
-// row. Row r is token r % tokens of its sequence.
+// row. Row r of a batch is token r % tokens of its sequence.
 static __global__ void embed_kernel(float *out, int64_t stride, const void *table,
                                     dsc_dtype table_dtype, const void *positions,
                                     dsc_dtype positions_dtype, int64_t width, cuda_pass pass)
@@ -13,7 +13,7 @@ static __global__ void embed_kernel(float *out, int64_t stride, const void *tabl
     cuda_wait_previous();
     const int64_t row = blockIdx.x;
     const int64_t token = pass.token[row];
-    const int64_t position = pass.position[row % pass.tokens];
+    const int64_t position = pass.position[row % pass.tokens] + cuda_shift(pass, row / pass.tokens);
     for (int64_t i = threadIdx.x; i < width; i += blockDim.x) {
         float x = cuda_element(table, table_dtype, token * width + i);
         if (positions)
@@ -36,11 +36,15 @@ int cuda_embed(live_backend *b, float *out, int64_t stride, const live_matrix *t
         c->current->vocab = table->rows;
         c->current->learned = learned;
     }
-    return cuda_launch(c, "embed", embed_kernel,
-                       dim3((unsigned)(c->pass.tokens * c->pass.sequences)),
-                       cuda_threads(table->cols, 4), err, out, stride, table->data, table->dtype,
-                       positions ? positions->data : NULL, positions ? positions->dtype : DSC_F32,
-                       table->cols, c->pass);
+    for (int i = 0; i < c->parts && !failed; i++) {
+        const int64_t rows = c->pass[i].tokens * c->pass[i].sequences;
+        failed = cuda_launch(c, "embed", embed_kernel, dim3((unsigned)rows),
+                             cuda_threads(table->cols, 4), err, out, stride, table->data,
+                             table->dtype, positions ? positions->data : NULL,
+                             positions ? positions->dtype : DSC_F32, table->cols, c->pass[i]);
+        out += rows * stride;
+    }
+    return failed;
 }
 
 // A block per row: out row to[r] = in row from[r]; a NULL list stands for r itself.
@@ -59,10 +63,9 @@ static __global__ void copy_rows_kernel(float *out, int64_t out_stride, const in
 // The list and its length; NULL if this pass has none.
 static const int32_t *list_of(const live_cuda *c, live_index list, int64_t *count)
 {
-    *count = list == LIVE_OUTPUTS ? c->pass.outputs : c->pass.tokens;
-    return list == LIVE_OUTPUTS ? c->pass.output
-           : list == LIVE_SLOTS ? c->pass.slot
-                                : c->pass.feature;
+    const cuda_pass *pass = c->pass;
+    *count = list == LIVE_OUTPUTS ? pass->outputs : pass->tokens;
+    return list == LIVE_OUTPUTS ? pass->output : list == LIVE_SLOTS ? pass->slot : pass->feature;
 }
 
 int cuda_gather(live_backend *b, float *out, int64_t out_stride, const float *in, int64_t in_stride,

@@ -70,5 +70,5 @@ int cuda_summarize(live_backend *b, const live_summary *s, const float *logits, 
                   : cuda_launch(c, "summarize",
                                 dists == CUDA_FILTERED ? sums_kernel<true> : sums_kernel<false>,
                                 grid, DIST_THREADS, err, s->kept, s->sum, s->max_logit, s->best,
-                                logits, vocab, blocks, c->pass.dist);
+                                logits, vocab, blocks, c->pass->dist);
 }
