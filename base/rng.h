@@ -30,6 +30,7 @@ typedef enum dsc_rng_use {
     DSC_RNG_ARRIVALS = 0x6171, // gaps between arrivals
     DSC_RNG_REQUEST = 0x7172,  // which request of a trace is served
     DSC_RNG_ACCEPT = 0x6163,   // accepted tokens of a served request
+    DSC_RNG_LENGTH = 0x6c65,   // tokens of a served request
 } dsc_rng_use;
 
 void dsc_rng_words(uint64_t seed, uint64_t request, uint32_t position, uint32_t use,

@@ -19,14 +19,17 @@
 static const dsc_option options[] = {
     [SERVE_METHOD] = {.name = "method", .kind = DSC_OPTION_TEXT, .metavar = "NAME[,NAME...]",
      .help = "drafting methods; none is always served as well"},
-    [SERVE_TARGET] = {.name = "target", .kind = DSC_OPTION_TEXT, .metavar = "iid:ALPHA",
-     .help = "model with given acceptance rates instead of a trace (see: draftscope list models)"},
-    [SERVE_PROMPT_TOKENS] = {.name = "prompt-tokens", .kind = DSC_OPTION_INT, .metavar = "P",
-     .initial = "128", .min = 1, .max = 1 << 28,
-     .help = "tokens of each prompt, without a trace"},
-    [SERVE_MAX_TOKENS] = {.name = "max-tokens", .kind = DSC_OPTION_INT, .metavar = "M",
-     .initial = "256", .min = 1, .max = 1 << 28,
-     .help = "tokens of each output, without a trace"},
+    [SERVE_TARGET] = {.name = "target", .kind = DSC_OPTION_TEXT, .metavar = "SPEC",
+     .help = "target model instead of a trace: iid:ALPHA has given acceptance rates, ngram:FILE "
+             "and markov:V run (see: draftscope list models)"},
+    [SERVE_PROMPT_TOKENS] = {.name = "prompt-tokens", .kind = DSC_OPTION_TEXT,
+     .metavar = "P|DISTRIBUTION", .initial = "128",
+     .help = "tokens of each prompt, without a trace: a number, uniform:A:B, lognormal:MEAN,CV, "
+             "geometric:MEAN, trace:DIR or file:FILE (LENGTHS in draftscope-serve(1))"},
+    [SERVE_MAX_TOKENS] = {.name = "max-tokens", .kind = DSC_OPTION_TEXT,
+     .metavar = "M|DISTRIBUTION", .initial = "256",
+     .help = "tokens of each output, without a trace: as --prompt-tokens; a table has lengths of "
+             "its own"},
     [SERVE_RULE] = {.name = "rule", .kind = DSC_OPTION_TEXT, .metavar = "NAME",
      .help = "verification rule (default: as for draftscope sim)"},
     [SERVE_COST] = CLI_OPTION_COST,
@@ -203,18 +206,17 @@ static setup setup_of(const context *c, observer *o)
 {
     const cli_serve_run *run = o->run;
     const cli_serve_method *m = run->method;
-    const bool recorded = run->load->recorded;
-    setup s = {.pool = {.item = recorded ? m->arriving : m->source.item,
-                        .count = m->source.count,
-                        .shuffled = c->call->value[SERVE_ORDER].integer == 1,
-                        .seed = c->call->seed},
+    setup s = {.pool = cli_serve_pool(m, run->load->recorded),
                .price = {.cost = &c->s.cost,
                          .drafting = m->source.drafting,
+                         .overlap = m->source.overlap,
                          .overhead_s = c->call->value[SERVE_OVERHEAD].real,
                          .prefill_s = c->prefill_s},
                .options = c->options};
+    s.pool.shuffled = c->call->value[SERVE_ORDER].integer == 1;
+    s.pool.seed = c->call->seed;
     s.options.requests = run->requests;
-    s.options.lookahead = m->source.drafting == DSC_SERVE_DRAFT_FREE ? 0 : m->source.longest;
+    s.options.lookahead = cli_serve_lookahead(m);
     s.options.step = on_step;
     s.options.user = o;
     return s;
@@ -409,8 +411,7 @@ static int read_policies(context *c, dsc_error *err)
 
 static int read_split(context *c, dsc_error *err)
 {
-    static const int files[] = {SERVE_TIMELINE, SERVE_SCHEDULE,
-                                SERVE_OCCUPANCY}; // not joined by merge
+    static const int files[] = {SERVE_TIMELINE, SERVE_SCHEDULE, SERVE_OCCUPANCY};
     const cli_call *call = c->call;
     const dsc_option_value *v = call->value;
     c->split = (dsc_split){.shard = 1, .shards = 1};
@@ -530,7 +531,7 @@ static int check_room(const context *c, dsc_error *err)
     const dsc_serve_options *o = &c->options;
     for (size_t i = 0; i < c->methods.count && o->kv_blocks; i++) {
         const dsc_serve_source *s = &c->methods.method[i].source;
-        const int64_t ahead = s->drafting == DSC_SERVE_DRAFT_FREE ? 0 : s->longest;
+        const int64_t ahead = cli_serve_lookahead(&c->methods.method[i]) + s->widest;
         for (size_t q = 0; q < s->count; q++) {
             const int64_t tokens = (int64_t)s->item[q].prompt + s->item[q].output + ahead,
                           blocks = (tokens + o->block_size - 1) / o->block_size;
@@ -556,12 +557,11 @@ static int check_source(const context *c, dsc_error *err)
         return dsc_fail(err, DSC_EUSAGE,
                         "--prompt-tokens and --max-tokens are for requests without a trace; those "
                         "of a trace have their own lengths");
-    if (!c->s.trace && v[SERVE_RULE].given)
-        return dsc_fail(err, DSC_EUSAGE,
-                        "--rule needs a trace; acceptance rates hold for the rule that they were "
-                        "measured with");
     if (v[SERVE_REGRET].given && v[SERVE_PER_REQUEST].given)
         return dsc_fail(err, DSC_EUSAGE, "--regret and --per-request cannot be combined");
+    const int rc = cli_serve_models_check(&c->s, c->call, err);
+    if (rc)
+        return rc;
     return v[SERVE_REQUESTS].given && v[SERVE_DURATION].given
                ? dsc_fail(err, DSC_EUSAGE, "--requests and --duration cannot be combined")
                : DSC_OK;
@@ -573,7 +573,6 @@ static int open_source(context *c, dsc_error *err)
     const cli_call *call = c->call;
     const char *target = call->value[SERVE_TARGET].text;
     struct stat st;
-    c->s.load = (dsc_workload){.temperature = 1};
     if (!call->words == !target)
         return dsc_fail(err, DSC_EUSAGE, "one trace, one table or --target SPEC expected, not %s",
                         target ? "both" : "neither");
@@ -595,6 +594,8 @@ static int read_requests(context *c, dsc_error *err)
     int rc = cli_serve_methods_read(&c->methods, &c->s, c->call, requests, recorded, err);
     for (size_t l = 0; l < c->loads.count && !rc; l++)
         rc = check_load(c, &c->loads.load[l], err);
+    if (!rc)
+        rc = cli_serve_methods_admit(&c->methods, c->policy, c->policies, err);
     return rc ? rc : check_room(c, err);
 }
 
@@ -607,14 +608,15 @@ static int open_files(context *c, dsc_error *err)
     snprintf(name, sizeof name, "%.60s %.60s %.60s", run->method->config.drafter->name, run->policy,
              run->load->text);
     int rc = v[SERVE_SCHEDULE].text
-                 ? cli_serve_schedule_open(&c->schedule, &c->s, c->call, name, err)
+                 ? cli_serve_schedule_open(&c->schedule, &c->s, c->call, run->method, name, err)
                  : DSC_OK;
     if (rc || !v[SERVE_TIMELINE].text)
         return rc;
     rc = dsc_outfile_open(&c->timeline_file, v[SERVE_TIMELINE].text, c->call->force, err);
     if (rc)
         return rc;
-    c->timeline = (cli_serve_timeline){.f = c->timeline_file.stream};
+    c->timeline =
+        (cli_serve_timeline){.f = c->timeline_file.stream, .overlap = run->method->source.overlap};
     cli_serve_timeline_begin(&c->timeline, name);
     return DSC_OK;
 }
@@ -651,7 +653,7 @@ static int open_rows(context *c, dsc_error *err)
     if (!rc && !per_request)
         rc = cli_serve_answer_conditions(&c->table, c->s.trace, call, err);
     if (!rc && file)
-        rc = cli_serve_rows_head(&c->table, &c->s, call, &c->loads, err);
+        rc = cli_serve_rows_head(&c->table, &c->s, call, &c->loads, &c->methods, err);
     if (!rc)
         rc = cli_serve_table_columns(&c->table, &c->methods, per_request,
                                      call->value[SERVE_REGRET].given, err);
@@ -779,6 +781,7 @@ const cli_command cli_serve = {
     .methods = CLI_METHOD_LISTS,
     .without = without,
     .repeated = repeated,
+    .more = {"Models", cli_serve_models_options, SERVE_MODELS_OPTIONS},
     .usage = "serve TRACE --method NAME[,NAME...] --cost COST --arrivals A [OPTIONS]",
     .about =
         "Simulates one engine with continuous batching, as vLLM V1 schedules it, that serves the "

@@ -76,40 +76,48 @@ static int make_language(dsc_language **out, const char *spec, const char *model
     return rc;
 }
 
-// Makes the models that the options name. With --target, it also makes the models that a method
-// needs and no option names: the other half of a pair, or n-grams one token shorter.
-static int make_models(cli_simulation *s, const cli_call *call, dsc_error *err)
+int cli_simulation_models(cli_simulation *s, const cli_call *call, const cli_model_specs *spec,
+                          dsc_error *err)
 {
-    const dsc_option_value *value = call->more;
-    const char *model = value[CLI_WORKLOAD_TARGET].text, *draft = value[CLI_WORKLOAD_DRAFT].text,
-               *middle = value[CLI_WORKLOAD_MIDDLE].text;
+    const char *model = spec->target;
     bool needs_draft = false, needs_middle = false;
     dsc_tokenizer *tokenizer = NULL;
-    if (!s->trace == !model)
-        return dsc_fail(err, DSC_EUSAGE, "one trace or --target SPEC expected, not %s",
-                        model ? "both" : "neither");
     for (size_t m = 0; m < call->methods; m++) {
         needs_draft |= call->method[m]->needs_draft;
         needs_middle |= call->method[m]->needs_middle;
     }
-    int rc = model || draft || middle
-                 ? dsc_tokenizer_load(&tokenizer, value[CLI_WORKLOAD_TOKENIZER].text, err)
+    int rc = model || spec->draft || spec->middle
+                 ? dsc_tokenizer_load(&tokenizer, spec->tokenizer, err)
                  : DSC_OK;
     if (!rc && model)
         rc = dsc_language_make(&s->target, model, DSC_SIDE_TARGET, tokenizer, err);
-    if (!rc && (draft || (needs_draft && model)))
-        rc = make_language(&s->draft, draft, model, s->target, tokenizer, err);
-    if (!rc && (middle || (needs_middle && model)))
-        rc = make_language(&s->middle, middle, model, s->target, tokenizer, err);
+    if (!rc && (spec->draft || (needs_draft && model)))
+        rc = make_language(&s->draft, spec->draft, model, s->target, tokenizer, err);
+    if (!rc && (spec->middle || (needs_middle && model)))
+        rc = make_language(&s->middle, spec->middle, model, s->target, tokenizer, err);
     dsc_tokenizer_free(tokenizer);
-    s->load = (dsc_workload){.target = s->target,
-                             .draft = s->draft,
-                             .middle = s->middle,
-                             .temperature = value[CLI_WORKLOAD_TEMPERATURE].real,
+    s->load.target = s->target;
+    s->load.draft = s->draft;
+    s->load.middle = s->middle;
+    return rc;
+}
+
+// The models and requests that the options name.
+static int make_models(cli_simulation *s, const cli_call *call, dsc_error *err)
+{
+    const dsc_option_value *value = call->more;
+    const cli_model_specs spec = {value[CLI_WORKLOAD_TARGET].text, value[CLI_WORKLOAD_DRAFT].text,
+                                  value[CLI_WORKLOAD_MIDDLE].text,
+                                  value[CLI_WORKLOAD_TOKENIZER].text};
+    if (!s->trace == !spec.target)
+        return dsc_fail(err, DSC_EUSAGE, "one trace or --target SPEC expected, not %s",
+                        spec.target ? "both" : "neither");
+    s->load = (dsc_workload){.temperature = value[CLI_WORKLOAD_TEMPERATURE].real,
                              .requests = value[CLI_WORKLOAD_REQUESTS].integer,
                              .prompt_tokens = value[CLI_WORKLOAD_PROMPT_TOKENS].integer,
                              .max_tokens = value[CLI_WORKLOAD_MAX_TOKENS].integer};
-    if (!rc && model)
+    int rc = cli_simulation_models(s, call, &spec, err);
+    if (!rc && spec.target)
         rc = dsc_workload_order(&s->order, value[CLI_WORKLOAD_ORDER].text, s->load.requests, err);
     s->load.order = s->order;
     return rc;

@@ -40,6 +40,15 @@ typedef struct cli_simulation {
     dsc_run_options run; // without a rule
 } cli_simulation;
 
+// Makes the models that `spec` names. With a target, it also makes the models that a method of the
+// call needs and no specification names: the other half of a pair, or n-grams one token shorter.
+typedef struct cli_model_specs {
+    const char *target, *draft, *middle; // or NULL
+    const char *tokenizer;               // of the text that an n-gram model is trained on
+} cli_model_specs;
+int cli_simulation_models(cli_simulation *s, const cli_call *call, const cli_model_specs *spec,
+                          dsc_error *err);
+
 // Opens what a command's argument and its options name: those of the models, --by, --cost,
 // --batch-size, --evaluate, --seed and --threads, as far as it has them. cli_simulation_close
 // frees, also after an error. DSC_EUSAGE also when a trace and --target are both given, or neither.

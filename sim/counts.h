@@ -116,6 +116,16 @@ typedef struct dsc_step_record {
     bool parallel;        // the draft model ran at the same time as the target
 } dsc_step_record;
 
+// Which steps of a request the loop runs.
+typedef enum dsc_loop_steps {
+    DSC_STEPS_ALL, // those of the run
+    // A server's: the prefill gives the first token without a draft, then come those of the run.
+    DSC_STEPS_AFTER_PREFILL,
+    // One at every output position, whatever the one before accepted. For methods whose draft
+    // depends on the preceding tokens only; counts are then sums over positions.
+    DSC_STEPS_EVERYWHERE
+} dsc_loop_steps;
+
 #ifdef __cplusplus
 }
 #endif

@@ -99,6 +99,7 @@ struct dsc_drafter_type {
     bool needs_middle;      // queries a third model, between draft and target
     bool needs_draft_dists; // reads the draft model's probabilities, whatever the rule
     bool needs_off_path;    // queries the target off the output, which a trace does not contain
+    bool matches_steps;     // `match_lengths` fills only the positions where a step begins
     bool branches;          // a node may have several children
     bool parallel;  // drafts while the target verifies: a step takes the longer of both, and
                     // makes fewer draft calls than `width` tokens
@@ -154,8 +155,8 @@ struct dsc_drafter_type {
     // options only cut it: the drafts at every position of the recorded output, for `count`
     // settings in[j].parameter that differ in more than length options. It fills the arrays of
     // out[j]. Entries may be cut at `longest` tokens, and run[i] <= output.count - 1 - i, as the
-    // last token is always the target's own. A method without length options may leave positions
-    // that a run accepts, where no step begins, at -1 and 0.
+    // last token is always the target's own. With `matches_steps`, positions that a run accepts,
+    // where no step begins, are at -1 and 0.
     int (*match_lengths)(const dsc_drafter_input *in, size_t count, int64_t longest,
                          dsc_match_lengths *out, dsc_error *err);
     // Returns whether the drafts of this configuration are chains, which match_lengths describes.

@@ -164,13 +164,15 @@ static int commit(const dsc_models *models, const dsc_verdict *v, dsc_error *err
     return rc;
 }
 
-static int step(dsc_loop *loop, const dsc_loop_input *in, void *state, dsc_error *err)
+// `prefill`: the step is the pass over the prompt, without a draft.
+static int step(dsc_loop *loop, const dsc_loop_input *in, void *state, bool prefill, dsc_error *err)
 {
     const dsc_drafter_type *drafter = in->config->drafter;
     dsc_model *target = in->models->target;
     dsc_verify_input verify = {in->models, &loop->draft, in->seed, in->request->index, &loop->room};
     dsc_draft_clear(&loop->draft);
-    int rc = drafter->propose(state, target->output, target->length, &loop->draft, err);
+    int rc = prefill ? DSC_OK
+                     : drafter->propose(state, target->output, target->length, &loop->draft, err);
     if (!rc)
         rc = target->type->score(target, &loop->draft, err);
     if (!rc && loop->draft.untested)
@@ -179,8 +181,10 @@ static int step(dsc_loop *loop, const dsc_loop_input *in, void *state, dsc_error
         rc = in->rule->verify(&verify, &loop->verdict, err);
     if (!rc && !loop->verdict.count && !loop->draft.untested)
         rc = dsc_fail(err, DSC_ECHECK, "the rule emitted no token in a step");
-    if (!rc && drafter->observe)
+    if (!rc && drafter->observe && !prefill)
         rc = drafter->observe(state, &loop->draft, &loop->verdict, err);
+    if (!rc && in->steps == DSC_STEPS_EVERYWHERE && loop->verdict.count > 1)
+        loop->verdict.count = 1;
     return rc ? rc : commit(in->models, &loop->verdict, err);
 }
 
@@ -216,7 +220,7 @@ int dsc_loop_run(dsc_loop *loop, const dsc_loop_input *in, dsc_counts *counts, d
     loop->room.arena = &loop->arena;
     for (int64_t i = 0; !rc && !in->models->target->ended; i++) {
         int64_t context = in->request->prompt.count + in->models->target->length;
-        rc = step(loop, in, state, err);
+        rc = step(loop, in, state, !i && in->steps == DSC_STEPS_AFTER_PREFILL, err);
         if (!rc)
             rc = count_step(loop, drafter, context, counts, err);
         if (!rc)

@@ -45,6 +45,7 @@ typedef struct dsc_loop_input {
     // Called after each step; NULL: not called. A nonzero status ends the run.
     int (*step)(void *user, const dsc_step_record *record, dsc_error *err);
     void *user;
+    dsc_loop_steps steps;
 } dsc_loop_input;
 
 // Starts a request of the method in->config->drafter in its `state`.

@@ -53,7 +53,7 @@ sim/verify base theory theory/rows sim
 sim/model base traces/files traces/tokenizer traces/trace traces/import sim
 sim/cost base traces/files traces/trace sim
 sim/expect base theory traces/trace sim
-sim/serve base sim sim/cost sim/expect
+sim/serve base sim sim/model sim/cost sim/expect sim/run
 sim/run base sim sim/model sim/cost sim/expect
 sim/sweep base traces/trace sim sim/model sim/cost sim/run
 sim/tune base sim sim/cost sim/run

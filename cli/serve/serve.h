@@ -48,6 +48,17 @@ enum {
     SERVE_SHARD
 };
 
+// Its options of models and acceptance rates, a second table.
+enum {
+    SERVE_DRAFT,
+    SERVE_MIDDLE,
+    SERVE_TOKENIZER,
+    SERVE_TEMPERATURE,
+    SERVE_REQUEST_SD,
+    SERVE_MODELS_OPTIONS
+};
+extern const dsc_option cli_serve_models_options[SERVE_MODELS_OPTIONS];
+
 // --- loads ---------------------------------------------------------------------------------------
 
 typedef struct cli_serve_load {
@@ -77,9 +88,10 @@ typedef struct cli_serve_method {
     dsc_config config; // prepared
     const dsc_verifier_type *rule;
     dsc_serve_source source;
-    dsc_serve_confidence confidence; // of adaptive:calibrated, or empty
-    dsc_serve_item *arriving;        // [source.count] in the order of the trace's arrivals, or NULL
-    const size_t *order;             // [source.count] the item that is arriving[i], or NULL
+    dsc_serve_confidence confidence;        // of adaptive:calibrated, or empty
+    dsc_serve_item *arriving;               // [source.count] in the order of arrivals, or NULL
+    const dsc_serve_pass **arriving_script; // [source.count] of them, or NULL
+    const size_t *order;                    // [source.count] the item that is arriving[i], or NULL
 } cli_serve_method;
 
 typedef struct cli_serve_methods {
@@ -93,12 +105,34 @@ typedef struct cli_serve_methods {
     size_t times;
 } cli_serve_methods; // zero-initialize
 
+// Acceptance rates in the place of a trace: of --target iid:ALPHA, or of a result table with one
+// row, or with one row for each request. DSC_EUSAGE, DSC_EINPUT. cli_serve_rates_close frees and
+// takes NULL.
+typedef struct cli_serve_rates cli_serve_rates;
+int cli_serve_rates_open(cli_serve_rates **out, const cli_call *call, dsc_error *err);
+int cli_serve_rates_draw(cli_serve_rates *r, cli_serve_method *m, int64_t requests, dsc_error *err);
+void cli_serve_rates_close(cli_serve_rates *r);
+
+// The models of --target, --draft and --middle, which run in addition to the trace or in its place;
+// those of iid:ALPHA are rates. DSC_EUSAGE: cli_serve_models_check also for options that the
+// requests at hand would ignore.
+int cli_serve_models_check(const cli_simulation *s, const cli_call *call, dsc_error *err);
+int cli_serve_models_open(cli_simulation *s, const cli_call *call, int64_t requests,
+                          dsc_error *err);
+
 // Reads the requests of the trace, the totals or the model `--target` for `none` and every
 // configuration of the command's methods. `recorded`: their arrivals, too. `requests` are served at
 // most.
-int cli_serve_methods_read(cli_serve_methods *m, const cli_simulation *s, const cli_call *call,
+int cli_serve_methods_read(cli_serve_methods *m, cli_simulation *s, const cli_call *call,
                            int64_t requests, bool recorded, dsc_error *err);
 void cli_serve_methods_fini(cli_serve_methods *m);
+// Token slots that a request reserves for the draft model's tokens.
+int32_t cli_serve_lookahead(const cli_serve_method *m);
+// The requests of a method for the engine, in the order of the trace's arrivals or in its own.
+dsc_serve_pool cli_serve_pool(const cli_serve_method *m, bool arriving);
+// Whether every policy can choose the drafts of every method. DSC_EUSAGE.
+int cli_serve_methods_admit(const cli_serve_methods *m, const char *const *policy, size_t policies,
+                            dsc_error *err);
 
 // The calibrated confidences of a method's requests, if a policy of the command reads them.
 int cli_serve_confidence_read(cli_serve_method *m, const cli_simulation *s, const cli_call *call,
@@ -224,7 +258,7 @@ typedef struct cli_serve_rows {
 
 // Adds the comments by which an unfinished file, or a shard, is recognized.
 int cli_serve_rows_head(dsc_table *head, const cli_simulation *s, const cli_call *call,
-                        const cli_serve_loads *loads, dsc_error *err);
+                        const cli_serve_loads *loads, const cli_serve_methods *m, dsc_error *err);
 // Opens the file of --output, or goes on with it: restored runs are `done`. `head`, the comments
 // and columns of the table, remains the caller's.
 int cli_serve_rows_open(cli_serve_rows *r, const cli_call *call, const dsc_table *head,
@@ -281,9 +315,10 @@ typedef struct cli_serve_schedule {
     dsc_serve_record record;
 } cli_serve_schedule; // zero-initialize
 
-// Opens the file of --schedule for a run. `s` has the trace and `name` the run.
+// Opens the file of --schedule for a run of a method. `s` has the trace and `name` the run.
+// DSC_EUSAGE: dsc_serve_source_records.
 int cli_serve_schedule_open(cli_serve_schedule *x, const cli_simulation *s, const cli_call *call,
-                            const char *name, dsc_error *err);
+                            const cli_serve_method *m, const char *name, dsc_error *err);
 int cli_serve_schedule_pass(cli_serve_schedule *x, const dsc_serve_engine *e, dsc_error *err);
 void cli_serve_schedule_step(cli_serve_schedule *x, const dsc_serve_engine *e);
 int cli_serve_schedule_commit(cli_serve_schedule *x, dsc_error *err);

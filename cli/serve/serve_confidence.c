@@ -20,12 +20,16 @@ int cli_serve_confidence_read(cli_serve_method *m, const cli_simulation *s, cons
     bool needed = false;
     for (size_t u = 0; u < call->uses.count; u++)
         needed |= call->uses.use[u].option == speculation && calibrates(call->uses.use[u].text);
-    if (!needed || !m->source.longest)
-        return DSC_OK;
+    if (!needed || !m->source.longest || m->source.tree || m->source.script)
+        return DSC_OK; // cli_serve_methods_admit refuses trees and recorded steps
     if (!s->trace)
         return dsc_fail(err, DSC_EUSAGE,
                         "--speculation adaptive:calibrated needs a trace with the draft model's "
                         "distributions; adaptive:position takes given acceptance rates");
+    if (s->draft && m->config.drafter->needs_draft)
+        return dsc_fail(err, DSC_EUSAGE,
+                        "--speculation adaptive:calibrated reads the distributions of the trace's "
+                        "draft model, not those of --draft; adaptive:position needs none");
     return dsc_serve_confidence_read(&m->confidence, &m->source, s->trace, &m->config, m->rule,
                                      call->seed, err);
 }

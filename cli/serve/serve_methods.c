@@ -1,10 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// The requests of draftscope serve with the drafts of every configuration: from a trace, a result
-// table with acceptance rates, or an i.i.d. pair of models; and the arrival times of a trace.
-#include "base/columns.h"
-#include "base/file.h"
+// The requests of draftscope serve with the drafts of every configuration: from a trace, from
+// models, or from acceptance rates; and the arrival times of a trace.
 #include "cli/serve/serve.h"
-#include "sim/model/model_spec.h"
 
 #include <inttypes.h>
 #include <jansson.h>
@@ -13,120 +10,6 @@
 #include <string.h>
 
 enum { MOST_CONFIGURATIONS = 4096 };
-
-// --- acceptance rates ----------------------------------------------------------------------------
-
-// The rates of a model or a table.
-typedef struct rates {
-    const char *name;             // of --target or of the table
-    dsc_language *target, *draft; // of --target, or NULL
-    dsc_table table;
-    const dsc_cell *list; // of the table, or NULL
-    int32_t output;       // tokens of a request
-} rates;
-
-static void rates_fini(rates *r)
-{
-    dsc_language_free(r->target);
-    dsc_language_free(r->draft);
-    dsc_table_fini(&r->table);
-}
-
-// The draft's probability of the target's only token, after d drafted tokens.
-static void rates_of_model(void *user, int64_t request, int32_t length, double *rate)
-{
-    const rates *r = user;
-    for (int32_t d = 0; d < length; d++) {
-        const dsc_place at = {.position = d, .depth = d, .request = request};
-        dsc_dist dist;
-        r->draft->type->dist(r->draft, &at, &dist);
-        rate[d] = dsc_dist_probability(&dist, r->target->type->best(r->target, &at));
-    }
-}
-
-static void rates_of_table(void *user, int64_t request, int32_t length, double *rate)
-{
-    const rates *r = user;
-    (void)request;
-    for (int32_t d = 0; d < length; d++)
-        rate[d] = fmin(fmax(dsc_cell_element(r->list, d), 0), 1);
-}
-
-static int open_model(rates *r, const char *spec, dsc_error *err)
-{
-    r->name = spec;
-    if (strncmp(spec, "iid:", 4))
-        return dsc_fail(err, DSC_EUSAGE,
-                        "--target: serve takes iid:ALPHA; for '%.60s', draftscope trace synth "
-                        "makes a trace to serve",
-                        spec);
-    int rc = dsc_language_make(&r->target, spec, DSC_SIDE_TARGET, NULL, err);
-    return rc ? rc : dsc_language_make(&r->draft, spec, DSC_SIDE_DRAFT, NULL, err);
-}
-
-static int open_table(rates *r, const char *path, dsc_error *err)
-{
-    r->name = path;
-    int rc = dsc_table_read(&r->table, path, err);
-    if (rc)
-        return rc;
-    const int list = dsc_table_find(&r->table, DSC_COL_CONDITIONAL_ACCEPTANCE_RATE),
-              requests = dsc_table_find(&r->table, DSC_COL_REQUESTS),
-              tokens = dsc_table_find(&r->table, DSC_COL_OUTPUT_TOKENS);
-    if (r->table.rows != 1 || list < 0 || r->table.column[list].type != DSC_CELL_LIST)
-        return dsc_fail(
-            err, DSC_EINPUT,
-            "%s: totals to serve are one row with a list " DSC_COL_CONDITIONAL_ACCEPTANCE_RATE
-            " of at least two rates, as draftscope sim --json prints it; the file has "
-            "%zu rows",
-            path, r->table.rows);
-    r->list = dsc_table_at(&r->table, 0, (size_t)list);
-    for (int64_t i = 0; i < r->list->i; i++)
-        if (!(dsc_cell_element(r->list, i) >= 0 && dsc_cell_element(r->list, i) <= 1))
-            return dsc_fail(err, DSC_EINPUT, "%s: acceptance rate %" PRId64 " is not in [0, 1]",
-                            path, i + 1);
-    if (requests < 0 || tokens < 0)
-        return DSC_OK;
-    const double mean = dsc_table_real(&r->table, 0, (size_t)tokens) /
-                        dsc_table_real(&r->table, 0, (size_t)requests);
-    if (mean >= 1 && mean <= INT32_MAX / 4)
-        r->output = (int32_t)(mean + 0.5);
-    return DSC_OK;
-}
-
-static int draw(cli_serve_method *m, rates *r, const cli_call *call, int64_t requests,
-                dsc_error *err)
-{
-    const dsc_drafter_type *d = m->config.drafter;
-    const bool drafts = d == &dsc_drafter_draft_model;
-    const int64_t limit = drafts ? dsc_config_limit(&m->config) : 0;
-    if (!drafts && d != &dsc_drafter_none)
-        return dsc_fail(err, DSC_EUSAGE,
-                        "method %s needs the tokens of a trace; with %.60s, serve takes "
-                        "draft-model, whose draft tokens are accepted at the given rates",
-                        d->name, r->name);
-    if (r->list && limit > r->list->i)
-        return dsc_fail(err, DSC_EUSAGE,
-                        "--num-speculative-tokens %" PRId64
-                        ": %.200s has acceptance rates of %" PRId64 " positions",
-                        limit, r->name, r->list->i);
-    if (limit > DSC_SERVE_LONGEST)
-        return dsc_fail(err, DSC_EUSAGE,
-                        "--num-speculative-tokens %" PRId64
-                        ": a served draft has at most %d tokens",
-                        limit, DSC_SERVE_LONGEST);
-    const bool own_length = r->output && !call->value[SERVE_MAX_TOKENS].given;
-    const dsc_serve_rates synthetic = {
-        .requests = requests,
-        .prompt = (int32_t)call->value[SERVE_PROMPT_TOKENS].integer,
-        .output = own_length ? r->output : (int32_t)call->value[SERVE_MAX_TOKENS].integer,
-        .length = (int32_t)limit,
-        .rates = r->list ? rates_of_table : rates_of_model,
-        .user = r,
-        .seed = call->seed};
-    return dsc_serve_source_rates(&m->source, &synthetic,
-                                  drafts ? DSC_SERVE_DRAFT_EACH : DSC_SERVE_DRAFT_FREE, err);
-}
 
 // --- arrivals of a trace -------------------------------------------------------------------------
 
@@ -200,8 +83,12 @@ static int sort_items(cli_serve_methods *m, cli_serve_method *x, dsc_error *err)
                         "arrivals would differ",
                         x->config.drafter->name, x->source.count, m->times);
     int rc = dsc_new(&x->arriving, m->times, err);
+    if (!rc && x->source.script)
+        rc = dsc_new(&x->arriving_script, m->times, err);
     for (size_t i = 0; i < m->times && !rc; i++)
         x->arriving[i] = x->source.item[m->order[i]];
+    for (size_t i = 0; i < m->times && !rc && x->arriving_script; i++)
+        x->arriving_script[i] = x->source.script[m->order[i]];
     x->order = m->order;
     return rc;
 }
@@ -247,44 +134,89 @@ static const dsc_verifier_type *rule_of(const cli_serve_methods *m, size_t i,
 {
     const dsc_drafter_type *d = m->method[i].config.drafter;
     if (d == &dsc_drafter_none)
-        return &dsc_verifier_greedy;
+        return s->target ? cli_simulation_rule(s, NULL, d, err) : &dsc_verifier_greedy;
     return m->method[i - 1].config.drafter == d
                ? m->method[i - 1].rule
                : cli_simulation_rule(s, call->value[SERVE_RULE].text, d, err);
 }
 
-static int read_method(cli_serve_methods *all, size_t i, const cli_simulation *s, rates *r,
-                       const cli_call *call, int64_t requests, dsc_error *err)
+// State that requests leave to later ones does not depend on when they are served.
+static void note_history(const dsc_config *c)
+{
+    const dsc_drafter_type *d = c->drafter;
+    if (d->uses_history && d->uses_history(c))
+        fprintf(stderr,
+                "draftscope: note: %s: what requests leave to later ones passes in their own "
+                "order, whenever they are served\n",
+                d->name);
+}
+
+static int read_method(cli_serve_methods *all, size_t i, const cli_simulation *s,
+                       cli_serve_rates *rates, const cli_call *call, int64_t requests,
+                       dsc_error *err)
 {
     cli_serve_method *m = &all->method[i];
-    m->rule = r->name ? &dsc_verifier_greedy : rule_of(all, i, s, call, err);
+    const bool models = s->target || s->draft || s->middle;
+    m->rule = rates ? &dsc_verifier_greedy : rule_of(all, i, s, call, err);
     if (!m->rule)
         return DSC_EUSAGE;
-    const int rc = r->name ? draw(m, r, call, requests, err)
-                           : dsc_serve_source_trace(&m->source, s->trace, &m->config, m->rule,
-                                                    call->seed, call->threads, err);
+    note_history(&m->config);
+    const int rc =
+        rates ? cli_serve_rates_draw(rates, m, requests, err)
+              : dsc_serve_source_models(&m->source, s->trace, &m->config, m->rule,
+                                        models ? &s->load : NULL, call->seed, call->threads, err);
     return rc || i == 0 ? rc : cli_serve_confidence_read(m, s, call, err);
 }
 
-int cli_serve_methods_read(cli_serve_methods *m, const cli_simulation *s, const cli_call *call,
+int cli_serve_methods_read(cli_serve_methods *m, cli_simulation *s, const cli_call *call,
                            int64_t requests, bool recorded, dsc_error *err)
 {
-    const char *target = call->value[SERVE_TARGET].text;
-    rates r = {0};
-    int rc = DSC_OK;
-    if (target)
-        rc = open_model(&r, target, err);
-    else if (!s->trace)
-        rc = open_table(&r, call->word[0], err);
+    cli_serve_rates *rates = NULL;
+    int rc = cli_serve_models_open(s, call, requests, err);
+    if (!rc && !s->trace && !s->target)
+        rc = cli_serve_rates_open(&rates, call, err);
     if (!rc)
         rc = add_all(m, call, err);
     for (size_t i = 0; i < m->count && !rc; i++)
-        rc = read_method(m, i, s, &r, call, requests, err);
-    rates_fini(&r);
+        rc = read_method(m, i, s, rates, call, requests, err);
+    cli_serve_rates_close(rates);
     if (!rc && recorded)
         rc = read_arrivals(m, s->trace, err);
     for (size_t i = 0; i < m->count && recorded && !rc; i++)
         rc = sort_items(m, &m->method[i], err);
+    return rc;
+}
+
+int32_t cli_serve_lookahead(const cli_serve_method *m)
+{
+    const dsc_serve_source *s = &m->source;
+    return s->drafting == DSC_SERVE_DRAFT_FREE ? 0 : s->widest ? s->widest : s->longest;
+}
+
+dsc_serve_pool cli_serve_pool(const cli_serve_method *m, bool arriving)
+{
+    dsc_serve_pool pool = dsc_serve_source_pool(&m->source);
+    if (arriving) {
+        pool.item = m->arriving;
+        pool.script = m->arriving_script;
+    }
+    return pool;
+}
+
+int cli_serve_methods_admit(const cli_serve_methods *m, const char *const *policy, size_t policies,
+                            dsc_error *err)
+{
+    int rc = DSC_OK;
+    for (size_t i = 1; i < m->count; i++)
+        for (size_t p = 0; p < policies && !rc; p++) {
+            const cli_serve_method *x = &m->method[i];
+            dsc_serve_policy policy_of;
+            rc = dsc_serve_policy_parse(&policy_of, policy[p], x->source.longest, err);
+            if (rc)
+                return rc;
+            rc = dsc_serve_source_admits(&x->source, x->config.drafter, &policy_of, err);
+            dsc_serve_policy_fini(&policy_of);
+        }
     return rc;
 }
 
@@ -295,6 +227,7 @@ void cli_serve_methods_fini(cli_serve_methods *m)
         dsc_serve_source_fini(&m->method[i].source);
         dsc_config_fini(&m->method[i].config);
         free(m->method[i].arriving);
+        free(m->method[i].arriving_script);
     }
     for (size_t d = 0; d < m->drafters; d++)
         dsc_grid_fini(&m->grid[d]);

@@ -5,9 +5,10 @@
 #include "cli/guard.h"
 #include "cli/serve/serve.h"
 
+// Recorded steps have no draft length that a policy could choose: their regret is not a number.
 static bool is_compared(const cli_serve_run *run)
 {
-    return run->done && *run->policy;
+    return run->done && *run->policy && !run->method->source.script;
 }
 
 static bool same_load(const cli_serve_run *a, const cli_serve_run *b)

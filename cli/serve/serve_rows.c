@@ -17,10 +17,28 @@ static const char *given_options(void)
     return options ? options + 1 : "";
 }
 
-// A hash of the files that the options name and that no other comment describes.
-static int hash_inputs(const cli_serve_loads *loads, const char *totals, char hex[DSC_SHA256_HEX],
+// The lengths of requests, and with `drafts` these.
+static void hash_source(dsc_sha256 *hash, const dsc_serve_source *s, bool drafts)
+{
+    for (size_t i = 0; i < s->count; i++) {
+        const dsc_serve_item *item = &s->item[i];
+        const int32_t lengths[] = {item->prompt, item->output};
+        dsc_sha256_update(hash, lengths, sizeof lengths);
+        if (drafts && s->script)
+            dsc_sha256_update(hash, s->script[i],
+                              dsc_serve_source_steps(s, i) * sizeof **s->script);
+        else if (drafts && item->draft)
+            dsc_sha256_update(hash, item->draft, (size_t)item->output * sizeof *item->draft);
+    }
+}
+
+// A hash of what the options name and no other comment describes: totals, times of arrivals,
+// lengths that were drawn from files or traces, and what models wrote and drafted.
+static int hash_inputs(const cli_simulation *s, const cli_serve_loads *loads,
+                       const cli_serve_methods *m, const char *totals, char hex[DSC_SHA256_HEX],
                        dsc_error *err)
 {
+    const bool models = s->target || s->draft || s->middle;
     dsc_sha256 hash;
     dsc_sha256_init(&hash);
     if (totals) {
@@ -33,16 +51,18 @@ static int hash_inputs(const cli_serve_loads *loads, const char *totals, char he
         if (loads->load[l].time)
             dsc_sha256_update(&hash, loads->load[l].time,
                               (size_t)loads->load[l].times * sizeof(double));
+    for (size_t i = 0; i < m->count && (models || !s->trace); i++)
+        hash_source(&hash, &m->method[i].source, models);
     dsc_sha256_final(&hash, hex);
     return DSC_OK;
 }
 
 int cli_serve_rows_head(dsc_table *head, const cli_simulation *s, const cli_call *call,
-                        const cli_serve_loads *loads, dsc_error *err)
+                        const cli_serve_loads *loads, const cli_serve_methods *m, dsc_error *err)
 {
     char inputs[DSC_SHA256_HEX];
     const char *totals = s->trace || !call->words ? NULL : call->word[0];
-    int rc = hash_inputs(loads, totals, inputs, err);
+    int rc = hash_inputs(s, loads, m, totals, inputs, err);
     if (!rc)
         rc = dsc_table_comment(head, DSC_ROW_SHARD "options", given_options(), err);
     if (!rc)

@@ -3,10 +3,12 @@
 #include "cli/serve/serve.h"
 
 int cli_serve_schedule_open(cli_serve_schedule *x, const cli_simulation *s, const cli_call *call,
-                            const char *name, dsc_error *err)
+                            const cli_serve_method *m, const char *name, dsc_error *err)
 {
     const char *path = call->value[SERVE_SCHEDULE].text;
-    int rc = dsc_outfile_open(&x->file, path, call->force, err);
+    int rc = dsc_serve_source_records(&m->source, m->config.drafter, err);
+    if (!rc)
+        rc = dsc_outfile_open(&x->file, path, call->force, err);
     if (!rc)
         rc = cli_comments(&x->table, s->trace, call->seed, call->value[SERVE_COST].text, err);
     if (!rc)

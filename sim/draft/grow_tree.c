@@ -5,6 +5,7 @@
 
 #include "sim/draft/draft_next.h"
 
+#include <assert.h>
 #include <stdlib.h>
 
 enum { ROOT = -1, CLOSED = -2 }; // of node[]; CLOSED: missing, or the output ends there
@@ -17,6 +18,17 @@ int64_t dsc_grow_tree_limit(const dsc_config *config)
 int64_t dsc_grow_tree_width(const dsc_config *config)
 {
     return ((const dsc_tree *)config->prepared)->nodes;
+}
+
+int dsc_grow_tree_levels(const dsc_config *config, int32_t nodes[DSC_MAX_LEVELS + 1])
+{
+    static_assert((int)DSC_TREE_DEPTH <= (int)DSC_MAX_LEVELS, "nodes[] has room for a tree");
+    const dsc_tree *t = config->prepared;
+    for (int i = 0; i <= t->depth; i++)
+        nodes[i] = 0;
+    for (int32_t i = 0; i < t->nodes; i++)
+        nodes[t->level[i]]++;
+    return t->depth;
 }
 
 int dsc_grow_tree_keep(dsc_tree *tree, void **prepared, dsc_error *err)

@@ -35,6 +35,7 @@ int dsc_grow_tree_keep(dsc_tree *tree, void **prepared, dsc_error *err);
 // Members of a descriptor; config->prepared is a dsc_tree, which release frees.
 int64_t dsc_grow_tree_limit(const dsc_config *config);
 int64_t dsc_grow_tree_width(const dsc_config *config);
+int dsc_grow_tree_levels(const dsc_config *config, int32_t nodes[DSC_MAX_LEVELS + 1]);
 void dsc_grow_tree_release(void *prepared);
 int dsc_grow_tree_begin(void *state, const dsc_drafter_input *in, dsc_error *err);
 int dsc_grow_tree_propose(void *state, const int32_t *output, int64_t length, dsc_draft *draft,
@@ -42,7 +43,7 @@ int dsc_grow_tree_propose(void *state, const int32_t *output, int64_t length, ds
 
 #define DSC_GROW_TREE_MEMBERS                                                                      \
     .state_size = sizeof(dsc_grow_tree), .release = dsc_grow_tree_release,                         \
-    .limit = dsc_grow_tree_limit, .width = dsc_grow_tree_width, .begin = dsc_grow_tree_begin,      \
-    .propose = dsc_grow_tree_propose
+    .limit = dsc_grow_tree_limit, .width = dsc_grow_tree_width, .levels = dsc_grow_tree_levels,    \
+    .begin = dsc_grow_tree_begin, .propose = dsc_grow_tree_propose
 
 #endif

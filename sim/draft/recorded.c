@@ -264,6 +264,7 @@ const dsc_drafter_type dsc_drafter_recorded_steps = {
     .option = step_options,
     .option_count = sizeof step_options / sizeof *step_options,
     .view = view_steps,
+    .matches_steps = true,
     .limit = most,
     SHARED,
 };

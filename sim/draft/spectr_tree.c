@@ -5,7 +5,6 @@
 // (sim/draft/spectr.c), it saves target tokens, but no draft model passes.
 #include "sim/draft/grow_tree.h"
 
-#include <assert.h>
 #include <stdlib.h>
 
 enum { BRANCHES };
@@ -67,17 +66,6 @@ static int prepare(const dsc_config *config, void **prepared, dsc_error *err)
     return rc ? rc : dsc_grow_tree_keep(&tree, prepared, err);
 }
 
-static int levels(const dsc_config *config, int32_t nodes[DSC_MAX_LEVELS + 1])
-{
-    static_assert((int)DSC_TREE_DEPTH <= (int)DSC_MAX_LEVELS, "nodes[] has room for a tree");
-    const dsc_tree *t = config->prepared;
-    for (int i = 0; i <= t->depth; i++)
-        nodes[i] = 0;
-    for (int32_t i = 0; i < t->nodes; i++)
-        nodes[t->level[i]]++;
-    return t->depth;
-}
-
 const dsc_drafter_type dsc_drafter_spectr_tree = {
     .name = "spectr-tree",
     .summary = "a tree of tokens sampled from a draft model (SpecTr's prefix tree)",
@@ -88,6 +76,5 @@ const dsc_drafter_type dsc_drafter_spectr_tree = {
     .option = options,
     .option_count = sizeof options / sizeof *options,
     .prepare = prepare,
-    .levels = levels,
     DSC_GROW_TREE_MEMBERS,
 };

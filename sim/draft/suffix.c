@@ -440,6 +440,7 @@ static int match_lengths(const dsc_drafter_input *in, size_t count, int64_t long
 const dsc_drafter_type dsc_drafter_suffix = {
     .name = "suffix",
     .summary = "the most frequent continuation of the last tokens in the text (SuffixDecoding)",
+    .matches_steps = true,
     .branches = true,
     .state_size = sizeof(state),
     .option = options,

@@ -522,6 +522,24 @@ static int look(const dsc_rule_plan *plan, const dsc_request *q, int64_t t, dsc_
     return rc;
 }
 
+int dsc_rule_plan_drafts(const dsc_rule_plan *plan)
+{
+    return plan->group[plan->groups - 1].drafts;
+}
+
+int dsc_rule_plan_dists(const dsc_rule_plan *plan, const dsc_request *q, int64_t position,
+                        dsc_position_room *room, double *dist, dsc_error *err)
+{
+    const chance c = plan->group[plan->groups - 1].chance;
+    facts f;
+    const int rc = look(plan, q, position, room, dist, &f, err);
+    if (!rc && c == ANY)
+        dists_of_draws(f.draft, dsc_rule_plan_drafts(plan), dist);
+    if (!rc && c == PRODUCT)
+        dists_of_draws(fmin(f.ratio, 1), 1, dist);
+    return rc;
+}
+
 int dsc_expect_rule_run(const dsc_rule_plan *plan, const dsc_request *request,
                         dsc_position_room *room, dsc_arena *arena, dsc_counts *counts,
                         dsc_error *err)

@@ -52,6 +52,14 @@ int dsc_rule_plan_init(dsc_rule_plan *plan, const dsc_config *config, size_t cou
                        const dsc_verifier_type *rule, const dsc_trace_info *info, dsc_error *err);
 void dsc_rule_plan_fini(dsc_rule_plan *plan);
 
+// The most drafts at a position of a plan whose method drafts several sequences or a tree of
+// samples, and, for 1 .. that number of them, how many are accepted at a position with the output's
+// token: dist[dsc_position_dist_at(drafts + 1)]. Those that are accepted are verified at the next
+// position (position_dist.h). DSC_EINPUT as dsc_expect_rule_run.
+int dsc_rule_plan_drafts(const dsc_rule_plan *plan);
+int dsc_rule_plan_dists(const dsc_rule_plan *plan, const dsc_request *request, int64_t position,
+                        dsc_position_room *room, double *dist, dsc_error *err);
+
 // The columns of the trace that are read: "draft_logp, target_logp".
 const char *dsc_rule_plan_reads(const dsc_rule_plan *plan);
 

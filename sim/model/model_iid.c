@@ -27,12 +27,15 @@ static int32_t target_token(const dsc_place *at)
     return (int32_t)dsc_rng_below(0, (uint64_t)at->position, 0, DSC_RNG_IID, DSC_IID_VOCAB);
 }
 
+size_t dsc_iid_level(int64_t request)
+{
+    return (size_t)dsc_rng_below(1, (uint64_t)request, 0, DSC_RNG_IID, DSC_IID_LEVELS);
+}
+
 static const double *pair_dist(const iid *m, const dsc_place *at, int32_t token)
 {
     size_t last = m->depths - 1, depth = (uint64_t)at->depth > last ? last : (size_t)at->depth;
-    const size_t level = m->levels == 1 ? 0
-                                        : (size_t)dsc_rng_below(1, (uint64_t)at->request, 0,
-                                                                DSC_RNG_IID, (uint64_t)m->levels);
+    const size_t level = m->levels == 1 ? 0 : dsc_iid_level(at->request);
     return m->dist[level * m->depths + depth][token & 1];
 }
 
@@ -86,6 +89,49 @@ static void lay_effects(double effect[DSC_IID_LEVELS], double sd)
 static double moved(double h, double effect)
 {
     return h > 0 && h < 1 ? 1 / (1 + (1 - h) / h * exp(-effect)) : h;
+}
+
+// Sets rate[level][at] with one intercept for all levels, so that their mean, weighted by the
+// drafts that come this far, is the pooled rate.
+static void split_position(double *rate, size_t at, size_t count, double pooled,
+                           const double *effect, const double *reach)
+{
+    double low = -60, high = 60, all = 0;
+    for (int l = 0; l < DSC_IID_LEVELS; l++)
+        all += reach[l];
+    for (int i = 0; i < 60; i++) {
+        const double intercept = (low + high) / 2;
+        double accepted = 0;
+        for (int l = 0; l < DSC_IID_LEVELS; l++) {
+            double *x = &rate[(size_t)l * count + at];
+            *x = pooled > 0 && pooled < 1 ? 1 / (1 + exp(-intercept - effect[l])) : pooled;
+            accepted += reach[l] * *x;
+        }
+        *(accepted < pooled * all ? &low : &high) = intercept;
+    }
+}
+
+void dsc_iid_split_rates(double *rate, const double *pooled, size_t count, double sd)
+{
+    enum { ROUNDS = 20 };
+    double effect[DSC_IID_LEVELS] = {0}, drafts[DSC_IID_LEVELS], reach[DSC_IID_LEVELS];
+    lay_effects(effect, sd);
+    for (int l = 0; l < DSC_IID_LEVELS; l++)
+        drafts[l] = 1;
+    // A request has the fewer drafts, the more of them are accepted: a fixed point.
+    for (int round = 0; round < ROUNDS; round++) {
+        double accepted[DSC_IID_LEVELS] = {0};
+        memcpy(reach, drafts, sizeof reach);
+        for (size_t d = 0; d < count; d++) {
+            split_position(rate, d, count, pooled[d], effect, reach);
+            for (int l = 0; l < DSC_IID_LEVELS; l++) {
+                reach[l] *= rate[(size_t)l * count + d];
+                accepted[l] += reach[l] / drafts[l];
+            }
+        }
+        for (int l = 0; l < DSC_IID_LEVELS; l++)
+            drafts[l] = 1 / (1 + accepted[l]);
+    }
 }
 
 int dsc_iid_new(dsc_language **out, const dsc_iid_conditional_rates *h, dsc_model_side side,

@@ -20,6 +20,15 @@ typedef struct dsc_iid_conditional_rates {
     double request_sd;       // of the effect of a request, >= 0; the rates are those at effect 0
 } dsc_iid_conditional_rates; // zero-initialize; free conditional_rate
 
+// Which of the DSC_IID_LEVELS effects a request has.
+size_t dsc_iid_level(int64_t request);
+// Rates of requests with effects of standard deviation sd, rate[DSC_IID_LEVELS][count], for which
+// drafts of `count` tokens, in requests that write equally long outputs, are accepted at the rates
+// pooled[count] in [0, 1] when all requests are counted together. A pooled rate is what counters
+// and draftscope sim measure; it is above that of the median request after the first positions,
+// which easy requests reach more often.
+void dsc_iid_split_rates(double *rate, const double *pooled, size_t count, double sd);
+
 // Appends a rate. DSC_EUSAGE: not in [0, 1], or more than DSC_IID_DEPTHS_MAX.
 int dsc_iid_conditional_rates_add(dsc_iid_conditional_rates *h, double conditional_rate,
                                   dsc_error *err);

@@ -196,6 +196,8 @@ static int run_request(const job *j, worker *w, const dsc_request *q, dsc_counts
     if (j->plan.engine == WALK)
         return dsc_expect_run(&j->walk, q, j->options->seed, &w->arena, counts, err);
     const dsc_drafter_type *drafter = j->config[0].drafter;
+    const bool watched =
+        j->options->watched == DSC_EVERY_REQUEST || j->options->watched == q->index;
     int rc = DSC_OK;
     for (size_t c = 0; c < j->count && !rc; c++) {
         dsc_models models;
@@ -213,8 +215,9 @@ static int run_request(const job *j, worker *w, const dsc_request *q, dsc_counts
                              .seed = j->options->seed,
                              .arena = &w->arena,
                              .history = j->history ? &j->history[c] : NULL,
-                             .step = q->index == j->options->watched ? j->options->step : NULL,
-                             .user = j->options->user};
+                             .step = watched ? j->options->step : NULL,
+                             .user = j->options->user,
+                             .steps = j->options->steps};
         if (!rc)
             rc = dsc_loop_run(&w->loop, &in, &counts[c], err);
     }
@@ -419,7 +422,7 @@ static int make_plan(const job *j, plan *out, dsc_error *err)
         return dsc_fail(err, DSC_EUSAGE,
                         "method %s with rule %s has no exact replay here: run it with the loop",
                         drafter->name, j->rule->name);
-    if (o->engine == DSC_ENGINE_LOOP || o->step)
+    if (o->engine == DSC_ENGINE_LOOP || o->step || o->steps)
         return plan_loop(j, out, err);
     if (can_walk)
         out->engine = WALK;
@@ -590,6 +593,8 @@ static int check_options(const dsc_trace *trace, const dsc_run_options *o, dsc_e
     if (o->threads < 1 || o->threads > DSC_MAX_THREADS)
         return dsc_fail(err, DSC_EUSAGE, "threads is %d; it must be from 1 to %d", o->threads,
                         DSC_MAX_THREADS);
+    if (o->steps > DSC_STEPS_EVERYWHERE)
+        return dsc_fail(err, DSC_EUSAGE, "steps is %d; it must be a dsc_loop_steps", (int)o->steps);
     if (o->engine > DSC_ENGINE_EXPECT)
         return dsc_fail(err, DSC_EUSAGE, "engine is %d; it must be a dsc_engine", (int)o->engine);
     if (o->first_request < 0 || o->end_request < 0 ||

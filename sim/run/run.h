@@ -18,7 +18,7 @@ typedef enum dsc_engine {
                        // neither can replay
 } dsc_engine;
 
-enum { DSC_MAX_THREADS = 1024 };
+enum { DSC_MAX_THREADS = 1024, DSC_EVERY_REQUEST = -1 };
 
 typedef struct dsc_run_options {
     dsc_engine engine;
@@ -41,11 +41,12 @@ typedef struct dsc_run_options {
     // of the request, one for each configuration.
     int (*request)(void *user, const dsc_request *request, const dsc_counts *counts,
                    dsc_error *err);
-    // Called after each step of request `watched`, from one thread. It needs a single configuration
-    // and selects the loop.
+    // Called after each step of request `watched`, or of all requests; those of different requests
+    // come from several threads. It needs a single configuration and selects the loop.
     int (*step)(void *user, const dsc_step_record *record, dsc_error *err);
-    int64_t watched;
+    int64_t watched; // or DSC_EVERY_REQUEST
     void *user;
+    dsc_loop_steps steps; // of the loop
 } dsc_run_options;
 
 // The engine of a run, and the reason for it.

@@ -5,6 +5,7 @@
 
 #include "sim/serve/serve_policy.h"
 #include "sim/serve/serve_schedule.h"
+#include "sim/serve/serve_script.h"
 
 #include <inttypes.h>
 #include <math.h>
@@ -64,6 +65,8 @@ static sequence *head(engine *e, sequence *fresh)
                         .output = item->output,
                         .arrival_s = e->sent ? e->sent[e->admitted % e->arrivals->clients]
                                              : e->head_arrival_s};
+    if (e->pool->script)
+        fresh->pass = e->pool->script[item - e->pool->item];
     return fresh;
 }
 
@@ -88,6 +91,8 @@ static void preempt_newest(engine *e)
     e->totals->recomputed_tokens += s->computed;
     s->preemptions++;
     s->blocks = s->computed = s->scheduled = s->k = 0;
+    if (!e->pool->script)
+        s->tokens = 0;
     e->preempted[e->preempted_count++] = *s;
 }
 
@@ -106,12 +111,43 @@ static bool reserve(engine *e, sequence *s, int64_t tokens)
     return true;
 }
 
+// Of a tree that has no room for all tokens, the first levels are verified.
+static int32_t share_tree(const engine *e, sequence *s, int32_t tokens)
+{
+    const dsc_serve_level *tree = e->pool->tree;
+    const int32_t drafted = s->computed + tokens - dsc_serve_known(s);
+    if (drafted < 0 || drafted == s->tokens)
+        return tokens;
+    while (tree[s->k].tokens > drafted)
+        s->k--;
+    s->tokens = tree[s->k].tokens;
+    return tokens - drafted + s->tokens;
+}
+
+// A step of a script is served whole, now or later.
+static int32_t share_script(const sequence *s, int64_t budget)
+{
+    const int32_t before = dsc_serve_known(s) - 1 - s->computed;
+    return before + 1 + s->tokens <= budget ? before + 1 + s->tokens
+           : before < budget                ? before
+                                            : (int32_t)budget;
+}
+
+// Tokens of a sequence in this step.
+static inline int32_t share(const engine *e, sequence *s, int64_t budget)
+{
+    if (e->pool->script && s->emitted)
+        return share_script(s, budget);
+    const int32_t tokens = dsc_serve_share(e->options, s, budget);
+    return e->pool->tree ? share_tree(e, s, tokens) : tokens;
+}
+
 // Returns the budget that is left; sets *preempted where a sequence had to go.
 static int64_t schedule_running(engine *e, int64_t budget, bool *preempted)
 {
     for (int64_t i = 0; i < e->running_count; i++) {
         sequence *s = &e->running[i];
-        s->scheduled = dsc_serve_share(e->options, s, budget);
+        s->scheduled = share(e, s, budget);
         const int64_t slots = s->computed + s->scheduled + e->options->lookahead;
         while (s->scheduled && !reserve(e, s, slots)) {
             *preempted = true;
@@ -132,13 +168,15 @@ static int admit(engine *e, int64_t budget, dsc_error *err)
     const dsc_serve_options *o = e->options;
     while (budget > 0 && dsc_serve_waiting(e) && e->running_count < o->max_num_seqs) {
         sequence fresh, *s = head(e, &fresh);
-        const int64_t whole = dsc_serve_blocks(o, (int64_t)s->prompt + s->output + o->lookahead);
+        // In its widest step, a request has slots for the draft at hand and for the next one.
+        const int64_t whole =
+            dsc_serve_blocks(o, (int64_t)s->prompt + s->output + o->lookahead + e->pool->widest);
         if (o->kv_blocks && whole > o->kv_blocks)
             return dsc_fail(err, DSC_EINPUT,
                             "request %" PRId64 " has a prompt of %d and an output of %d tokens: it "
                             "needs %" PRId64 " blocks of the KV cache, which has %" PRId64,
                             s->number, s->prompt, s->output, whole, o->kv_blocks);
-        s->scheduled = dsc_serve_share(e->options, s, budget);
+        s->scheduled = share(e, s, budget);
         // Slots for the draft model's tokens are reserved from the next step on.
         if (!dsc_serve_fits(o, s, e->free_blocks) || !reserve(e, s, s->scheduled))
             return DSC_OK;
@@ -193,16 +231,26 @@ static int32_t verify(engine *e, sequence *s)
         s->computed = after;
         return 0;
     }
-    const int32_t accepted = drafted < s->run ? drafted : s->run;
+    const int32_t k = e->pool->tree ? s->k : drafted, accepted = k < s->run ? k : s->run;
     s->computed = dsc_serve_known(s) + accepted;
     s->emitted += accepted + 1;
     t->num_draft_tokens += drafted;
     t->num_accepted_tokens += accepted;
     t->num_drafts += drafted > 0;
     if (drafted && e->policy->type->observe)
-        e->policy->type->observe(e->policy, s, drafted, accepted);
-    s->run = s->k = 0;
+        e->policy->type->observe(e->policy, s, k, accepted);
+    s->run = s->k = s->tokens = 0;
     return accepted + 1;
+}
+
+// The tokens of the trees of which the policy chose the levels.
+static void count_nodes(engine *e, sequence *const *slot, int64_t count)
+{
+    for (int64_t i = 0; i < count; i++) {
+        const dsc_serve_level level = e->pool->tree[slot[i]->k];
+        slot[i]->tokens = level.tokens;
+        e->step.draft_tokens += level.draft_tokens;
+    }
 }
 
 // Verifies all drafts, then chooses the next ones. scheduled becomes the number of emitted tokens.
@@ -223,13 +271,15 @@ static int verify_all(engine *e, sequence **slot, dsc_error *err)
     dsc_serve_step *step = &e->step;
     memset(step->drafts, 0, ((size_t)e->policy->k + 1) * sizeof *step->drafts);
     for (int64_t i = 0; i < count; i++) {
-        const int32_t k = slot[i]->k;
+        const int32_t k = slot[i]->tokens = slot[i]->k;
         step->drafts[k]++;
         step->longest = k > step->longest ? k : step->longest;
         step->draft_context += k ? slot[i]->computed + 1 : 0;
     }
     for (int32_t k = step->longest; k-- > 1;)
         step->drafts[k] += step->drafts[k + 1];
+    if (e->pool->tree)
+        count_nodes(e, slot, count);
     return rc;
 }
 
@@ -341,7 +391,9 @@ static int step(engine *e, sequence **slot, dsc_error *err)
         if (e->options->pass)
             rc = e->options->pass(e->options->user, e, err);
     }
-    if (!rc)
+    if (!rc && e->pool->script)
+        dsc_serve_script_verify(e);
+    else if (!rc)
         rc = verify_all(e, slot, err);
     if (!rc)
         rc = advance_clock(e, err);
@@ -355,7 +407,7 @@ static int step(engine *e, sequence **slot, dsc_error *err)
 
 // --- run -----------------------------------------------------------------------------------------
 
-static int check_options(const dsc_serve_options *o, dsc_error *err)
+static int check_options(const dsc_serve_options *o, const dsc_serve_pool *pool, dsc_error *err)
 {
     if (o->requests < 1 || o->warmup < 0 || o->warmup >= o->requests)
         return dsc_fail(err, DSC_EUSAGE,
@@ -372,7 +424,12 @@ static int check_options(const dsc_serve_options *o, dsc_error *err)
         return dsc_fail(err, DSC_EUSAGE,
                         "the block size of the KV cache must be at least 1; its blocks, the "
                         "lookahead and the prefill threshold must be at least 0");
-    return DSC_OK;
+    return pool->script && pool->widest >= o->max_num_batched_tokens
+               ? dsc_fail(err, DSC_EUSAGE,
+                          "--max-num-batched-tokens is %d, but a step of a request has %d tokens "
+                          "and is served whole: %d are needed",
+                          o->max_num_batched_tokens, 1 + pool->widest, 1 + pool->widest)
+               : DSC_OK;
 }
 
 static int begin(engine *e, sequence ***slot, dsc_error *err)
@@ -431,7 +488,7 @@ int dsc_serve_run(dsc_serve_totals *out, const dsc_serve_pool *pool, const dsc_a
     engine *e;
     sequence **slot = NULL;
     *out = (dsc_serve_totals){0};
-    int rc = check_options(options, err);
+    int rc = check_options(options, pool, err);
     if (!rc)
         rc = dsc_new(&e, 1, err);
     if (rc)

@@ -14,15 +14,10 @@
 
 #include "sim/serve/arrivals.h"
 #include "sim/serve/latency.h"
+#include "sim/serve/serve_draft.h"
 #include "sim/serve/serve_price.h"
 
 #include <stdbool.h>
-
-// A draft that starts at an output position: the tokens that the method offers there, and how many
-// of them, from the first on, are accepted.
-typedef struct dsc_serve_draft {
-    uint16_t available, run; // run <= available
-} dsc_serve_draft;
 
 typedef struct dsc_serve_item {
     int32_t prompt, output;       // tokens, >= 1
@@ -44,19 +39,28 @@ typedef struct dsc_serve_pool {
     const double *survival;
     int32_t levels; // at least the draft length that a policy asks for, where it is used
     uint64_t seed;
+    // Drafts that are no chains. The policy chooses the levels of a tree; an engine that lacks room
+    // for it takes fewer of them. The steps of a script are served whole, and no policy is asked.
+    const dsc_serve_level *tree;         // [levels + 1] of every draft; NULL: chains
+    const dsc_serve_pass *const *script; // [count] of each item; NULL: drafts by position
+    int32_t widest; // tree, script: the most tokens that a pass verifies for a request
 } dsc_serve_pool;
 
 // A request in the engine. Policies read it and set `k`.
 typedef struct dsc_serve_sequence {
     int64_t number; // of the request in the run, from 0
     const dsc_serve_item *item;
-    const dsc_serve_draft *draft;      // of the item
+    union {
+        const dsc_serve_draft *draft; // of the item
+        const dsc_serve_pass *pass;   // with dsc_serve_pool.script: its next step
+    };
     double arrival_s, first_s, last_s; // arrival, first token, last token so far
     int32_t prompt, output;            // tokens of the request
     int32_t emitted;                   // output tokens so far
     int32_t computed;                  // tokens in the KV cache
     int32_t scheduled;                 // tokens in the current pass, drafts included
-    int32_t k;                         // draft tokens to verify in its next pass
+    int32_t k;                         // draft tokens in sequence to verify in its next pass
+    int32_t tokens;                    // draft tokens in that pass: k, or more in a tree
     int32_t most;                      // the most that k may be: what is offered and left to write
     int32_t run;    // how many of these would be accepted; only an oracle reads it
     int32_t blocks; // of the KV cache

@@ -129,8 +129,8 @@ static int check(const dsc_serve_source *source, const dsc_trace_info *info,
     const bool both = !greedy && info->rows[DSC_SIDE_TARGET] == DSC_ROWS_NONE;
     if (config->drafter->replay != DSC_DRAFT_REPLAY_CHAIN)
         return dsc_fail(err, DSC_EUSAGE,
-                        "adaptive:calibrated: method %s has no draft model whose probabilities "
-                        "could be calibrated; adaptive:position takes any method",
+                        "adaptive:calibrated: method %s has no draft model whose recorded "
+                        "probabilities could be calibrated; adaptive:position takes every chain",
                         config->drafter->name);
     if (info->rows[DSC_SIDE_DRAFT] == DSC_ROWS_NONE || both)
         return dsc_fail(err, DSC_EUSAGE,

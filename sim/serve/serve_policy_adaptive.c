@@ -198,6 +198,10 @@ static int begin_adaptive(dsc_serve_policy *policy, const dsc_serve_engine *e, d
 {
     adaptive *a = policy->state;
     const size_t k = (size_t)policy->k;
+    if (e->pool->tree || e->pool->script)
+        return dsc_fail(err, DSC_EUSAGE,
+                        "--speculation adaptive weighs single draft tokens in sequence; levels of "
+                        "a tree and recorded steps are served with --speculation fixed");
     free_rows(a);
     *a = (adaptive){.kind = a->kind, .constant = a->constant, .pool = e->pool, .room = policy->k};
     int rc = allocate(a, k, e->options, err);

@@ -54,6 +54,17 @@ int dsc_serve_target_time(const dsc_serve_price *price, const dsc_serve_step *s,
     return rc;
 }
 
+// Mean tokens of a sequence in a pass of the draft model.
+static double draft_width(const dsc_serve_step *s, int32_t passes)
+{
+    int64_t all = 0;
+    if (!s->draft_tokens)
+        return 1;
+    for (int32_t i = 1; i <= passes; i++)
+        all += s->drafts[i];
+    return (double)s->draft_tokens / (double)all;
+}
+
 // Whether the cost model filled in the passes of all sequences together.
 static bool passes_together(const dsc_serve_price *price, const dsc_serve_step *s, size_t count,
                             double *seconds)
@@ -91,11 +102,11 @@ int dsc_serve_target_times(const dsc_serve_price *price, const dsc_serve_step *s
     return rc;
 }
 
-// A pass over one token of each sequence whose draft has at least `place` tokens.
+// A pass over `tokens` tokens of each sequence whose draft has at least `place` passes.
 static int draft_pass_time(const dsc_serve_price *price, const dsc_serve_step *s, int32_t place,
-                           double *seconds, dsc_error *err)
+                           double tokens, double *seconds, dsc_error *err)
 {
-    const dsc_pass pass = {1, (double)s->draft_context / (double)s->drafts[1],
+    const dsc_pass pass = {tokens, (double)s->draft_context / (double)s->drafts[1],
                            (double)s->drafts[place], place > 1};
     dsc_mixed_pass after = mixed_of(price, s);
     if (place > 1)
@@ -112,11 +123,12 @@ int dsc_serve_draft_time(const dsc_serve_price *price, const dsc_serve_step *s, 
     *seconds = 0;
     if (price->drafting == DSC_SERVE_DRAFT_FREE)
         return DSC_OK;
+    const double tokens = draft_width(s, passes);
     for (int32_t i = 1, last; i <= passes; i = last + 1) {
         double one, times;
         for (last = i; last < passes && i > 1 && s->drafts[last + 1] == s->drafts[i]; last++)
             ;
-        const int rc = draft_pass_time(price, s, i, &one, err);
+        const int rc = draft_pass_time(price, s, i, tokens, &one, err);
         if (rc)
             return rc;
         times = last - i + 1;

@@ -34,6 +34,7 @@ typedef struct dsc_serve_step {
     int64_t prefilling;     // sequences that compute a part of their prompt
     int64_t prefill_tokens, prefill_context;
     int64_t draft_context;                 // tokens of the sequences that draft for the next step
+    int64_t draft_tokens;                  // in the draft model's passes; 0: one of each sequence
     int32_t longest;                       // of these drafts
     int64_t drafts[DSC_SERVE_LONGEST + 1]; // [1..longest] drafts of at least that many tokens
     double target_s, draft_s, overhead_s, seconds; // results: parts and the whole

@@ -34,6 +34,10 @@ int dsc_serve_reference_run(dsc_serve_reference *out, int32_t k, const dsc_serve
 {
     const workload w = {pool, arrivals, price, options};
     *out = (dsc_serve_reference){.fixed_s = INFINITY};
+    if (pool->script)
+        return dsc_fail(err, DSC_EUSAGE,
+                        "recorded steps are served as they are: there is no draft length to "
+                        "compare a policy with");
     int rc = mean_latency(&w, "oracle", k, &out->oracle_s, err);
     for (int32_t length = 0; length <= k && !rc; length++) {
         double seconds;

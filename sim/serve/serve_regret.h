@@ -14,8 +14,8 @@ typedef struct dsc_serve_reference {
 } dsc_serve_reference;
 
 // Serves with every fixed length from 0 to k and with the oracle, each once, for all policies of a
-// load. options->step and `complete` are called in all runs. DSC_EUSAGE, DSC_EINPUT: as
-// dsc_serve_run.
+// load. options->step and `complete` are called in all runs. The length of a tree is its levels.
+// DSC_EUSAGE: the pool has a script. DSC_EUSAGE, DSC_EINPUT: as dsc_serve_run.
 int dsc_serve_reference_run(dsc_serve_reference *out, int32_t k, const dsc_serve_pool *pool,
                             const dsc_arrivals *arrivals, const dsc_serve_price *price,
                             const dsc_serve_options *options, dsc_error *err);

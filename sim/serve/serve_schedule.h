@@ -24,11 +24,12 @@ static inline int64_t dsc_serve_blocks(const dsc_serve_options *o, int64_t token
 }
 
 // Whether a waiting request may be admitted: all tokens that it has must find room, although only
-// those of its first chunk get it (scheduler_reserve_full_isl of vLLM, on by default).
+// those of its first chunk get it (scheduler_reserve_full_isl of vLLM, on by default). A request
+// that was preempted in a step of its script keeps the draft of this step, which needs room, too.
 static inline bool dsc_serve_fits(const dsc_serve_options *o, const dsc_serve_sequence *s,
                                   int64_t free_blocks)
 {
-    return !o->kv_blocks || dsc_serve_blocks(o, dsc_serve_known(s)) <= free_blocks;
+    return !o->kv_blocks || dsc_serve_blocks(o, dsc_serve_known(s) + s->tokens) <= free_blocks;
 }
 
 // Tokens of a sequence in a step, from what it needs and the budget.
@@ -36,7 +37,7 @@ static inline int32_t dsc_serve_share(const dsc_serve_options *o, const dsc_serv
                                       int64_t budget)
 {
     const int32_t threshold = o->long_prefill_token_threshold;
-    int64_t need = dsc_serve_known(s) + s->k - s->computed;
+    int64_t need = dsc_serve_known(s) + s->tokens - s->computed;
     if (threshold && need > threshold)
         need = threshold;
     return (int32_t)(need < budget ? need : budget);

@@ -1,10 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
-// Drafts at every output position, of a trace's requests in parallel or drawn from rates.
+// Reads the drafts of a trace's requests, in parallel.
 #include "sim/serve/serve_source.h"
 
 #include "base/rng.h"
 #include "base/threads.h"
-#include "sim/expect/expect_rule.h"
+#include "sim/serve/serve_levels.h"
+#include "sim/serve/serve_replay.h"
 
 #include <inttypes.h>
 #include <math.h>
@@ -13,36 +14,11 @@
 
 typedef dsc_serve_draft draft;
 
-// --- memory --------------------------------------------------------------------------------------
-
-static int source_init(dsc_serve_source *s, size_t count, dsc_error *err)
-{
-    int rc = dsc_new(&s->item, count, err);
-    if (!rc)
-        rc = dsc_new(&s->request, count, err);
-    if (!rc)
-        rc = dsc_new(&s->id, count, err);
-    s->count = rc ? 0 : count;
-    return rc;
-}
-
-void dsc_serve_source_fini(dsc_serve_source *s)
-{
-    for (size_t i = 0; i < s->count; i++) {
-        free((draft *)s->item[i].draft);
-        free((double *)s->item[i].survival);
-        free(s->id[i]);
-    }
-    free(s->item);
-    free(s->request);
-    free(s->id);
-    *s = (dsc_serve_source){0};
-}
-
 // --- a request of a trace ------------------------------------------------------------------------
 
 typedef struct worker {
     dsc_arena arena;
+    dsc_position_room room;
     int64_t passes, failed; // of the draft model for a draft; the request that failed, or -1
     dsc_error error;
 } worker;
@@ -52,9 +28,16 @@ typedef struct job {
     const dsc_trace_info *info;
     const dsc_config *config;
     const dsc_verifier_type *rule;
-    int64_t limit;      // the most tokens of a draft
-    bool walks;         // drafts are matched, not drawn
-    int32_t rank_depth; // of draft_rank; 0: argmax is read
+    enum {
+        MATCH,      // match_lengths
+        CHAIN,      // one draft of a draft model
+        LEVELS,     // several samples at a position
+        EVERYWHERE, // by the loop at every position: chains, trees of one shape
+        SCRIPT      // the steps of the loop
+    } kind;
+    int64_t limit;            // the most tokens of a draft
+    dsc_rule_plan rules;      // CHAIN, LEVELS
+    const dsc_workload *load; // models in addition to the trace, or NULL
     uint64_t seed;
     worker *worker; // [threads]
 } job;
@@ -89,7 +72,7 @@ static int match(const job *j, worker *w, const dsc_request *q, draft *out, dsc_
 // Greedy: a draft agrees up to the first position whose token is not the draft model's argmax.
 static void follow_ranks(const job *j, const dsc_request *q, draft *out)
 {
-    const int64_t n = q->output.count, depth = j->rank_depth;
+    const int64_t n = q->output.count, depth = j->rules.rank_depth;
     for (int64_t i = 0; i < n; i++) {
         const uint16_t *rank = q->replayed.draft_rank + i * depth;
         int64_t run = 0;
@@ -164,10 +147,9 @@ static int follow_draft_model(const job *j, worker *w, const dsc_request *q, dra
 {
     const int64_t n = q->output.count;
     bool *accepted;
-    w->passes = DSC_PASS_PER_TOKEN;
     if (!j->rule->greedy)
         return draw(j, w, q, out, err);
-    if (j->rank_depth) {
+    if (j->rules.rank_depth) {
         follow_ranks(j, q, out);
         return DSC_OK;
     }
@@ -177,6 +159,13 @@ static int follow_draft_model(const job *j, worker *w, const dsc_request *q, dra
     if (!rc)
         follow_positions(j, n, accepted, out);
     return rc;
+}
+
+static int draw_levels(const job *j, worker *w, const dsc_request *q, draft *out, dsc_error *err)
+{
+    const dsc_serve_source *s = j->source;
+    return dsc_serve_levels_draw(&j->rules, s->tree, s->longest, q, j->seed, &w->room, &w->arena,
+                                 out, err);
 }
 
 static int read_request(const job *j, worker *w, dsc_request *q, dsc_error *err)
@@ -203,7 +192,11 @@ static int read_request(const job *j, worker *w, dsc_request *q, dsc_error *err)
     rc = dsc_strndup(&j->source->id[index], q->id.bytes, (size_t)q->id.length, err);
     if (rc)
         return rc;
-    return j->walks ? match(j, w, q, drafts, err) : follow_draft_model(j, w, q, drafts, err);
+    w->passes = j->config->drafter->needs_draft ? DSC_PASS_PER_TOKEN : 0;
+    return j->kind == MATCH    ? match(j, w, q, drafts, err)
+           : j->kind == CHAIN  ? follow_draft_model(j, w, q, drafts, err)
+           : j->kind == LEVELS ? draw_levels(j, w, q, drafts, err)
+                               : DSC_OK;
 }
 
 // --- a trace -------------------------------------------------------------------------------------
@@ -254,32 +247,44 @@ static int read_trace(const job *j, const dsc_trace *trace, int threads, dsc_err
     return rc;
 }
 
-// Closes the gaps of requests without output, and finds the longest draft.
+// Closes the gaps of requests without output.
 static int close_gaps(dsc_serve_source *s, dsc_error *err)
 {
     size_t kept = 0;
-    int32_t longest = 0;
     for (size_t i = 0; i < s->count; i++) {
         const dsc_serve_item item = s->item[i];
-        for (int32_t t = 0; t < item.output; t++)
-            longest = item.draft[t].available > longest ? item.draft[t].available : longest;
         if (!item.output)
             continue;
         char *id = s->id[i];
         s->id[i] = NULL;
         s->item[i] = (dsc_serve_item){0};
+        if (s->script) {
+            dsc_serve_pass *script = s->script[i];
+            s->script[i] = NULL;
+            s->script[kept] = script;
+        }
         s->item[kept] = item;
         s->id[kept] = id;
         s->request[kept++] = (int64_t)i;
     }
     s->count = kept;
-    s->longest = longest;
     return kept ? DSC_OK : dsc_fail(err, DSC_EINPUT, "the trace has no request with output tokens");
+}
+
+static void find_longest(dsc_serve_source *s)
+{
+    for (size_t i = 0; i < s->count; i++)
+        for (int32_t t = 0; t < s->item[i].output; t++)
+            if (s->item[i].draft[t].available > s->longest)
+                s->longest = s->item[i].draft[t].available;
 }
 
 static int find_drafting(dsc_serve_source *s, const job *j, int threads, dsc_error *err)
 {
     int64_t passes = 0;
+    if (j->kind == SCRIPT)
+        return DSC_OK;
+    find_longest(s);
     for (int t = 0; t < threads; t++)
         passes = j->worker[t].passes ? j->worker[t].passes : passes;
     s->drafting = passes == DSC_PASS_PER_TOKEN ? DSC_SERVE_DRAFT_EACH
@@ -306,124 +311,109 @@ static bool is_chain(const dsc_drafter_type *d, const dsc_config *config)
     return d->match_lengths && (!d->is_chain || !config || d->is_chain(config));
 }
 
-static int refuse(const job *j, dsc_error *err)
+static dsc_run_options run_options(const job *j, int threads)
 {
-    dsc_buffer names = {0};
-    int rc = DSC_OK;
-    for (const dsc_drafter_type *const *d = dsc_drafters(); *d && !rc; d++)
-        if (is_chain(*d, NULL) || (*d)->replay == DSC_DRAFT_REPLAY_CHAIN)
-            rc = dsc_buffer_printf(&names, err, "%s%s", names.length ? ", " : "", (*d)->name);
-    if (!rc)
-        rc = dsc_fail(err, DSC_EUSAGE,
-                      "method %s with rule %s cannot be served from a trace: it has no single "
-                      "draft at every output position; methods that can: %s",
-                      j->config->drafter->name, j->rule->name, names.data);
-    dsc_buffer_fini(&names);
-    return rc;
+    return (dsc_run_options){
+        .rule = j->rule, .workload = j->load, .threads = threads, .seed = j->seed};
 }
 
-// How the method's drafts are known, and whether the trace has the columns for it.
-static int plan(job *j, dsc_error *err)
+// Whether the loop makes drafts that depend on the preceding tokens only, chains with a pass of the
+// draft model for each token or trees of one shape.
+static bool is_memoryless(const dsc_drafter_type *d)
+{
+    return d->levels || !(d->observe || d->branches || d->parallel || d->needs_middle);
+}
+
+// How the method's drafts are known: as draftscope sim would replay them.
+static int plan(job *j, const dsc_trace *trace, dsc_error *err)
 {
     const dsc_drafter_type *d = j->config->drafter;
-    dsc_rule_plan rules;
+    const dsc_run_options options = run_options(j, 1);
+    dsc_engine_choice choice;
     const int found = d->view ? d->view(j->config, j->info, NULL, NULL, err) : DSC_OK;
     if (found)
         return found;
-    j->walks = is_chain(d, j->config) && (j->rule->greedy || j->rule->lossless);
-    if (j->walks)
+    if (is_chain(d, j->config) && (j->rule->greedy || j->rule->lossless)) {
+        j->kind = !d->matches_steps ? MATCH : d->view ? SCRIPT : EVERYWHERE;
+        j->rule = &dsc_verifier_greedy; // lossless ones accept such drafts as far as they agree
         return DSC_OK;
-    if (d->replay != DSC_DRAFT_REPLAY_CHAIN || !dsc_rule_replays(d, j->rule))
-        return refuse(j, err);
-    int rc = dsc_rule_plan_init(&rules, j->config, 1, j->rule, j->info, err);
+    }
+    if (!j->rule->greedy && !dsc_rule_replays(d, j->rule))
+        return dsc_fail(err, DSC_EUSAGE,
+                        "method %s with rule %s cannot be served from a trace, which contains no "
+                        "acceptances to sample from; try --rule greedy",
+                        d->name, j->rule->name);
+    int rc = dsc_run_choose(trace, j->config, 1, &options, &choice, err);
     if (rc)
         return rc;
-    j->rank_depth = rules.rank_depth;
-    dsc_rule_plan_fini(&rules);
-    return DSC_OK;
+    j->kind = choice.engine == DSC_ENGINE_LOOP      ? is_memoryless(d) ? EVERYWHERE : SCRIPT
+              : d->replay == DSC_DRAFT_REPLAY_CHAIN ? CHAIN
+                                                    : LEVELS;
+    if (choice.engine != DSC_ENGINE_LOOP)
+        rc = dsc_rule_plan_init(&j->rules, j->config, 1, j->rule, j->info, err);
+    if (!rc && (j->kind == LEVELS || (j->kind == EVERYWHERE && d->levels)))
+        rc = dsc_serve_levels_new(&j->source->tree, &j->source->longest, j->config, err);
+    if (!rc && j->source->tree)
+        j->source->widest = j->source->tree[j->source->longest].tokens;
+    return rc;
+}
+
+static int run_loop(const job *j, const dsc_trace *trace, int threads, dsc_error *err)
+{
+    const dsc_run_options options = run_options(j, threads);
+    if (j->kind == EVERYWHERE)
+        return dsc_serve_replay_everywhere(j->source, trace, j->config, &options, err);
+    return j->kind == SCRIPT ? dsc_serve_replay_requests(j->source, trace, j->source->count,
+                                                         j->config, &options, err)
+                             : DSC_OK;
+}
+
+static int read_all(job *j, const dsc_trace *trace, int threads, dsc_error *err)
+{
+    int rc = dsc_serve_source_init(j->source, (size_t)j->info->requests, err);
+    if (!rc)
+        rc = dsc_new(&j->worker, (size_t)threads, err);
+    for (int t = 0; t < threads && !rc; t++)
+        j->worker[t].failed = -1;
+    if (!rc)
+        rc = read_trace(j, trace, threads, err);
+    if (!rc)
+        rc = run_loop(j, trace, threads, err);
+    if (!rc)
+        rc = close_gaps(j->source, err);
+    return rc ? rc : find_drafting(j->source, j, threads, err);
+}
+
+int dsc_serve_source_models(dsc_serve_source *out, const dsc_trace *trace, const dsc_config *config,
+                            const dsc_verifier_type *rule, const dsc_workload *load, uint64_t seed,
+                            int threads, dsc_error *err)
+{
+    job j = {.source = out,
+             .info = trace ? dsc_trace_get_info(trace) : NULL,
+             .config = config,
+             .rule = rule,
+             .load = load,
+             .limit = dsc_config_limit(config),
+             .seed = seed};
+    const dsc_run_options options = run_options(&j, threads);
+    *out = (dsc_serve_source){0};
+    if (!trace)
+        return dsc_serve_replay_workload(out, config, &options, err);
+    int rc = plan(&j, trace, err);
+    if (!rc)
+        rc = read_all(&j, trace, threads, err);
+    for (int t = 0; j.worker && t < threads; t++) {
+        dsc_arena_fini(&j.worker[t].arena);
+        dsc_position_room_fini(&j.worker[t].room);
+    }
+    free(j.worker);
+    dsc_rule_plan_fini(&j.rules);
+    return rc;
 }
 
 int dsc_serve_source_trace(dsc_serve_source *out, const dsc_trace *trace, const dsc_config *config,
                            const dsc_verifier_type *rule, uint64_t seed, int threads,
                            dsc_error *err)
 {
-    job j = {.source = out,
-             .info = dsc_trace_get_info(trace),
-             .config = config,
-             .rule = rule,
-             .limit = dsc_config_limit(config),
-             .seed = seed};
-    *out = (dsc_serve_source){0};
-    int rc = plan(&j, err);
-    if (!rc)
-        rc = source_init(out, (size_t)j.info->requests, err);
-    if (!rc)
-        rc = dsc_new(&j.worker, (size_t)threads, err);
-    for (int t = 0; t < threads && !rc; t++)
-        j.worker[t].failed = -1;
-    if (!rc)
-        rc = read_trace(&j, trace, threads, err);
-    if (!rc)
-        rc = close_gaps(out, err);
-    if (!rc)
-        rc = find_drafting(out, &j, threads, err);
-    for (int t = 0; j.worker && t < threads; t++)
-        dsc_arena_fini(&j.worker[t].arena);
-    free(j.worker);
-    return rc;
-}
-
-// --- rates ---------------------------------------------------------------------------------------
-
-static int draw_request(dsc_serve_source *s, const dsc_serve_rates *r, int64_t request,
-                        double *rate, dsc_error *err)
-{
-    char id[24];
-    draft *drafts;
-    double *survivals;
-    int rc = dsc_new(&drafts, (size_t)r->output, err);
-    if (rc)
-        return rc;
-    s->item[request] = (dsc_serve_item){.prompt = r->prompt, .output = r->output, .draft = drafts};
-    s->request[request] = request;
-    rc = dsc_new(&survivals, (size_t)r->length, err);
-    if (rc)
-        return rc;
-    s->item[request].survival = survivals;
-    r->rates(r->user, request, r->length, rate);
-    for (int32_t d = 0; d < r->length; d++)
-        survivals[d] = (d ? survivals[d - 1] : 1) * rate[d];
-    for (int32_t i = 0; i < r->output; i++) {
-        const double u = dsc_rng_uniform(r->seed, (uint64_t)request, (uint32_t)i, DSC_RNG_ACCEPT);
-        const int32_t left = r->output - 1 - i;
-        double survival = 1;
-        int32_t run = 0;
-        while (run < r->length && run < left && u < (survival *= rate[run]))
-            run++;
-        drafts[i] = (draft){(uint16_t)r->length, (uint16_t)run};
-    }
-    snprintf(id, sizeof id, "%" PRId64, request);
-    return dsc_strndup(&s->id[request], id, strlen(id), err);
-}
-
-int dsc_serve_source_rates(dsc_serve_source *out, const dsc_serve_rates *r,
-                           dsc_serve_drafting drafting, dsc_error *err)
-{
-    double *rate = NULL;
-    *out = (dsc_serve_source){0};
-    if (r->requests < 1 || r->prompt < 1 || r->output < 1 || r->length < 0 ||
-        r->length > DSC_SERVE_LONGEST)
-        return dsc_fail(err, DSC_EUSAGE,
-                        "a served request has at least one token of prompt and output, and drafts "
-                        "of at most %d tokens",
-                        DSC_SERVE_LONGEST);
-    int rc = source_init(out, (size_t)r->requests, err);
-    if (!rc)
-        rc = dsc_new(&rate, (size_t)r->length + 1, err);
-    for (int64_t i = 0; i < r->requests && !rc; i++)
-        rc = draw_request(out, r, i, rate, err);
-    out->longest = r->length;
-    out->drafting = drafting;
-    free(rate);
-    return rc;
+    return dsc_serve_source_models(out, trace, config, rule, NULL, seed, threads, err);
 }

@@ -74,9 +74,11 @@ int dsc_serve_record_pass(dsc_serve_record *r, const dsc_serve_engine *e, dsc_er
     return rc;
 }
 
-// Passes of the draft model for a draft of k tokens.
-static int64_t passes_of(dsc_serve_drafting drafting, int32_t k)
+// Passes of the draft model for the next draft, of k tokens in sequence or of a script.
+static int64_t passes_of(const dsc_serve_engine *e, const dsc_serve_sequence *s)
 {
+    const dsc_serve_drafting drafting = e->price->drafting;
+    const int32_t k = e->pool->script ? s->pass->draft_passes : s->k;
     return drafting == DSC_SERVE_DRAFT_FREE ? 0 : drafting == DSC_SERVE_DRAFT_EACH ? k : k > 0;
 }
 
@@ -90,7 +92,7 @@ void dsc_serve_record_drafts(dsc_serve_record *r, const dsc_serve_engine *e)
     for (int64_t n = 0; n < r->sequences; n++) {
         const dsc_serve_sequence *s = &e->running[r->place[n]];
         const bool drafts = s->scheduled > 0 && s->emitted < s->output;
-        const int64_t passes = drafts ? passes_of(e->price->drafting, s->k) : 0;
+        const int64_t passes = drafts ? passes_of(e, s) : 0;
         r->list[DSC_STEPS_DRAFT_PASSES][n] = passes;
         r->list[DSC_STEPS_DRAFT_CONTEXT][n] = passes ? s->computed + 1 : 0;
     }

@@ -107,6 +107,9 @@ while read -r method; do
         orderly tune $trace.dst --method "$method" --resamples 100
         orderly serve $trace.dst --method "$method" --cost linear:0.02,0.0002,0.002 \
             --arrivals closed:2 --requests 4 -o load.tsv --force
+        served=$code
+        orderly sim $trace.dst --method "$method"
+        check "$method, $trace: serve $served, sim $code" test $served = $code
     done
 done <methods
 

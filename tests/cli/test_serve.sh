@@ -252,10 +252,10 @@ bad 2 'no draft model' serve rag.dst --method ngram $dyadic --arrivals closed:1 
 bad 2 'adaptive:position takes given' serve --target iid:0.5 --method draft-model $dyadic \
     --arrivals closed:1 --requests 5 --speculation adaptive:calibrated
 bad 2 '--regret and --per-request' $base --arrivals closed:1 --regret --per-request
-bad 2 'cannot be served from a trace' serve markov.dst --method spectr --rule greedy $dyadic \
+bad 2 'cannot be served from a trace' serve markov.dst --method hf-dynamic --rule rejection $dyadic \
     --arrivals closed:1
 bad 2 'needs column' serve rag.dst --method draft-model $dyadic --arrivals closed:1
-bad 2 'trace synth' serve --target markov:50 --method none $dyadic --arrivals closed:1
+bad 2 "unknown model 'zipf'" serve --target zipf:50 --method none $dyadic --arrivals closed:1
 bad 2 'draft-model' serve --target iid:0.5 --method ngram $dyadic --arrivals closed:1
 bad 2 'neither' serve --method none $dyadic --arrivals closed:1
 bad 2 'exists' $base --arrivals closed:1 -o one.tsv

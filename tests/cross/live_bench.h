@@ -99,7 +99,13 @@ static inline const int32_t *bench_run(bench *b, const dsc_config *c, const dsc_
     const dsc_models models = {live_session_model(b->s[TARGET]), live_session_model(b->s[draft]),
                                live_session_model(b->s[MIDDLE])};
     dsc_arena_reset(&b->arena);
-    dsc_loop_input in = {c, rule, kind, &models, &q, 5, &b->arena, NULL, NULL, NULL};
+    dsc_loop_input in = {.config = c,
+                         .rule = rule,
+                         .kind = kind,
+                         .models = &models,
+                         .request = &q,
+                         .seed = 5,
+                         .arena = &b->arena};
     assert_ok(dsc_loop_run(&b->loop, &in, counts, &err), err);
     assert_int_equal(models.target->length, b->limit);
     return models.target->output;

@@ -223,8 +223,15 @@ static void run_loop(bench *b, const dsc_config *config, const dsc_request *q, u
     dsc_model_trace_begin(&b->target, q->output);
     const dsc_models models = {.target = &b->target.base};
     growth t = {.length = q->prompt.count, .steps = 0};
-    const dsc_loop_input in = {
-        config, &dsc_verifier_greedy, DSC_DRAFT_TOPK, &models, q, seed, &b->arena, NULL, grow, &t};
+    const dsc_loop_input in = {.config = config,
+                               .rule = &dsc_verifier_greedy,
+                               .kind = DSC_DRAFT_TOPK,
+                               .models = &models,
+                               .request = q,
+                               .seed = seed,
+                               .arena = &b->arena,
+                               .step = grow,
+                               .user = &t};
     assert_ok(dsc_loop_run(&b->loop, &in, out, &e), e);
     assert_int_equal(b->target.base.refused, 0);
     assert_int_equal(out->target_call_context, t.sum);

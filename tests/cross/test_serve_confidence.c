@@ -257,6 +257,13 @@ static void rate_of_request(void *user, int64_t request, int32_t drafted, double
         rate[d] = (double)(request + 1) / (double)(d + 4);
 }
 
+static void lengths_of_request(void *user, int64_t request, int32_t *prompt, int32_t *tokens)
+{
+    (void)user, (void)request;
+    *prompt = 1;
+    *tokens = 9;
+}
+
 // Given rates become the survivals of each request.
 static void given_rates(void **state)
 {
@@ -264,7 +271,7 @@ static void given_rates(void **state)
     dsc_error e;
     dsc_serve_source s;
     const dsc_serve_rates rates = {
-        .requests = 3, .prompt = 1, .output = 9, .length = 4, .rates = rate_of_request};
+        .requests = 3, .length = 4, .lengths = lengths_of_request, .rates = rate_of_request};
     assert_ok(dsc_serve_source_rates(&s, &rates, DSC_SERVE_DRAFT_EACH, &e), e);
     for (int r = 0; r < 3; r++) {
         double product = 1;

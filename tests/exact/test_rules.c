@@ -63,7 +63,13 @@ static int run_request(bench *b, const dsc_config *c, const dsc_verifier_type *r
               err);
     dsc_models models = {&b->t.base, &b->d.base, &b->m.base};
     dsc_arena_reset(&b->arena);
-    dsc_loop_input in = {c, rule, kind, &models, &q, 5, &b->arena, NULL, NULL, NULL};
+    dsc_loop_input in = {.config = c,
+                         .rule = rule,
+                         .kind = kind,
+                         .models = &models,
+                         .request = &q,
+                         .seed = 5,
+                         .arena = &b->arena};
     assert_ok(dsc_loop_run(&b->loop, &in, counts, &err), err);
     assert_int_equal(b->t.base.length, TEXT_TOKENS);
     return text_of(&b->t.base);

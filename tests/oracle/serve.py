@@ -22,7 +22,8 @@ class Request:
         self.answer = 0  # output tokens so far
         self.cached = 0  # tokens whose keys and values are in blocks
         self.blocks = set()
-        self.draft = 0  # tokens to verify
+        self.draft = 0  # tokens to verify; of a tree: levels
+        self.next = 0  # of the steps, where the offers are those
         self.first = self.last = None
         self.preemptions = 0
 
@@ -259,11 +260,22 @@ class Server:
 
     # Schedules ---------------------------------------------------------------
 
+    def nodes(self, request):
+        """Tokens of its draft."""
+        return self.tree[request.draft] if self.tree else request.draft
+
     def want(self, request, budget):
-        tokens = request.tokens() + request.draft - request.cached
+        tokens = request.tokens() + self.nodes(request) - request.cached
+        if self.script and request.answer:  # a step is whole, or its time has not come
+            return tokens if tokens <= budget else min(budget, tokens - request.draft - 1)
         if self.long_prefill_token_threshold:
             tokens = min(tokens, self.long_prefill_token_threshold)
-        return min(tokens, budget)
+        tokens = min(tokens, budget)
+        room = request.cached + tokens - request.tokens()  # for the draft
+        if self.tree and room >= 0:
+            request.draft = max(i for i in range(request.draft + 1) if self.tree[i] <= room)
+            tokens -= room - self.nodes(request)
+        return tokens
 
     def allocate(self, request, tokens, lookahead):
         """Blocks for the cache after this step, and for the draft model's tokens after that."""
@@ -286,7 +298,8 @@ class Server:
         victim = self.running.pop()
         self.release(victim)
         self.computed_again += victim.cached
-        victim.cached = victim.draft = 0
+        victim.cached = 0
+        victim.draft = victim.draft if self.script else 0
         victim.preemptions += 1
         self.preempted += 1
         self.waiting.appendleft(victim)
@@ -311,7 +324,7 @@ class Server:
         while not preempting and self.waiting and budget and len(self.running) < self.max_num_seqs:
             request = self.waiting[0]
             tokens = self.want(request, budget)
-            whole = -(-request.tokens() // self.block_size)
+            whole = -(-(request.tokens() + self.nodes(request)) // self.block_size)
             if not self.unlimited and whole > len(self.free):
                 break  # its first chunk may fit, but not what follows
             if not self.allocate(request, tokens, 0):
@@ -325,7 +338,7 @@ class Server:
 
     def offer(self, request):
         """The longest draft, and how much of it would be accepted."""
-        available, run = request.offers[request.answer]
+        available, run, _ = request.offers[request.answer]
         most = min(available, self.k, request.output - request.answer - 1)
         return most, min(run, most)
 
@@ -336,7 +349,8 @@ class Server:
             request.cached += tokens
             return 0
         accepted = 0
-        while accepted < drafted and accepted < self.offer(request)[1]:
+        levels = request.draft if self.tree else drafted
+        while accepted < levels and accepted < self.offer(request)[1]:
             accepted += 1
         request.cached = request.tokens() + accepted
         request.answer += accepted + 1
@@ -378,24 +392,54 @@ class Server:
             sampled += tokens >= request.tokens()
         return self.max_num_batched_tokens - left, decoding, sampled
 
+    def follow(self, request, tokens):
+        """Serves the next step. Returns the emitted tokens and the passes of the draft model."""
+        request.cached += tokens
+        if request.cached < request.tokens():
+            return 0, 0
+        emitted, passes = 1, 0
+        if request.answer:
+            _, drafted, accepted, emitted, passes = request.offers[request.next]
+            request.next += 1
+            self.drafted += drafted
+            self.accepted += accepted
+        request.answer += emitted
+        request.cached = request.tokens() - 1
+        if request.answer == request.output:
+            return emitted, passes if self.script == "overlap" else 0
+        request.draft = request.offers[request.next][0]
+        return emitted, passes if self.script == "overlap" else request.offers[request.next][4]
+
+    def follow_all(self, plan):
+        served = {request: self.follow(request, tokens) for request, tokens in plan}
+        longest = max([passes for _, passes in served.values()], default=0)
+        return {request: emitted for request, (emitted, _) in served.items()}, longest
+
+    def verify_all(self, plan):
+        emitted = {request: self.verify(request, tokens) for request, tokens in plan}
+        going = [r for r in self.running if emitted.get(r) and r.answer < r.output]
+        drafts = self.policy.choose(self, plan, emitted, going) if self.k else [0] * len(going)
+        for request, draft in zip(going, drafts):
+            request.draft = draft
+        return emitted, max(drafts, default=0)
+
     def step(self):
         plan = self.schedule()
         seconds = self.fixed_s + self.per_token_s * sum(tokens for _, tokens in plan)
         self.decoding = sum(1 for r, _ in plan if r.answer and r.cached == r.tokens() - 1)
         decoding = sum(t for r, t in plan if r.answer and r.cached == r.tokens() - 1)
         prefill = sum(t for _, t in plan) - decoding
-        emitted = {request: self.verify(request, tokens) for request, tokens in plan}
-        going = [r for r in self.running if emitted.get(r) and r.answer < r.output]
-        drafts = self.policy.choose(self, plan, emitted, going) if self.k else [0] * len(going)
-        for request, tokens in zip(going, drafts):
-            request.draft = tokens
-        longest = max(drafts, default=0)
+        emitted, longest = self.follow_all(plan) if self.script else self.verify_all(plan)
         passes = {"free": 0, "once": min(longest, 1), "each": longest}[self.drafting]
-        self.clock += seconds + passes * self.draft_s + self.overhead_s
+        if self.script == "overlap":
+            self.clock += max(seconds, passes * self.draft_s) + self.overhead_s
+        else:
+            self.clock += seconds + passes * self.draft_s + self.overhead_s
         self.steps += 1
         line = [f"step {self.clock:.9f} {decoding} {prefill} {len(self.waiting)} {len(self.free)}"]
         for r in self.running:
-            line.append(f"{r.number}:{emitted.get(r, 0)},{r.cached},{len(r.blocks)},{r.draft}")
+            draft = 0 if r.answer == r.output else self.nodes(r)
+            line.append(f"{r.number}:{emitted.get(r, 0)},{r.cached},{len(r.blocks)},{draft}")
         print(" ".join(line))
         self.finish(emitted)
 
@@ -428,10 +472,25 @@ class Server:
               f" {self.accepted}")
 
 
+def make_steps(rng, output):
+    """Of a request after its first token."""
+    steps, left = [], output - 1
+    while left > 0:
+        accepted = rng.randint(0, min(4, left - 1))
+        emitted = rng.choice([accepted + 1, accepted, 0]) if accepted else rng.choice([0, 1])
+        accepted = accepted if emitted else 0
+        drafted = accepted + rng.randint(0, 3)
+        steps.append((drafted + rng.randint(-1, 6) if drafted else 0, drafted, accepted, emitted,
+                      rng.randint(0, 5)))
+        left -= emitted
+    return steps
+
+
 def make(seed):
     """Costs are sums of powers of two and arrivals have few digits, so that times are exact."""
     rng = random.Random(seed)
-    requests, k = 40, rng.choice([1, 3, 5] if seed % 16 else [0])
+    kind = ("chain", "tree", "chain", "script")[seed % 4]
+    requests, k = 40, rng.choice([1, 3, 5] if seed % 17 else [0])
     seqs = rng.choice([1, 3, 8, 64])
     limited = rng.random() < .6
     block, lookahead = rng.choice([1, 4, 16]), rng.choice([0, k])
@@ -442,8 +501,14 @@ def make(seed):
         for _ in range(output):
             available = rng.choice([0, k, rng.randint(0, 6)])
             offers.append((available, rng.randint(0, available), rng.randint(0, 16)))
-        items.append((prompt, output, offers))
-    least = max(-(-(p + o + lookahead) // block) for p, o, _ in items)
+        items.append((prompt, output, make_steps(rng, output) if kind == "script" else offers))
+    tree = [0]
+    while kind == "tree" and len(tree) <= k:
+        tree.append(tree[-1] + rng.randint(1, 6))
+    widest = tree[-1]
+    if kind == "script":
+        widest = max((s[0] for _, _, steps in items for s in steps), default=0)
+    least = max(-(-(p + o + lookahead + widest) // block) for p, o, _ in items)
     print("requests", requests)
     if rng.random() < .4:
         print("closed", rng.choice([1, 5, 12]))
@@ -455,27 +520,34 @@ def make(seed):
         print("recorded", *times)
     small = rng.randint(1, 4)
     policies = [
-        "fixed", "oracle", f"schedule:1-{small}={k},{small + 2}-9={min(k, 1)}", "adaptive",
-        "adaptive:oracle", "adaptive:calibrated", f"adaptive:constant:{rng.choice([.5, .7])}",
+        "fixed", "oracle", f"schedule:1-{small}={k},{small + 2}-9={min(k, 1)}",
         f"off-above:{rng.choice([1, 4])},{rng.choice([.5, 2])}",
         f"ema:ema_alpha={rng.choice([.2, .5])},update_interval={rng.randint(1, 3)},"
         f"warmup_batches={rng.randint(0, 3)},bs=1,candidate_steps=0/1/3/5,"
-        f"down_hysteresis={rng.choice([0, -.25])},bs={small + 1},candidate_steps=0/1/2"]
+        f"down_hysteresis={rng.choice([0, -.25])},bs={small + 1},candidate_steps=0/1/2",
+        "adaptive", "adaptive:oracle", "adaptive:calibrated",
+        f"adaptive:constant:{rng.choice([.5, .7])}"]
+    policies = policies[:{"chain": 9, "tree": 5, "script": 1}[kind]]
     print("policy", policies[seed % len(policies)], k)
-    print("drafting", rng.choice(["free", "once", "each"]))
+    if kind == "tree":
+        print("tree", len(tree), *tree, widest)
+    if kind == "script":
+        print("script", rng.choice(["turns", "overlap"]), widest)
+    print("drafting", "each" if kind == "script" else rng.choice(["free", "once", "each"]))
     print("max_num_seqs", seqs)
-    print("max_num_batched_tokens", max(seqs, rng.choice([9, 33, 64, 2048])))
+    print("max_num_batched_tokens", max(seqs, widest + 1, rng.choice([9, 33, 64, 2048])))
     print("long_prefill_token_threshold", rng.choice([0, 0, 4, 25]))
     print("kv_blocks", int(least * rng.choice([1, 1.3, 2.5])) if limited else 0)
     print("block_size", block)
     print("lookahead", lookahead)
     print("cost", 2**-6, 2**-12, 2**-8, rng.choice([0, 2**-9]))
     for prompt, output, offers in items:
-        print("item", prompt, output, *(f"{a} {r} {c}" for a, r, c in offers))
+        numbers = " ".join(str(n) for offer in offers for n in offer)
+        print("item", prompt, output, *([len(offers)] if kind == "script" else []), numbers)
 
 
 def read(lines):
-    workload = {"items": []}
+    workload = {"items": [], "tree": None, "script": None}
     for line in lines:
         key, *values = line.split()
         if key == "closed":
@@ -484,15 +556,19 @@ def read(lines):
             workload["arrivals"] = ("recorded", [float(v) for v in values])
         elif key == "policy":
             workload["policy"], workload["k"] = values[0], int(values[1])
-        elif key == "drafting":
-            workload["drafting"] = values[0]
+        elif key in ("drafting", "script"):
+            workload[key] = values[0]
+        elif key == "tree":
+            workload["tree"] = [int(v) for v in values[1:-1]]
         elif key == "cost":
             for name, value in zip(("fixed_s", "per_token_s", "draft_s", "overhead_s"), values):
                 workload[name] = float(value)
         elif key == "item":
             numbers = [int(v) for v in values]
-            offers = list(zip(numbers[2::3], numbers[3::3]))
-            confidence = [c / 16 for c in numbers[4::3]]
+            each = numbers[2:] if not workload["script"] else numbers[3:]
+            size = 3 if not workload["script"] else 5
+            offers = [tuple(each[i : i + size]) for i in range(0, len(each), size)]
+            confidence = None if workload["script"] else [c / 16 for _, _, c in offers]
             workload["items"].append((numbers[0], numbers[1], offers, confidence))
         else:
             workload[key] = int(values[0])

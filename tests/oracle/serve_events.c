@@ -22,6 +22,10 @@ typedef struct workload {
     dsc_serve_item item[MOST];
     double time[MOST];
     size_t items;
+    dsc_serve_level tree[64];
+    const dsc_serve_pass *script[MOST];
+    bool has_tree, has_script;
+    int32_t widest;
 } workload;
 
 static void must(int rc, const dsc_error *err)
@@ -40,12 +44,36 @@ static long number(void)
     return value;
 }
 
+// After its number of steps.
+static const dsc_serve_pass *read_script(void)
+{
+    dsc_error err;
+    dsc_serve_pass *pass;
+    const long steps = number();
+    must(dsc_new(&pass, (size_t)steps + 1, &err), &err);
+    for (long i = 0; i < steps; i++) {
+        pass[i].verified = (int32_t)number();
+        pass[i].drafted = (int32_t)number();
+        pass[i].accepted = (int32_t)number();
+        pass[i].emitted = (int32_t)number();
+        pass[i].draft_passes = pass[i].draft_tokens = (int32_t)number();
+    }
+    return pass;
+}
+
 static void read_item(workload *w)
 {
     dsc_error err;
     dsc_serve_draft *draft;
     float *confidence;
     const int32_t prompt = (int32_t)number(), output = (int32_t)number();
+    if (w->has_script) {
+        if (w->items == MOST)
+            exit(99);
+        w->script[w->items] = read_script();
+        w->item[w->items++] = (dsc_serve_item){.prompt = prompt, .output = output};
+        return;
+    }
     must(dsc_new(&draft, (size_t)output, &err), &err);
     must(dsc_new(&confidence, (size_t)output, &err), &err);
     for (int32_t t = 0; t < output; t++) {
@@ -84,6 +112,25 @@ static void read_drafting(workload *w)
     w->price.drafting = !strcmp(name, "each")   ? DSC_SERVE_DRAFT_EACH
                         : !strcmp(name, "once") ? DSC_SERVE_DRAFT_ONCE
                                                 : DSC_SERVE_DRAFT_FREE;
+}
+
+static void read_tree(workload *w)
+{
+    const long levels = number();
+    w->has_tree = true;
+    for (long i = 0; i < levels && i < 64; i++)
+        w->tree[i].tokens = w->tree[i].draft_tokens = (int32_t)number();
+    w->widest = (int32_t)number();
+}
+
+static void read_kind(workload *w)
+{
+    char name[16];
+    if (scanf("%15s", name) != 1)
+        exit(99);
+    w->has_script = true;
+    w->price.overlap = !strcmp(name, "overlap");
+    w->widest = (int32_t)number();
 }
 
 static void read_times(workload *w)
@@ -126,6 +173,10 @@ static void read_workload(workload *w)
     while (scanf("%63s", key) == 1) {
         if (!strcmp(key, "item"))
             read_item(w);
+        else if (!strcmp(key, "tree"))
+            read_tree(w);
+        else if (!strcmp(key, "script"))
+            read_kind(w);
         else if (!strcmp(key, "policy"))
             read_policy(w);
         else if (!strcmp(key, "drafting"))
@@ -146,7 +197,8 @@ static int print_step(void *user, const dsc_serve_engine *e, dsc_error *err)
            e->step.decode_tokens, e->step.prefill_tokens, dsc_serve_waiting(e), e->free_blocks);
     for (int64_t i = 0; i < e->running_count; i++) {
         const dsc_serve_sequence *s = &e->running[i];
-        printf(" %" PRId64 ":%d,%d,%d,%d", s->number, s->scheduled, s->computed, s->blocks, s->k);
+        printf(" %" PRId64 ":%d,%d,%d,%d", s->number, s->scheduled, s->computed, s->blocks,
+               s->tokens);
     }
     putchar('\n');
     return DSC_OK;
@@ -169,14 +221,18 @@ int main(void)
     w.options = (dsc_serve_options){
         .slo_ttft_s = INFINITY, .slo_tpot_s = INFINITY, .step = print_step, .complete = print_done};
     read_workload(&w);
-    const dsc_serve_pool pool = {.item = w.item, .count = w.items};
+    const dsc_serve_pool pool = {.item = w.item,
+                                 .count = w.items,
+                                 .tree = w.has_tree ? w.tree : NULL,
+                                 .script = w.has_script ? w.script : NULL,
+                                 .widest = w.widest};
     must(dsc_serve_run(&t, &pool, &w.arrivals, &w.price, &w.policy, &w.options, &err), &err);
     printf("end %" PRId64 " %" PRId64 " %" PRId64 " %" PRId64 " %" PRId64 "\n", t.steps,
            t.preemptions, t.recomputed_tokens, t.num_draft_tokens, t.num_accepted_tokens);
     dsc_serve_totals_fini(&t);
     dsc_serve_policy_fini(&w.policy);
     for (size_t i = 0; i < w.items; i++) {
-        free((void *)w.item[i].draft);
+        free(w.has_script ? (void *)w.script[i] : (void *)w.item[i].draft);
         free((void *)w.item[i].confidence);
     }
     return 0;

@@ -1,8 +1,8 @@
 #!/bin/sh
 # SPDX-License-Identifier: Apache-2.0
 # The serving engine and a slow simulator in Python list the same steps and completions for small
-# workloads: closed and recorded arrivals, chunked prefill, KV limits with preemptions, recorded
-# drafts, every policy of speculation. Skipped without python3.
+# workloads: closed and recorded arrivals, chunked prefill, KV limits with preemptions, chains, trees
+# and recorded steps, every policy of speculation. Skipped without python3.
 top=${top_srcdir:-.}
 oracle=$top/tests/oracle/serve.py
 events=$(dirname "${DRAFTSCOPE:-./draftscope}")/tests/oracle/serve_events
@@ -11,7 +11,7 @@ work=$(mktemp -d)
 trap 'rm -rf "$work"' EXIT
 failed=0
 seed=1
-while [ "$seed" -le "${SERVE_CASES:-40}" ]; do
+while [ "$seed" -le "${SERVE_CASES:-60}" ]; do
     python3 "$oracle" make "$seed" >"$work/workload" || exit 99
     python3 "$oracle" run <"$work/workload" >"$work/expected" || exit 99
     "$events" <"$work/workload" >"$work/got" || failed=1

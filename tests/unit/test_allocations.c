@@ -77,7 +77,13 @@ static void run(bench *b, const dsc_config *c, const dsc_verifier_type *rule, ds
         assert_ok(dsc_model_synthetic_begin(&b->m, b->middle, prompt, TOKENS, 1, &err), err);
         const dsc_models models = {&b->t.base, &b->d.base, &b->m.base};
         dsc_arena_reset(&b->arena);
-        const dsc_loop_input in = {c, rule, kind, &models, &q, 5, &b->arena, NULL, NULL, NULL};
+        const dsc_loop_input in = {.config = c,
+                                   .rule = rule,
+                                   .kind = kind,
+                                   .models = &models,
+                                   .request = &q,
+                                   .seed = 5,
+                                   .arena = &b->arena};
         assert_ok(dsc_loop_run(&b->loop, &in, &counts, &err), err);
         assert_int_equal(b->t.base.length, TOKENS);
     }

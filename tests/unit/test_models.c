@@ -561,8 +561,12 @@ static void the_loop_runs(void **state)
     assert_ok(dsc_model_synthetic_begin(&m, l, (dsc_token_view){(int32_t[]){4}, 1}, 20, 0, &err),
               err);
     const dsc_models models = {.target = &m.base};
-    const dsc_loop_input in = {
-        &none, &dsc_verifier_greedy, DSC_DRAFT_TOPK, &models, &q, 0, &arena, NULL, NULL, NULL};
+    const dsc_loop_input in = {.config = &none,
+                               .rule = &dsc_verifier_greedy,
+                               .kind = DSC_DRAFT_TOPK,
+                               .models = &models,
+                               .request = &q,
+                               .arena = &arena};
     assert_ok(dsc_loop_run(&loop, &in, &counts, &err), err);
     assert_int_equal(counts.output_tokens, 20);
     for (int64_t i = 0, before = 4; i < 20; before = m.base.output[i++])

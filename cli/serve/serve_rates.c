@@ -1,0 +1,391 @@
+// SPDX-License-Identifier: Apache-2.0
+// Requests whose drafts are accepted at given rates: those of --target iid:ALPHA or of a result
+// table, with lengths of --prompt-tokens and --max-tokens; and the models of --target.
+#include "base/columns.h"
+#include "base/file.h"
+#include "base/number.h"
+#include "cli/serve/serve.h"
+#include "sim/model/model_iid.h"
+#include "sim/model/model_spec.h"
+
+#include <inttypes.h>
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+struct cli_serve_rates {
+    const cli_call *call;
+    const char *name;             // of --target or of the table
+    dsc_language *target, *draft; // of --target, or NULL
+    dsc_table table;
+    int list, tokens; // columns of the table; list -1: none
+    int64_t longest;  // positions of the longest list
+    double *split;    // [DSC_IID_LEVELS][length] rates of --request-sd, or NULL
+    dsc_lengths prompt, output;
+    bool own_output; // lengths of the table
+};
+
+void cli_serve_rates_close(cli_serve_rates *r)
+{
+    if (!r)
+        return;
+    dsc_language_free(r->target);
+    dsc_language_free(r->draft);
+    dsc_table_fini(&r->table);
+    free(r->split);
+    free(r->prompt.list);
+    free(r->output.list);
+    free(r);
+}
+
+// --- rates of a request --------------------------------------------------------------------------
+
+// The draft's probability of the target's only token, after d drafted tokens.
+static void rates_of_model(void *user, int64_t request, int32_t length, double *rate)
+{
+    const cli_serve_rates *r = user;
+    for (int32_t d = 0; d < length; d++) {
+        const dsc_place at = {.position = d, .depth = d, .request = request};
+        dsc_dist dist;
+        r->draft->type->dist(r->draft, &at, &dist);
+        rate[d] = dsc_dist_probability(&dist, r->target->type->best(r->target, &at));
+    }
+}
+
+static size_t row_of(const cli_serve_rates *r, int64_t request)
+{
+    return (size_t)request % r->table.rows;
+}
+
+// Positions that no draft of a request reached have the rate of the last one that did.
+static void rates_of_table(void *user, int64_t request, int32_t length, double *rate)
+{
+    const cli_serve_rates *r = user;
+    const dsc_cell *list = dsc_table_at(&r->table, row_of(r, request), (size_t)r->list);
+    double last = 0;
+    for (int32_t d = 0; d < length; d++) {
+        const double x = d < list->i ? dsc_cell_element(list, d) : last;
+        rate[d] = last = fmin(fmax(x, 0), 1);
+    }
+    if (r->split)
+        memcpy(rate, r->split + dsc_iid_level(request) * (size_t)length,
+               (size_t)length * sizeof *rate);
+}
+
+static void lengths_of(void *user, int64_t request, int32_t *prompt, int32_t *output)
+{
+    const cli_serve_rates *r = user;
+    const uint64_t seed = r->call->seed;
+    *prompt = dsc_lengths_draw(&r->prompt, seed, request, DSC_LENGTHS_PROMPT);
+    *output = r->own_output
+                  ? (int32_t)dsc_table_real(&r->table, row_of(r, request), (size_t)r->tokens)
+                  : dsc_lengths_draw(&r->output, seed, request, DSC_LENGTHS_OUTPUT);
+}
+
+// --- lengths -------------------------------------------------------------------------------------
+
+typedef struct lengths_list {
+    dsc_lengths *lengths;
+    size_t capacity;
+    dsc_lengths_use use;
+} lengths_list;
+
+static int add_length(lengths_list *l, int64_t tokens, dsc_error *err)
+{
+    dsc_lengths *x = l->lengths;
+    const int rc = dsc_resize(&x->list, &l->capacity, x->count + 1, err);
+    if (!rc)
+        x->list[x->count++] = (int32_t)tokens;
+    return rc;
+}
+
+// Requests without output are not served.
+static int add_request(void *user, const dsc_request *q, dsc_error *err)
+{
+    lengths_list *l = user;
+    const int64_t prompt = q->prompt.count ? q->prompt.count : 1,
+                  tokens = l->use == DSC_LENGTHS_PROMPT ? prompt : q->output.count;
+    if (tokens > DSC_LONGEST_SERVED)
+        return dsc_fail(err, DSC_EINPUT, "a length of %" PRId64 " tokens; at most %d are possible",
+                        tokens, DSC_LONGEST_SERVED);
+    return q->output.count ? add_length(l, tokens, err) : DSC_OK;
+}
+
+static int read_trace(lengths_list *l, const char *path, dsc_error *err)
+{
+    dsc_trace *trace;
+    int rc = dsc_trace_open(&trace, path, err);
+    if (rc)
+        return rc;
+    rc = dsc_trace_each(trace, add_request, l, err);
+    dsc_trace_close(trace);
+    return rc;
+}
+
+// Two columns, the lengths of a prompt and of its output. The first line may be a heading.
+static int read_file(lengths_list *l, const char *path, dsc_error *err)
+{
+    enum { MOST_BYTES = 1 << 30 };
+    char *text = NULL;
+    int rc = dsc_read_text(&text, path, MOST_BYTES, err);
+    int64_t line = 0;
+    for (char *p = text, *next; !rc && p && *p; p = next) {
+        char *end, *last;
+        next = p + strcspn(p, "\n");
+        next += *next == '\n';
+        line++;
+        const double prompt = dsc_strtod(p, &end);
+        const char *second = end + strspn(end, ",;\t ");
+        const double output = dsc_strtod(second, &last),
+                     tokens = l->use == DSC_LENGTHS_PROMPT ? prompt : output;
+        const bool numbers = end != p && second != end && last != second && last <= next;
+        if (*p == '\n' || *p == '#' || (!numbers && line == 1))
+            continue;
+        if (!numbers || !(tokens >= 1 && tokens <= DSC_LONGEST_SERVED) || tokens != floor(tokens))
+            rc = dsc_fail(err, DSC_EINPUT,
+                          "%s:%" PRId64 ": two numbers of tokens from 1 to %d are expected, of a "
+                          "prompt and of its output",
+                          path, line, DSC_LONGEST_SERVED);
+        else
+            rc = add_length(l, (int64_t)tokens, err);
+    }
+    free(text);
+    return rc;
+}
+
+static int read_lengths(dsc_lengths *out, const cli_call *call, int option, dsc_lengths_use use,
+                        dsc_error *err)
+{
+    const char *text = call->value[option].text, *name = call->command->option[option].name;
+    lengths_list list = {.lengths = out, .use = use};
+    int rc;
+    if (!strncmp(text, "trace:", 6))
+        rc = read_trace(&list, text + 6, err);
+    else if (!strncmp(text, "file:", 5))
+        rc = read_file(&list, text + 5, err);
+    else
+        return dsc_lengths_parse(out, name, text, err);
+    out->kind = DSC_LENGTHS_LISTED;
+    if (!rc && (!out->count || out->count > UINT32_MAX))
+        rc = dsc_fail(err, DSC_EINPUT, "%.200s has no requests with output", text);
+    return rc ? dsc_error_prefix(err, rc, "--%s", name) : DSC_OK;
+}
+
+// --- a table -------------------------------------------------------------------------------------
+
+static int check_row(cli_serve_rates *r, size_t row, dsc_error *err)
+{
+    const dsc_cell *list = dsc_table_at(&r->table, row, (size_t)r->list);
+    r->longest = list->i > r->longest ? list->i : r->longest;
+    for (int64_t i = 0; i < list->i; i++)
+        if (!(dsc_cell_element(list, i) >= 0 && dsc_cell_element(list, i) <= 1))
+            return dsc_fail(err, DSC_EINPUT, "%s: acceptance rate %" PRId64 " is not in [0, 1]",
+                            r->name, i + 1);
+    return DSC_OK;
+}
+
+// Output lengths: of each request, or the mean of all.
+static void find_output(cli_serve_rates *r)
+{
+    const dsc_table *t = &r->table;
+    const int requests = dsc_table_find(t, DSC_COL_REQUESTS);
+    bool each = r->tokens >= 0 && t->rows > 1;
+    for (size_t i = 0; i < t->rows && each; i++) {
+        const double x = dsc_table_real(t, i, (size_t)r->tokens);
+        each = x >= 1 && x <= DSC_LONGEST_SERVED;
+    }
+    r->own_output = each;
+    if (each || t->rows != 1 || requests < 0 || r->tokens < 0)
+        return;
+    const double mean =
+        dsc_table_real(t, 0, (size_t)r->tokens) / dsc_table_real(t, 0, (size_t)requests);
+    if (mean >= 1 && mean <= DSC_LONGEST_SERVED)
+        r->output = (dsc_lengths){.kind = DSC_LENGTHS_CONSTANT, .least = (int32_t)(mean + 0.5)};
+}
+
+static int open_table(cli_serve_rates *r, const char *path, dsc_error *err)
+{
+    r->name = path;
+    int rc = dsc_table_read(&r->table, path, err);
+    if (rc)
+        return rc;
+    const dsc_table *t = &r->table;
+    r->list = dsc_table_find(t, DSC_COL_CONDITIONAL_ACCEPTANCE_RATE);
+    r->tokens = dsc_table_find(t, DSC_COL_OUTPUT_TOKENS);
+    const bool requests = dsc_table_find(t, DSC_COL_REQUEST) >= 0;
+    if (!t->rows || (t->rows > 1 && !requests) || r->list < 0 ||
+        t->column[r->list].type != DSC_CELL_LIST)
+        return dsc_fail(
+            err, DSC_EINPUT,
+            "%s: totals to serve are one row, or one for each request, with a "
+            "list " DSC_COL_CONDITIONAL_ACCEPTANCE_RATE
+            " of at least two rates, as draftscope sim --json prints it; the file has %zu rows",
+            path, t->rows);
+    for (size_t i = 0; i < t->rows && !rc; i++)
+        rc = check_row(r, i, err);
+    if (!r->call->value[SERVE_MAX_TOKENS].given)
+        find_output(r);
+    return rc;
+}
+
+static int open_model(cli_serve_rates *r, const char *spec, dsc_error *err)
+{
+    r->name = spec;
+    int rc = dsc_language_make(&r->target, spec, DSC_SIDE_TARGET, NULL, err);
+    return rc ? rc : dsc_language_make(&r->draft, spec, DSC_SIDE_DRAFT, NULL, err);
+}
+
+int cli_serve_rates_open(cli_serve_rates **out, const cli_call *call, dsc_error *err)
+{
+    const char *target = call->value[SERVE_TARGET].text;
+    int rc = dsc_new(out, 1, err);
+    if (rc)
+        return rc;
+    cli_serve_rates *r = *out;
+    r->call = call;
+    r->list = r->tokens = -1;
+    rc = read_lengths(&r->prompt, call, SERVE_PROMPT_TOKENS, DSC_LENGTHS_PROMPT, err);
+    if (!rc)
+        rc = read_lengths(&r->output, call, SERVE_MAX_TOKENS, DSC_LENGTHS_OUTPUT, err);
+    if (!rc)
+        rc = target ? open_model(r, target, err) : open_table(r, call->word[0], err);
+    if (!rc && call->more[SERVE_REQUEST_SD].given && (target || r->table.rows > 1))
+        rc = dsc_fail(err, DSC_EUSAGE, "--request-sd needs a table of one row; %s",
+                      target ? "the effect of --target is iid:ALPHA,request-sd=S"
+                             : "a table of requests has the rates of each");
+    return rc;
+}
+
+// Splits the rates of the table's row among requests.
+static int split_rates(cli_serve_rates *r, int32_t length, dsc_error *err)
+{
+    const double sd = r->call->more[SERVE_REQUEST_SD].real;
+    double *pooled;
+    free(r->split);
+    r->split = NULL;
+    if (!(sd > 0) || !length)
+        return DSC_OK;
+    int rc = dsc_new(&pooled, (size_t)length, err);
+    if (rc)
+        return rc;
+    rates_of_table(r, 0, length, pooled);
+    rc = dsc_new(&r->split, (size_t)length * DSC_IID_LEVELS, err);
+    if (!rc)
+        dsc_iid_split_rates(r->split, pooled, (size_t)length, sd);
+    free(pooled);
+    return rc;
+}
+
+int cli_serve_rates_draw(cli_serve_rates *r, cli_serve_method *m, int64_t requests, dsc_error *err)
+{
+    const dsc_drafter_type *d = m->config.drafter;
+    const bool drafts = d == &dsc_drafter_draft_model;
+    const int64_t limit = drafts ? dsc_config_limit(&m->config) : 0;
+    if (!drafts && d != &dsc_drafter_none)
+        return dsc_fail(err, DSC_EUSAGE,
+                        "method %s needs the tokens of a trace; with %.60s, serve takes "
+                        "draft-model, whose draft tokens are accepted at the given rates",
+                        d->name, r->name);
+    if (r->list >= 0 && limit > r->longest)
+        return dsc_fail(err, DSC_EUSAGE,
+                        "--num-speculative-tokens %" PRId64
+                        ": %.200s has acceptance rates of %" PRId64 " positions",
+                        limit, r->name, r->longest);
+    if (limit > DSC_SERVE_LONGEST)
+        return dsc_fail(err, DSC_EUSAGE,
+                        "--num-speculative-tokens %" PRId64
+                        ": a served draft has at most %d tokens",
+                        limit, DSC_SERVE_LONGEST);
+    const int rc = split_rates(r, (int32_t)limit, err);
+    const dsc_serve_rates rates = {.requests = requests,
+                                   .length = (int32_t)limit,
+                                   .lengths = lengths_of,
+                                   .rates = r->list >= 0 ? rates_of_table : rates_of_model,
+                                   .user = r,
+                                   .seed = r->call->seed};
+    return rc ? rc
+              : dsc_serve_source_rates(&m->source, &rates,
+                                       drafts ? DSC_SERVE_DRAFT_EACH : DSC_SERVE_DRAFT_FREE, err);
+}
+
+// --- models --------------------------------------------------------------------------------------
+
+// clang-format off
+const dsc_option cli_serve_models_options[SERVE_MODELS_OPTIONS] = {
+    [SERVE_DRAFT] = {.name = "draft", .kind = DSC_OPTION_TEXT, .metavar = "SPEC",
+     .help = "draft model, with a trace or --target (default: as for draftscope sim)"},
+    [SERVE_MIDDLE] = {.name = "middle", .kind = DSC_OPTION_TEXT, .metavar = "SPEC",
+     .help = "model between draft and target of a cascade (default: as for draftscope sim)"},
+    [SERVE_TOKENIZER] = {.name = "tokenizer", .kind = DSC_OPTION_TEXT, .metavar = "FILE|bytes",
+     .initial = "bytes", .help = "tokenizer of the text that an n-gram model is trained on"},
+    [SERVE_TEMPERATURE] = {.name = "temperature", .kind = DSC_OPTION_REAL, .metavar = "T",
+     .initial = "0", .least = 0, .most = 1000,
+     .help = "sampling temperature of the models of --target and --draft; at 0 every method writes "
+             "the same outputs"},
+    [SERVE_REQUEST_SD] = {.name = "request-sd", .kind = DSC_OPTION_REAL, .metavar = "S",
+     .initial = "0", .least = 0, .most = 10,
+     .help = "standard deviation of the requests' effects on the logit of a table's acceptance "
+             "rates, which remain those of all requests together (theory length --trace "
+             "estimates it)"},
+};
+// clang-format on
+
+// The target that runs, or NULL.
+static const char *model_of(const cli_call *call)
+{
+    const char *target = call->value[SERVE_TARGET].text;
+    return target && strncmp(target, "iid:", 4) ? target : NULL;
+}
+
+int cli_serve_models_check(const cli_simulation *s, const cli_call *call, dsc_error *err)
+{
+    const dsc_option_value *more = call->more;
+    const bool model = model_of(call), drafts = more[SERVE_DRAFT].text || more[SERVE_MIDDLE].text;
+    if (!s->trace && !model && (call->value[SERVE_RULE].given || drafts))
+        return dsc_fail(err, DSC_EUSAGE,
+                        "%s needs a trace or --target ngram:FILE or markov:V; acceptance rates "
+                        "hold for the rule and the draft model that they were measured with",
+                        drafts ? "--draft" : "--rule");
+    if (!model && !drafts && (more[SERVE_TOKENIZER].given || more[SERVE_TEMPERATURE].given))
+        return dsc_fail(err, DSC_EUSAGE,
+                        "%s is for models, which --target ngram:FILE or markov:V, --draft and "
+                        "--middle name",
+                        more[SERVE_TOKENIZER].given ? "--tokenizer" : "--temperature");
+    return more[SERVE_REQUEST_SD].given && (s->trace || model)
+               ? dsc_fail(err, DSC_EUSAGE,
+                          "--request-sd is for acceptance rates of a table; requests of a trace "
+                          "or a model differ by themselves")
+               : DSC_OK;
+}
+
+// A plain number of tokens.
+static int read_number(int64_t *out, const cli_call *call, int option, dsc_error *err)
+{
+    const char *name = call->command->option[option].name;
+    dsc_lengths lengths;
+    const int rc = dsc_lengths_parse(&lengths, name, call->value[option].text, err);
+    if (!rc && lengths.kind == DSC_LENGTHS_CONSTANT) {
+        *out = lengths.least;
+        return DSC_OK;
+    }
+    return dsc_fail(err, DSC_EUSAGE,
+                    "--%s %.60s: --target %.60s takes a number; distributions are for iid:ALPHA "
+                    "and tables",
+                    name, call->value[option].text, call->value[SERVE_TARGET].text);
+}
+
+int cli_serve_models_open(cli_simulation *s, const cli_call *call, int64_t requests, dsc_error *err)
+{
+    const dsc_option_value *more = call->more;
+    const cli_model_specs spec = {.target = model_of(call),
+                                  .draft = more[SERVE_DRAFT].text,
+                                  .middle = more[SERVE_MIDDLE].text,
+                                  .tokenizer = more[SERVE_TOKENIZER].text};
+    int rc = DSC_OK;
+    s->load = (dsc_workload){.temperature = more[SERVE_TEMPERATURE].real, .requests = requests};
+    if (spec.target)
+        rc = read_number(&s->load.prompt_tokens, call, SERVE_PROMPT_TOKENS, err);
+    if (!rc && spec.target)
+        rc = read_number(&s->load.max_tokens, call, SERVE_MAX_TOKENS, err);
+    return rc ? rc : cli_simulation_models(s, call, &spec, err);
+}
