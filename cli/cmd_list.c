@@ -46,15 +46,25 @@ static int list_methods(bool verbose, dsc_error *err)
     return DSC_OK;
 }
 
+// The numbers of a rule's text, as in --rule typical:0.09,0.3.
+static void print_parameters(const dsc_verifier_type *rule)
+{
+    for (size_t i = 0; i < rule->options; i++)
+        printf("    %s %s: %s (default %s)\n", i ? "then" : "--rule NAME:VALUE,...;",
+               rule->option[i].name, rule->option[i].help, rule->option[i].initial);
+}
+
 static int list_rules(bool verbose, dsc_error *err)
 {
-    (void)verbose, (void)err;
+    (void)err;
     for (const dsc_verifier_type *const *v = dsc_verifiers(); *v; v++) {
         printf("%-16s%s (%s, %s)", (*v)->name, (*v)->summary, (*v)->lossless ? "lossless" : "lossy",
                (*v)->tree ? "trees" : "chains only");
         if ((*v)->synonyms)
             print_synonyms((*v)->synonyms);
         putchar('\n');
+        if (verbose)
+            print_parameters(*v);
     }
     return DSC_OK;
 }

@@ -3,6 +3,7 @@
 // result table with a row per configuration; with --shard it counts one share of the grid.
 #include "cli/result.h"
 #include "cli/simulate.h"
+#include "sim/rule_text.h"
 #include "sim/sweep/sweep.h"
 
 #include <string.h>
@@ -114,8 +115,8 @@ static int add_grids(context *c, size_t method, dsc_buffer *left_out, dsc_error 
     const char *rules = c->call->more[CLI_WORKLOAD_RULE].text;
     int rc = DSC_OK;
     for (bool more = true; more && !rc;) {
-        char name[64] = "";
-        const size_t n = rules ? strcspn(rules, ",") : 0;
+        char name[128] = "";
+        const size_t n = rules ? dsc_rule_text_length(rules) : 0;
         snprintf(name, sizeof name, "%.*s", (int)n, rules ? rules : "");
         const dsc_verifier_type *rule =
             cli_simulation_rule(&c->s, rules ? name : NULL, c->call->method[method], err);
@@ -129,7 +130,7 @@ static int add_grids(context *c, size_t method, dsc_buffer *left_out, dsc_error 
 static int make_grids(context *c, dsc_error *err)
 {
     const char *rules = c->call->more[CLI_WORKLOAD_RULE].text;
-    bool several = c->call->methods > 1 || (rules && strchr(rules, ','));
+    bool several = c->call->methods > 1 || (rules && rules[dsc_rule_text_length(rules)]);
     dsc_buffer left_out = {0};
     int rc = DSC_OK;
     for (size_t m = 0; m < c->call->methods && !rc; m++)

@@ -7,6 +7,7 @@
 #include "sim/expect/expect_rule.h"
 #include "sim/loop.h"
 #include "sim/model/model_spec.h"
+#include "sim/rule_text.h"
 #include "traces/trace/recorded_run.h"
 #include "traces/trace/trace_json.h"
 
@@ -188,11 +189,34 @@ static int comment_groups(const dsc_trace_groups *by, dsc_table *t, dsc_error *e
     return rc;
 }
 
+// The lossy rules of a list, which mark the whole table.
+static int comment_lossy(const char *list, dsc_table *t, dsc_error *err)
+{
+    int rc = DSC_OK;
+    while (list && !rc) {
+        char text[128] = "";
+        dsc_error ignored;
+        const size_t n = dsc_rule_text_length(list);
+        snprintf(text, sizeof text, "%.*s", (int)(n < sizeof text ? n : sizeof text), list);
+        const dsc_verifier_type *rule = dsc_verifier_find(text, &ignored);
+        if (rule && !rule->lossless) {
+            char note[256];
+            snprintf(note, sizeof note,
+                     "rule %s: the output does not have the target's distribution", rule->name);
+            rc = dsc_table_comment(t, "LOSSY", note, err);
+        }
+        list = list[n] ? list + n + 1 : NULL;
+    }
+    return rc;
+}
+
 int cli_simulation_comments(const cli_simulation *s, const cli_call *call, dsc_table *t,
                             dsc_error *err)
 {
     const dsc_option_value *value = call->more;
     int rc = cli_comments(t, s->trace, call->seed, cli_call_value(call, "cost")->text, err);
+    if (!rc)
+        rc = comment_lossy(value[CLI_WORKLOAD_RULE].text, t, err);
     if (!rc && s->cost.spread_caveat[0])
         rc = dsc_table_comment(t, "cost_caveat", s->cost.spread_caveat, err);
     for (int o = 0; o < CLI_WORKLOAD_OPTIONS && !rc; o++)

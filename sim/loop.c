@@ -85,7 +85,7 @@ int dsc_draft_kind_for(dsc_draft_kind *out, const dsc_drafter_type *drafter,
                         : kinds == DSC_DRAFT_TOPK ? "samples of a draft model"
                                                   : "top-k candidates");
     // A greedy target is drafted for greedily; otherwise drafts are sampled if they can be.
-    if (rule->greedy || !rule->lossless)
+    if (rule->greedy || rule->argmax)
         *out = both & DSC_DRAFT_TOPK      ? DSC_DRAFT_TOPK
                : both & DSC_DRAFT_SAMPLED ? DSC_DRAFT_SAMPLED
                                           : DSC_DRAFT_SAMPLED_WITHOUT_REPLACEMENT;
@@ -169,7 +169,8 @@ static int step(dsc_loop *loop, const dsc_loop_input *in, void *state, bool pref
 {
     const dsc_drafter_type *drafter = in->config->drafter;
     dsc_model *target = in->models->target;
-    dsc_verify_input verify = {in->models, &loop->draft, in->seed, in->request->index, &loop->room};
+    dsc_verify_input verify = {in->models,         &loop->draft, in->seed,
+                               in->request->index, &loop->room,  in->rule};
     dsc_draft_clear(&loop->draft);
     int rc = prefill ? DSC_OK
                      : drafter->propose(state, target->output, target->length, &loop->draft, err);

@@ -2,6 +2,7 @@
 // The list of verification rules, the choice of a default, and the scratch memory of rules.
 #include "sim/verifier.h"
 
+#include "sim/rule_text.h"
 #include "sim/verify_room.h"
 
 #include <string.h>
@@ -15,6 +16,8 @@ static const dsc_verifier_type *const verifiers[] = {&dsc_verifier_greedy,
                                                      &dsc_verifier_specinfer_wor,
                                                      &dsc_verifier_gbv,
                                                      &dsc_verifier_traversal,
+                                                     &dsc_verifier_ensemble,
+                                                     &dsc_verifier_relaxed,
                                                      &dsc_verifier_typical,
                                                      NULL};
 
@@ -31,9 +34,12 @@ const dsc_verifier_type *dsc_verifier_find(const char *name, dsc_error *err)
         dsc_fail(err, DSC_EUSAGE, "name must not be NULL; dsc_verifiers returns the rules");
         return NULL;
     }
+    const size_t length = strcspn(name, ":");
     for (const dsc_verifier_type *const *v = verifiers; *v; v++) {
-        if (strcmp((*v)->name, name) == 0 || dsc_is_listed((*v)->synonyms, name, strlen(name)))
-            return *v;
+        const dsc_verifier_type *rule = *v;
+        if (dsc_is_listed(rule->name, name, length) || dsc_is_listed(rule->synonyms, name, length))
+            return !name[length] || !dsc_rule_with(rule, name + length + 1, &rule, err) ? rule
+                                                                                        : NULL;
         names[n++] = (*v)->name;
         names[n++] = (*v)->synonyms;
     }

@@ -11,6 +11,7 @@ extern "C" {
 
 // One thread's scratch memory for rules (sim/verify_room.h).
 typedef struct dsc_verify_room dsc_verify_room;
+typedef struct dsc_verifier_type dsc_verifier_type;
 // The replay of several drafts under a rule from recorded statistics (sim/replay_dist.h).
 typedef struct dsc_replay_dist dsc_replay_dist;
 
@@ -22,6 +23,7 @@ typedef struct dsc_verify_input {
     uint64_t seed;
     int64_t request;
     dsc_verify_room *room;
+    const dsc_verifier_type *rule; // that verifies it; for its parameters
 } dsc_verify_input;
 
 // The way to compute the acceptance of one draft under a sampling rule from the recorded
@@ -32,28 +34,38 @@ typedef enum dsc_rule_replay {
     DSC_RULE_REPLAY_BLOCK  // as a whole, with the running minimum of the product of draft/target
 } dsc_rule_replay;
 
-typedef struct dsc_verifier_type {
+enum { DSC_RULE_PARAMETERS = 2 }; // at most
+
+struct dsc_verifier_type {
     const char *name, *summary;
     const char *synonyms; // "a|b": further names, or NULL
     const char *source;   // paper and algorithm
     bool lossless;        // the output has the target distribution
     bool greedy;          // compares with the target's argmax: needs no distributions
+    bool argmax;          // its own tokens are the target's argmax, so drafts are argmax tokens too
     bool tree;            // a node may have several children
     bool sequences;       // several drafts must be independent sequences, not a tree
     unsigned kinds;       // supported kinds of drafts, bits of dsc_draft_kind
     dsc_rule_replay replay;
     const dsc_replay_dist *replay_dist; // of several drafts; NULL: they are not replayed
+    // The numbers of a rule's text NAME:VALUE,VALUE. A rule of dsc_verifiers has the defaults.
+    const dsc_option *option; // [options], INT or REAL
+    size_t options;           // <= DSC_RULE_PARAMETERS
+    double parameter[DSC_RULE_PARAMETERS];
     // Verifies in->draft into *out. Uniform numbers are keyed by (seed, request, output length).
     int (*verify)(const dsc_verify_input *in, dsc_verdict *out, dsc_error *err);
-} dsc_verifier_type;
+};
 
 DSC_API extern const dsc_verifier_type dsc_verifier_greedy, dsc_verifier_rejection,
     dsc_verifier_kseq, dsc_verifier_otm, dsc_verifier_specinfer, dsc_verifier_specinfer_wor,
-    dsc_verifier_block, dsc_verifier_gbv, dsc_verifier_traversal, dsc_verifier_typical;
+    dsc_verifier_block, dsc_verifier_gbv, dsc_verifier_traversal, dsc_verifier_ensemble,
+    dsc_verifier_relaxed, dsc_verifier_typical;
 
 // The rules of the library, NULL-terminated.
 DSC_API const dsc_verifier_type *const *dsc_verifiers(void);
-// The rule called `name`, or NULL; *err then contains the nearest name.
+// The rule called `name`, or NULL; *err then contains the nearest name. Where a rule has
+// parameters, "NAME:VALUE,VALUE" sets them all, as in "relaxed:10,0.6"; such a rule lives as long
+// as the program, and the same text always returns the same pointer.
 DSC_API const dsc_verifier_type *dsc_verifier_find(const char *name, dsc_error *err);
 // The rule used with a method when none is named. `greedy`: the target emits its argmax, or the
 // recorded output stands for it; the method then does not matter. NULL: there is no method.

@@ -61,7 +61,7 @@ sim/reduce base theory theory/rows traces/trace
 cli base traces/trace sim sim/model sim/cost sim/expect sim/run
 cli/advise base traces/import traces/trace sim/cost sim/serve cli cli/trace cli/tune
 cli/serve base sim/model sim/run sim/serve sim/sweep sim/tune cli cli/tune
-cli/theory base theory traces/files traces/trace sim/draft sim/expect cli
+cli/theory base theory traces/files traces/trace sim sim/draft sim/cost sim/expect cli
 cli/trace base traces/trace traces/import sim/model sim/reduce cli
 cli/tune base sim sim/tune cli
 cli/validate base theory traces/trace traces/import sim sim/model sim/cost sim/run sim/serve sim/tune cli

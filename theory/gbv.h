@@ -47,17 +47,13 @@ bool dsc_gbv_is_before(const double *draft, const double *target, int32_t a, int
 double dsc_gbv_lower(const double *draft, const double *target, size_t vocab, int32_t token);
 
 // Memory for dsc_gbv_dist. Zero-initialize.
-typedef struct dsc_gbv_entry {
-    double ratio; // target/draft
-    int32_t token;
-} dsc_gbv_entry;
 typedef struct dsc_gbv_order {
-    dsc_gbv_entry *entry; // [capacity]
+    uint64_t *token; // [capacity] the tokens by target/draft, and as many of scratch
     size_t capacity;
 } dsc_gbv_order;
 void dsc_gbv_order_fini(dsc_gbv_order *order);
 
-// dist[vocab]: dsc_gbv_probability of every token, which sums to 1. O(V log V + V paths).
+// dist[vocab]: dsc_gbv_probability of every token, which sums to 1. O(V paths).
 // DSC_EUSAGE: an argument is NULL, or paths is outside its range. DSC_ENOMEM.
 int dsc_gbv_dist(dsc_gbv_order *order, dsc_gbv_prefix prefix, const double *draft,
                  const double *target, size_t vocab, int paths, double *dist, dsc_error *err);

@@ -523,6 +523,11 @@ static int execute(const cli_call *call, dsc_error *err)
                           "requests");
         rc = finish(&c, run_all(&c, err), err);
     }
+    if (!rc && !c.job.rule->lossless)
+        fprintf(stderr,
+                "draftscope: rule %s is LOSSY: the output does not have the target's distribution; "
+                "draftscope theory lossy computes by how much\n",
+                c.job.rule->name);
     context_fini(&c);
     return rc;
 }

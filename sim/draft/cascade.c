@@ -122,13 +122,14 @@ static int inner_step(state *s, int64_t length, dsc_draft *draft, dsc_error *err
                        .count = draft->count - (size_t)ahead,
                        .proposed = draft->count - (size_t)ahead,
                        .kind = draft->kind};
+    const dsc_verifier_type *rule =
+        dsc_pair_rule(s->in.config->drafter, draft->kind == DSC_DRAFT_TOPK);
     dsc_verify_input in = {.models = &s->models,
                            .draft = &inner,
                            .seed = inner_seed(s->in.seed, length),
                            .request = s->in.request->index,
-                           .room = &s->room};
-    const dsc_verifier_type *rule =
-        dsc_pair_rule(s->in.config->drafter, draft->kind == DSC_DRAFT_TOPK);
+                           .room = &s->room,
+                           .rule = rule};
     int rc = rule->verify(&in, &s->verdict, err);
     if (rc)
         return rc;

@@ -40,10 +40,10 @@ static const dsc_trial *find_none(const dsc_tune *t)
     return NULL;
 }
 
-// An upper bound is no method.
+// An upper bound is no method, and a speedup alone does not justify a lossy rule.
 static bool may_be_run(const dsc_trial *x, dsc_advice_fits *fits, const void *user)
 {
-    return !dsc_trial_is_bound(x) && (!fits || fits(user, x));
+    return !dsc_trial_is_bound(x) && x->rule->lossless && (!fits || fits(user, x));
 }
 
 // The speedup at a side. The objective speedup compares with no speculation at the other quartile
@@ -109,8 +109,10 @@ int dsc_tune_advise(const dsc_tune *t, size_t price, const dsc_standing *standin
         return dsc_fail(err, DSC_EUSAGE, "a verdict compares with method none, which was not run");
     const dsc_trial *best = NULL; // of those that may be run
     bool drafts = false;          // one of them drafts
+    bool lossy = false;           // some trial's rule is
     for (size_t i = 0; i < t->trials; i++) {
         const dsc_trial *x = &t->trial[standing[i].trial];
+        lossy |= !x->rule->lossless;
         if (!may_be_run(x, fits, user))
             continue;
         out->standing = best ? out->standing : i;
@@ -118,8 +120,10 @@ int dsc_tune_advise(const dsc_tune *t, size_t price, const dsc_standing *standin
         drafts |= x->space->drafter != &dsc_drafter_none;
     }
     if (!drafts && !out->why)
-        out->why = fits ? "the engine has no setting for any configuration that was tried"
-                        : "no method that drafts was tried";
+        out->why = lossy ? "the rule is LOSSY, it changes the output, and a speedup does not weigh "
+                           "that; draftscope theory lossy computes the price"
+                   : fits ? "the engine has no setting for any configuration that was tried"
+                          : "no method that drafts was tried";
     if (out->why)
         return DSC_OK;
     if (best->space->drafter == &dsc_drafter_none) {

@@ -4,7 +4,8 @@
 //
 // Configurations are compared for one set of requests, one cost model and one batch size. The one
 // that is best on the selection set is judged on the test set against `none`, in the same bootstrap
-// resamples. It is recommended when the lower end of the 95 % interval of the speedup is above 1.
+// resamples. It is recommended when the lower end of the 95 % interval of the speedup is above 1. A
+// configuration with a lossy rule is never recommended.
 #ifndef DSC_SIM_ADVICE_H
 #define DSC_SIM_ADVICE_H
 

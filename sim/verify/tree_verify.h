@@ -27,6 +27,12 @@ int32_t dsc_tree_verify_node(const dsc_tree_verify *w);
 // Returns whether the target has scored the live nodes.
 bool dsc_tree_verify_scored(const dsc_tree_verify *w);
 
+// --- a chain -------------------------------------------------------------------------------
+
+// Verifies a single chain by rejection sampling against weight target + (1 - weight) draft, 0 <=
+// weight <= 1; 1 is the target itself.
+int dsc_chain_verify(const dsc_verify_input *in, double weight, dsc_verdict *out, dsc_error *err);
+
 // --- one position --------------------------------------------------------------------------
 
 // The candidates of one position with the target distribution there and, for sampled candidates,

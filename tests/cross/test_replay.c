@@ -477,7 +477,7 @@ static void greedy_rule_verifies_trees(void **state)
     const dsc_models models = {.target = &m.base};
     dsc_arena arena = {0};
     dsc_verify_room room = {.arena = &arena};
-    const dsc_verify_input in = {&models, &d, 0, 0, &room};
+    const dsc_verify_input in = {&models, &d, 0, 0, &room, &dsc_verifier_greedy};
     assert_ok(dsc_verifier_greedy.verify(&in, &v, &e), e);
     assert_int_equal(v.accepted, 3);
     static const int32_t path[] = {2, 4, 5};

@@ -562,7 +562,7 @@ static double mean_accepted(const models *m, const tree *t, const dsc_verifier_t
     const dsc_models both = {&target.base, &draft.base, NULL};
     for (int n = 0; n < draws; n++) {
         draft_tree(&d, m, t, (uint64_t)n);
-        const dsc_verify_input in = {&both, &d, 11, n, &room};
+        const dsc_verify_input in = {&both, &d, 11, n, &room, rule};
         assert_ok(rule->verify(&in, &v, &err), err);
         sum += (double)v.accepted;
         squares += (double)(v.accepted * v.accepted);
