@@ -138,6 +138,9 @@ static const char *text_at(const dsc_table *t, size_t row, const char *column)
 bool dsc_table_is_bound(const dsc_table *t, size_t row)
 {
     const char *method = text_at(t, row, DSC_COL_METHOD);
+    if (strncmp(method, "adaptive", strlen("adaptive")) == 0)
+        return strcmp(text_at(t, row, "controller"), "oracle") == 0 ||
+               strstr(text_at(t, row, "parameters"), "controller=oracle");
     if (strcmp(method, "recorded") == 0)
         return strcmp(text_at(t, row, "policy"), "oracle") == 0 ||
                strstr(text_at(t, row, "parameters"), "policy=oracle");

@@ -63,8 +63,8 @@ const dsc_cell *dsc_table_at(const dsc_table *t, size_t row, size_t column);
 double dsc_table_real(const dsc_table *t, size_t row,
                       size_t column); // INT or REAL, else NaN
 
-// Whether a row is of a method that sees what will be accepted (method oracle, and recorded with
-// policy oracle): an upper bound, which cannot be run.
+// Whether a row is of a method that sees what will be accepted (method oracle, recorded with policy
+// oracle, adaptive methods with controller oracle): an upper bound, which cannot be run.
 bool dsc_table_is_bound(const dsc_table *t, size_t row);
 
 // Writers. Numbers are printed as the shortest text that reads back as the same double. Write

@@ -34,7 +34,7 @@ static int list_methods(bool verbose, dsc_error *err)
 {
     (void)err;
     for (const dsc_drafter_type *const *d = dsc_drafters(); *d; d++) {
-        printf("%-16s%s", (*d)->name, (*d)->summary);
+        printf("%-18s%s", (*d)->name, (*d)->summary);
         if ((*d)->synonyms)
             print_synonyms((*d)->synonyms);
         for (const char *const *p = (*d)->presets; p && *p; p++)

@@ -12,6 +12,7 @@ static const cli_command *const commands[] = {&cli_theory_accept,
                                               &cli_theory_lossy,
                                               &cli_theory_vocabulary,
                                               &cli_theory_bound,
+                                              &cli_theory_regret,
                                               NULL};
 
 const cli_command cli_theory = {

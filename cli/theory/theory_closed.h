@@ -13,7 +13,7 @@
 
 extern const cli_command cli_theory_accept, cli_theory_speedup, cli_theory_length, cli_theory_tree,
     cli_theory_pearl, cli_theory_ouroboros, cli_theory_certify, cli_theory_lossy,
-    cli_theory_vocabulary, cli_theory_bound;
+    cli_theory_vocabulary, cli_theory_bound, cli_theory_regret;
 
 // Options that several commands have. The acceptance options come first in a table of options:
 // --alpha alone or, where `by_position` is set, --alpha, --acceptance-by-position, --histogram and

@@ -6,32 +6,23 @@
 // adaptive_step_router.py, commit a12239f6, with their names and defaults.
 //
 // A slot has the settings for batches from `bs` requests on, up to the next slot. Each batch that
-// verified drafts moves its slot's average by ema_alpha towards the mean of its requests. After
-// warmup_batches, every update_interval batches the length falls while the average is at most the
-// candidate below - 0.5 + down_hysteresis (0.5 + down_hysteresis where that is 0), else it rises
-// while the average is above the length - 0.5 + up_hysteresis. From 0 it rises to the next
-// candidate, to see what is accepted. ceiling_coeff > 0 caps lengths at that multiple of the
-// average. Batches are not padded to the sizes of CUDA graphs here before a slot is looked up.
+// verified drafts updates its slot (sim/controller.h). Batches are not padded to the sizes of CUDA
+// graphs here before a slot is looked up.
 #include "sim/serve/serve_policy.h"
 
 #include "base/number.h"
+#include "sim/controller.h"
 
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
 
-enum { MOST_STEPS = 16, MOST_SLOTS = 16 };
+enum { MOST_SLOTS = 16 };
 
 typedef struct slot {
     int64_t bs;
-    int32_t step[MOST_STEPS]; // [steps] draft lengths, ascending
-    int32_t steps;
-    double ema_alpha, update_interval, warmup_batches, down_hysteresis, up_hysteresis,
-        ceiling_coeff;
-    // Of a run:
-    int32_t current; // index
-    double average;
-    int64_t batches;
+    dsc_candidates step; // draft lengths
+    dsc_ema ema;
 } slot;
 
 typedef struct ema {
@@ -43,11 +34,10 @@ typedef struct ema {
     int64_t requests, accepted;
 } ema;
 
-static const slot initial = {.bs = 1,
-                             .ema_alpha = 0.2,
-                             .update_interval = 5,
-                             .warmup_batches = 10,
-                             .down_hysteresis = -0.25};
+static const slot initial = {
+    .bs = 1,
+    .ema = {
+        .ema_alpha = 0.2, .update_interval = 5, .warmup_batches = 10, .down_hysteresis = -0.25}};
 
 static void set_defaults(ema *x)
 {
@@ -58,30 +48,14 @@ static void set_defaults(ema *x)
     x->slot[2].bs = 32;
     x->slot[3].bs = 64;
     for (int i = 1; i < 4; i++)
-        x->slot[i].down_hysteresis = 0;
-    memcpy(x->slot[0].step, (int32_t[]){1, 3, 5, 7}, 4 * sizeof(int32_t));
-    memcpy(x->slot[1].step, (int32_t[]){0, 1, 3}, 3 * sizeof(int32_t));
-    memcpy(x->slot[2].step, (int32_t[]){0, 1}, 2 * sizeof(int32_t));
-    for (int i = 0; i < 4; i++)
-        x->slot[i].steps = 4 - i;
+        x->slot[i].ema.down_hysteresis = 0;
+    x->slot[0].step = (dsc_candidates){{1, 3, 5, 7}, 4};
+    x->slot[1].step = (dsc_candidates){{0, 1, 3}, 3};
+    x->slot[2].step = (dsc_candidates){{0, 1}, 2};
+    x->slot[3].step = (dsc_candidates){{0}, 1};
 }
 
 // --- settings ------------------------------------------------------------------------------------
-
-// Adds a length to those in ascending order; false: there is no room.
-static bool add_step(slot *s, int32_t k)
-{
-    int32_t i = 0;
-    while (i < s->steps && s->step[i] < k)
-        i++;
-    if (i < s->steps && s->step[i] == k)
-        return true;
-    if (s->steps == MOST_STEPS)
-        return false;
-    memmove(s->step + i + 1, s->step + i, (size_t)(s->steps++ - i) * sizeof *s->step);
-    s->step[i] = k;
-    return true;
-}
 
 static bool read_whole(const char **text, double least, double most, double *out)
 {
@@ -90,17 +64,6 @@ static bool read_whole(const char **text, double least, double most, double *out
     const bool ok = end > *text && *out >= least && *out <= most && *out == floor(*out);
     *text = end;
     return ok;
-}
-
-static bool read_steps(slot *s, const char **text)
-{
-    double k;
-    s->steps = 0;
-    do {
-        if (!read_whole(text, 0, DSC_SERVE_LONGEST, &k) || !add_step(s, (int32_t)k))
-            return false;
-    } while (**text == '/' && (*text)++);
-    return true;
 }
 
 // Slots ascend; the first one of a user's own takes the place of the default slots.
@@ -122,12 +85,12 @@ static bool read_number(slot *s, const char **text)
         const char *name;
         double *value, least, most;
         bool whole;
-    } setting[] = {{"ema_alpha=", &s->ema_alpha, 0, 1, false},
-                   {"update_interval=", &s->update_interval, 1, 1e9, true},
-                   {"warmup_batches=", &s->warmup_batches, 0, 1e9, true},
-                   {"down_hysteresis=", &s->down_hysteresis, -1e9, 1e9, false},
-                   {"up_hysteresis=", &s->up_hysteresis, -1e9, 1e9, false},
-                   {"ceiling_coeff=", &s->ceiling_coeff, 0, 1e9, false}};
+    } setting[] = {{"ema_alpha=", &s->ema.ema_alpha, 0, 1, false},
+                   {"update_interval=", &s->ema.update_interval, 1, 1e9, true},
+                   {"warmup_batches=", &s->ema.warmup_batches, 0, 1e9, true},
+                   {"down_hysteresis=", &s->ema.down_hysteresis, -1e9, 1e9, false},
+                   {"up_hysteresis=", &s->ema.up_hysteresis, -1e9, 1e9, false},
+                   {"ceiling_coeff=", &s->ema.ceiling_coeff, 0, 1e9, false}};
     for (size_t i = 0; i < sizeof setting / sizeof *setting; i++) {
         const size_t length = strlen(setting[i].name);
         char *end;
@@ -155,7 +118,7 @@ static bool read_setting(ema *x, const char **text)
     if (!strncmp(begin, steps, strlen(steps))) {
         slot *s = x->own ? &x->slot[x->slots - 1] : add_slot(x, 1);
         *text += strlen(steps);
-        return read_steps(s, text);
+        return dsc_candidates_read(&s->step, 0, DSC_SERVE_LONGEST, text);
     }
     if (x->own)
         return read_number(&x->slot[x->slots - 1], text);
@@ -173,9 +136,9 @@ static int limit_steps(ema *x, int32_t k, dsc_error *err)
 {
     for (int32_t i = 0; i < x->slots; i++) {
         slot *s = &x->slot[i];
-        while (s->steps && s->step[s->steps - 1] > k)
-            s->steps--;
-        if (!s->steps)
+        while (s->step.count && s->step.k[s->step.count - 1] > k)
+            s->step.count--;
+        if (!s->step.count)
             return dsc_fail(err, DSC_EUSAGE,
                             "--speculation: ema has no candidate_steps from bs=%lld on that are at "
                             "most the method's draft length, %d: --num-speculative-tokens",
@@ -197,14 +160,14 @@ static int open_ema(dsc_serve_policy *policy, const char *text, dsc_error *err)
     while (more && (good = read_setting(x, &p)) && (more = *p == ','))
         p++;
     for (int32_t i = 0; i < x->slots; i++)
-        good = good && x->slot[i].steps;
+        good = good && x->slot[i].step.count;
     if (!good || (p && *p))
         return dsc_fail(err, DSC_EUSAGE,
                         "--speculation: '%.80s' is not ema:SETTING=VALUE,...; the settings are "
                         "candidate_steps, at most %d lengths as 1/3/7, ema_alpha in [0, 1], "
                         "update_interval, warmup_batches, down_hysteresis, up_hysteresis and "
                         "ceiling_coeff, and bs=REQUESTS before those of a batch size, ascending",
-                        text, MOST_STEPS);
+                        text, DSC_MOST_CANDIDATES);
     return policy->k ? limit_steps(x, policy->k, err) : DSC_OK;
 }
 
@@ -213,11 +176,10 @@ static int open_ema(dsc_serve_policy *policy, const char *text, dsc_error *err)
 // The method's draft length, or where that is no candidate the one in the middle.
 static void begin_slot(slot *s, int32_t k)
 {
-    s->current = s->steps / 2;
-    for (int32_t i = 0; i < s->steps; i++)
-        s->current = s->step[i] == k ? i : s->current;
-    s->average = s->step[s->current] - 1;
-    s->batches = 0;
+    int32_t current = s->step.count / 2;
+    for (int32_t i = 0; i < s->step.count; i++)
+        current = s->step.k[i] == k ? i : current;
+    dsc_ema_begin(&s->ema, &s->step, current);
 }
 
 static int begin_ema(dsc_serve_policy *policy, const dsc_serve_engine *e, dsc_error *err)
@@ -247,47 +209,9 @@ static slot *slot_of(ema *x, int64_t batch)
     return &x->slot[i];
 }
 
-static void probe(slot *s)
+static int32_t length_of(const slot *s)
 {
-    s->current += s->current + 1 < s->steps;
-    if (s->step[s->current] > 0 && s->average < 0)
-        s->average = s->step[s->current] - 1;
-}
-
-static void move(slot *s)
-{
-    const int32_t before = s->current;
-    while (s->current > 0) {
-        const int32_t below = s->step[s->current - 1];
-        if (s->average > (below ? below - 0.5 : 0.5) + s->down_hysteresis)
-            break;
-        s->current--;
-    }
-    const bool fell = s->current < before;
-    while (!fell && s->current < s->steps - 1 &&
-           s->average > s->step[s->current] - 0.5 + s->up_hysteresis)
-        s->current++;
-    const double ceiling = fmax(1, ceil(s->average * s->ceiling_coeff));
-    while (s->ceiling_coeff > 0 && s->current <= before && s->current > 0 &&
-           s->step[s->current] > ceiling)
-        s->current--;
-}
-
-// The end of a batch.
-static void update(slot *s, int64_t requests, int64_t accepted)
-{
-    if (s->step[s->current] > 0) {
-        const double mean = (double)accepted / (double)requests;
-        s->average = (1 - s->ema_alpha) * s->average + s->ema_alpha * mean;
-    }
-    s->batches++;
-    const double since = (double)s->batches - s->warmup_batches;
-    if (since <= 0 || fmod(since, s->update_interval) != 0)
-        return;
-    if (s->step[s->current] == 0)
-        probe(s);
-    else
-        move(s);
+    return s->step.k[s->ema.current];
 }
 
 static int choose_ema(dsc_serve_policy *policy, const dsc_serve_engine *e,
@@ -297,11 +221,10 @@ static int choose_ema(dsc_serve_policy *policy, const dsc_serve_engine *e,
     slot *verified = slot_of(x, e->step.decoding);
     (void)err;
     // Without drafts, a batch counts where none were to be made.
-    if (x->requests || (e->step.decoding && verified->step[verified->current] == 0))
-        update(verified, x->requests, x->accepted);
+    if (x->requests || (e->step.decoding && length_of(verified) == 0))
+        dsc_ema_update(&verified->ema, &verified->step, (double)x->accepted / (double)x->requests);
     x->requests = x->accepted = 0;
-    const slot *next = slot_of(x, count);
-    const int32_t k = next->step[next->current];
+    const int32_t k = length_of(slot_of(x, count));
     for (int64_t i = 0; i < count; i++)
         sequence[i]->k = sequence[i]->most < k ? sequence[i]->most : k;
     return DSC_OK;

@@ -30,7 +30,7 @@ threads=--threads=1
 
 # --- every method, on tiny models --------------------------------------------------------------
 llama=$fixtures/llama
-"$draftscope" list methods | sed 's/ .*//; /^recorded/d' >methods
+"$draftscope" list methods | sed 's/ .*//; /recorded/d' >methods
 while read -r method; do
     good run --target "$llama" --draft "$llama" --middle "$llama" --method "$method" \
         --prompts ids.jsonl --max-tokens 24 --baseline --json $threads

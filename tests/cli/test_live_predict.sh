@@ -79,6 +79,10 @@ live record medusa --max-tokens $most --method none --rank-depth 5 --rollouts 4 
 
 exact draft.dst draft --method draft-model --num-speculative-tokens 7
 exact draft.dst draft --method hf-dynamic
+exact draft.dst draft --method adaptive --warmup-batches 2 --update-interval 1
+exact draft.dst draft --method adaptive --controller ucb --candidate-steps 0/2/5 --history run
+exact draft.dst draft --method adaptive-ngram --controller ucb
+exact draft.dst draft --method adaptive-suffix --warmup-batches 0 --base-options min-token-prob=0
 exact draft.dst draft --method pearl
 exact draft.dst draft --method pearl --pre-verify off
 exact draft.dst draft --method pearl --post-verify off
@@ -91,6 +95,7 @@ exact eagle.dst eagle --method tree
 exact eagle.dst eagle --method sequoia --depth 6
 exact eagle.dst eagle --method draft-model --num-speculative-tokens 4
 exact eagle.dst eagle --method hf-dynamic --max 8
+exact eagle.dst eagle --method adaptive --controller ucb --ucb-semantics code
 exact eagle.dst eagle --method spectr --num-drafts 2 --num-speculative-tokens 4
 exact eagle.dst eagle --method pearl
 exact eagle.dst eagle --method pearl --pre-verify off

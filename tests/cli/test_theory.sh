@@ -462,4 +462,38 @@ bad 2 'at most 16' theory certify chain.dst -K 1:17
 good trace synth --target markov:30 --logprobs 5 --requests 2 --max-tokens 8 -o listed.dst
 bad 4 'does not list all of its mass' theory certify listed.dst
 
+# --- regret --------------------------------------------------------------------------------------
+# By hand: speedups 2 and 1.5 of constant lengths, 1.6 of a controller, 2.5 of an oracle.
+tab=$(printf '\t')
+tr ' ' "$tab" >by-hand.tsv <<'END'
+method rule k controller requests speedup
+ngram greedy 1 - 9 1.5
+ngram greedy 2 - 9 2
+adaptive-ngram greedy - ucb 9 1.6
+adaptive-ngram greedy - oracle 9 2.5
+hf-dynamic greedy - - 9 4
+END
+sed "s/$tab-/$tab/g" by-hand.tsv >table.tsv
+good theory regret table.tsv -o regret.tsv
+grep -v '^#' regret.tsv >found
+tr ' ' "$tab" >expected <<'END'
+group rank method parameters length speedup regret_fixed regret_bound
+rule=greedy 1 hf-dynamic  adaptive 4 -0.5 -0.375
+rule=greedy 2 adaptive-ngram controller=oracle bound 2.5 -0.19999999999999996 0
+rule=greedy 3 ngram k=2 fixed 2 0 0.25
+rule=greedy 4 adaptive-ngram controller=ucb adaptive 1.6 0.25 0.5625
+rule=greedy 5 ngram k=1 fixed 1.5 0.33333333333333326 0.6666666666666667
+END
+check "regret by hand: $(diff found expected)" cmp -s found expected
+good sweep --target markov:20,3 --requests 12 --max-tokens 40 --batch-size 1,8 --rule greedy,rejection \
+    --method draft-model,adaptive --num-speculative-tokens 1:7 --controller ema,ucb \
+    --cost linear:.02,.0005,.002 -o controllers.tsv
+good theory regret controllers.tsv -o regret.tsv --force
+check "four groups have a fastest constant length" \
+    [ "$(awk -F '\t' '$5 == "fixed" && $7 == 0' regret.tsv | wc -l)" = 4 ]
+grep -v "^ngram" table.tsv >adaptive.tsv
+bad 4 'has a constant draft length' theory regret adaptive.tsv
+bad 4 'sweep writes such tables' theory regret expected
+bad 2 'a result table of sweep' theory regret
+
 summary

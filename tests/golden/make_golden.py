@@ -6,6 +6,7 @@ import sys
 import time
 from dataclasses import astuple, fields
 
+import adaptive_methods
 import model_methods
 import phrase_methods
 import recorded_methods
@@ -33,11 +34,18 @@ METHODS = {
     "lookahead": phrase_methods.lookahead,
     "ouroboros": phrase_methods.ouroboros,
     "pearl": model_methods.pearl,
+    "adaptive": adaptive_methods.adaptive,
+    "adaptive-ngram": adaptive_methods.adaptive_ngram,
+    "adaptive-suffix": adaptive_methods.adaptive_suffix,
+    "adaptive-recorded": adaptive_methods.adaptive_recorded,
     "recorded": recorded_methods.recorded,
     "recorded-steps": recorded_methods.recorded_steps,
 }
 TEXT_OPTIONS = {"semantics", "references", "max_spec_factor", "max_spec_offset", "min_token_prob", "confidence", "name",
-                "widths", "acceptance", "draft_cost", "target_slope", "drafter", "policy"}
+                "widths", "acceptance", "draft_cost", "target_slope", "drafter", "policy",
+                "controller", "candidate_steps", "ema_alpha", "down_hysteresis", "up_hysteresis",
+                "ucb_semantics", "exploration_weight", "delta", "verify_cost", "history",
+                "base_options"}
 # Options whose Python argument has another name.
 LENGTH = "num-speculative-tokens"
 RENAMED = {
@@ -122,6 +130,25 @@ def table():
                    f"max={most}")
         on_traces("hf-dynamic", options, small, drafts[1])
         on_models("hf-dynamic", options, drafts[0])
+
+    controllers = (
+        "controller=ema", "controller=ema history=run initial-steps=7",
+        "controller=ema candidate-steps=0/1/2/8 ema-alpha=0.5 update-interval=2 warmup-batches=1 "
+        "down-hysteresis=0.1 up-hysteresis=-0.2",
+        "controller=ucb", "controller=ucb history=run candidate-steps=0/2/4/9 draft-cost=0.1",
+        "controller=ucb ucb-semantics=code verify-cost=0.02",
+        "controller=ucb ucb-semantics=ucb1 exploration-weight=0.5 delta=0.3 history=run",
+        "controller=oracle candidate-steps=1/6")
+    for options in controllers:
+        on_traces("adaptive", options, small, drafts[0])
+        on_models("adaptive", options, drafts[1])
+        on_traces("adaptive-ngram", options, short)
+        on_traces("adaptive-ngram", options + " base-options=semantics=vllm/prompt-lookup-max=4",
+                  ["rag", "cache"])
+        on_traces("adaptive-suffix", options, small)
+        on_traces("adaptive-recorded", options + " base-options=drafter=ngram", ["recorded"])
+        on_traces("adaptive-recorded", options + " base-options=draft-passes=1/drafter=eagle",
+                  ["recorded"])
 
     for confidence, most in (("0.4", 20), ("0", 3), ("1", 20), ("0.15", 50), ("0.05", 4)):
         on_traces("threshold", f"assistant-confidence-threshold={confidence} {LENGTH}={most}", small, drafts[1])

@@ -58,46 +58,48 @@ def ngram(requests, counts, n_most, n_least, length, semantics):
     match of the longest n-gram wins; at most `length` of the tokens that follow, with EOS tokens.
     llama.cpp: common_ngram_simple_draft, whose `tokens` lack the last token of the text.
     """
+    for r in requests:
+        def propose(text, i, r=r):
+            return ngram_draft(r, text, i, n_most, n_least, length, semantics)
+        run(r, propose, counts)
+
+
+def ngram_draft(r, text, i, n_most, n_least, length, semantics):
+    """Returns a draft of ngram as propose() does."""
     if semantics == "llama.cpp":
-        return ngram_simple(requests, counts, n_most, length)
-    for r in requests:
-        def propose(text, i, r=r):
-            for n in range(min(n_most, len(text) - 1), n_least - 1, -1):
-                last = text[len(text) - n :]
-                for at in range(len(text) - n + 1):
-                    if text[at] != last[0] or text[at : at + n] != last:
-                        continue
-                    start = at + n
-                    end = start + length
-                    if semantics in ("transformers", "vllm"):
-                        path = text[start:end]
-                        if not path:
-                            continue
-                        if semantics == "transformers" and r.eos in path:
-                            path = path[: path.index(r.eos)]
-                        return [path], len(path), len(path) > 0, 0
-                    if end <= len(text) and start < len(text) - n:
-                        return [text[start:end]], length, True, 0
-            return [], 0, False, 0
-        run(r, propose, counts)
+        return ngram_simple(text, i, n_most, length)
+    for n in range(min(n_most, len(text) - 1), n_least - 1, -1):
+        last = text[len(text) - n :]
+        for at in range(len(text) - n + 1):
+            if text[at] != last[0] or text[at : at + n] != last:
+                continue
+            start = at + n
+            end = start + length
+            if semantics in ("transformers", "vllm"):
+                path = text[start:end]
+                if not path:
+                    continue
+                if semantics == "transformers" and r.eos in path:
+                    path = path[: path.index(r.eos)]
+                return [path], len(path), len(path) > 0, 0
+            if end <= len(text) and start < len(text) - n:
+                return [text[start:end]], length, True, 0
+    return [], 0, False, 0
 
 
-def ngram_simple(requests, counts, size_n, size_m):
+def ngram_simple(text, i, size_n, size_m):
     """Drafts as common_ngram_simple_draft of llama.cpp; a server has one output token before it."""
-    for r in requests:
-        def propose(text, i, r=r):
-            tokens, cur_len = text[:-1], len(text) - 1
-            if i == 0 or cur_len <= size_n + size_m + 1:
-                return [], 0, False, 0
-            pattern = text[-size_n:]
-            for j in range(cur_len - size_n - 1, 0, -1):
-                if tokens[j : j + size_n] == pattern:
-                    path = tokens[j + size_n :][:size_m]
-                    if len(path) >= size_n:
-                        return [path], len(path), True, 0
-                    break
-            return [], 0, False, 0
-        run(r, propose, counts)
+    tokens, cur_len = text[:-1], len(text) - 1
+    if i == 0 or cur_len <= size_n + size_m + 1:
+        return [], 0, False, 0
+    pattern = text[-size_n:]
+    for j in range(cur_len - size_n - 1, 0, -1):
+        if tokens[j : j + size_n] == pattern:
+            path = tokens[j + size_n :][:size_m]
+            if len(path) >= size_n:
+                return [path], len(path), True, 0
+            break
+    return [], 0, False, 0
 
 
 def single(x):

@@ -130,17 +130,20 @@ static dsc_language *markov(int32_t vocab, double noise)
 
 // --- chains ------------------------------------------------------------------------------------
 
-static void walk_lengths(char *settings, const char *verdicts, const int *expected)
+static void walk_lengths(const dsc_drafter_type *drafter, char *settings, const char *verdicts,
+                         const int *expected)
 {
     dsc_language *l = markov(5, 1);
     dsc_error err = {0};
     rig r;
-    rig_begin(&r, &dsc_drafter_hf_dynamic, settings, DSC_DRAFT_SAMPLED, l, l, 1000, 1);
+    rig_begin(&r, drafter, settings, DSC_DRAFT_SAMPLED, l, l, 1000, 1);
     for (size_t i = 0; verdicts[i]; i++) {
         propose(&r);
         assert_int_equal(r.d.count, expected[i]);
         assert_int_equal(r.d.draft_calls, expected[i]);
-        dsc_verdict v = {.accepted = verdicts[i] == 'w' ? r.d.count : r.d.count - 1};
+        dsc_verdict v = {.accepted = r.d.count};
+        v.accepted -= verdicts[i] == 'f' && r.d.count;
+        v.count = v.accepted + 1;
         assert_ok(r.config.drafter->observe(r.state, &r.d, &v, &err), err);
         commit(&r, (int32_t[]){3}, 1);
     }
@@ -152,8 +155,24 @@ static void hf_dynamic_follows_the_verdicts(void **state)
 {
     (void)state;
     char plain[] = "", bounded[] = "num-assistant-tokens=3 min=2 max=6";
-    walk_lengths(plain, "wfffffffwww", (int[]){5, 7, 6, 5, 4, 3, 2, 1, 1, 3, 5});
-    walk_lengths(bounded, "wwwffffff", (int[]){3, 5, 6, 6, 5, 4, 3, 2, 2});
+    walk_lengths(&dsc_drafter_hf_dynamic, plain, "wfffffffwww",
+                 (int[]){5, 7, 6, 5, 4, 3, 2, 1, 1, 3, 5});
+    walk_lengths(&dsc_drafter_hf_dynamic, bounded, "wwwffffff", (int[]){3, 5, 6, 6, 5, 4, 3, 2, 2});
+}
+
+// The average of ema is that of the last step. The rewards of ucb are 1, 2 / 1.5 and 4 / 2.5 in
+// turn; without exploration the candidate with the best mean is drafted from then on.
+static void adaptive_follows_its_controller(void **state)
+{
+    (void)state;
+    char ema[] = "candidate-steps=1/3/6 ema-alpha=1 update-interval=1 warmup-batches=0",
+         ucb[] = "controller=ucb candidate-steps=3/0/1 ucb-semantics=ucb1 exploration-weight=0 "
+                 "draft-cost=0.5",
+         first[] = "candidate-steps=2/9 initial-steps=9", plain[] = "";
+    walk_lengths(&dsc_drafter_adaptive, ema, "wwff", (int[]){3, 6, 6, 6});
+    walk_lengths(&dsc_drafter_adaptive, ucb, "wwwwfff", (int[]){0, 1, 3, 3, 3, 3, 3});
+    walk_lengths(&dsc_drafter_adaptive, plain, "w", (int[]){5});
+    walk_lengths(&dsc_drafter_adaptive, first, "w", (int[]){9});
 }
 
 static double probability(const dsc_language *l, int32_t before, int32_t token)
@@ -588,6 +607,16 @@ static void what_cannot_be_is_refused(void **state)
     assert_refused(branches, "branches=32,32", DSC_EUSAGE, "more than 1024 nodes");
     assert_refused(&dsc_drafter_hf_dynamic, "max=4", DSC_EUSAGE,
                    "--num-assistant-tokens 5 is not from --min");
+    assert_refused(&dsc_drafter_adaptive, "candidate-steps=1/x", DSC_EUSAGE, "1/x: it must be 1");
+    assert_refused(&dsc_drafter_adaptive, "candidate-steps=0", DSC_EUSAGE, "above 0");
+    assert_refused(&dsc_drafter_adaptive_suffix, "base-options=branches=2", DSC_EUSAGE,
+                   "are not chains");
+    assert_refused(&dsc_drafter_adaptive_recorded, "base-options=policy=oracle", DSC_EUSAGE,
+                   "leave out branches and policy");
+    assert_refused(&dsc_drafter_adaptive_ngram, "base-options=k=2", DSC_EUSAGE,
+                   "--candidate-steps lists");
+    assert_refused(&dsc_drafter_adaptive_ngram, "base-options=n=2", DSC_EUSAGE,
+                   "method ngram has no option 'n'");
     assert_refused(&dsc_drafter_sequoia, "acceptance=.7,.7", DSC_EUSAGE, "sum to 1.4");
 }
 
@@ -612,6 +641,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(hf_dynamic_follows_the_verdicts),
+        cmocka_unit_test(adaptive_follows_its_controller),
         cmocka_unit_test(threshold_stops_after_an_unsure_token),
         cmocka_unit_test(equals_come_in_order),
         cmocka_unit_test(trees_have_the_shape_that_is_asked),
