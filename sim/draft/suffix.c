@@ -276,6 +276,7 @@ static int propose(void *memory, const int32_t *output, int64_t length, dsc_draf
     int rc = catch_up(s, output + known, length - known, err);
     if (rc)
         return rc;
+    s->limits.length = s->in.parameter[LENGTH]; // a controller may change it at every step
     s->best.count = 0;
     s->best.score = 0;
     if (s->cache)

@@ -82,7 +82,7 @@ bad 2 'are given together' advise rag.dst --target-shape llama-3-8b -o half
 bad 2 'are two ways' advise rag.dst --target-shape llama-3-8b --gpu h100 --cost unit -o both
 advise rag.dst --cost linear:.02,.0005 --batch-size 1 --engine vllm -o own
 says '(best of all, no setting of vllm: llma'
-check "the report is on what the engine has" grep -q '^# verdict: run ngram semantics=vllm' own.tsv
+check "the report is on what the engine has" grep -q '^# verdict: run suffix' own.tsv
 
 # --- logs that weaken a verdict ------------------------------------------------------------------
 for i in 1 2 3 4 5 6; do

@@ -58,7 +58,7 @@ offers "advise list live merge plot report serve sim sweep theory trace tune val
 offers "serve sim sweep" s
 offers "append cut export import info merge reduce synth verify --help" trace ""
 offers "verify" trace v
-offers "accept bound certify length lossy ouroboros pearl speedup tree vocabulary --help" theory ""
+offers "accept bound certify length lossy ouroboros pearl regret speedup tree vocabulary --help" theory ""
 offers "pearl" theory p
 offers "" nonsense ""
 offers "" --version ""
