@@ -2,18 +2,10 @@
 // draftscope theory: the literature's closed-form formulas on distributions, rates and shapes.
 #include "cli/theory/theory_closed.h"
 
-static const cli_command *const commands[] = {&cli_theory_accept,
-                                              &cli_theory_speedup,
-                                              &cli_theory_length,
-                                              &cli_theory_tree,
-                                              &cli_theory_pearl,
-                                              &cli_theory_ouroboros,
-                                              &cli_theory_certify,
-                                              &cli_theory_lossy,
-                                              &cli_theory_vocabulary,
-                                              &cli_theory_bound,
-                                              &cli_theory_regret,
-                                              NULL};
+static const cli_command *const commands[] = {
+    &cli_theory_accept,     &cli_theory_speedup,   &cli_theory_length,  &cli_theory_tree,
+    &cli_theory_pearl,      &cli_theory_ouroboros, &cli_theory_certify, &cli_theory_lossy,
+    &cli_theory_vocabulary, &cli_theory_bound,     &cli_theory_regret,  NULL};
 
 const cli_command cli_theory = {
     .name = "theory",

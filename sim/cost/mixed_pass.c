@@ -11,9 +11,8 @@ static int measured_target(const dsc_cost *cost, const dsc_mixed_pass *p, double
     const double tokens = alone ? p->prefilling : p->decode_tokens;
     const double context = alone ? p->prefill_context : p->decode_context;
     const dsc_pass decode = {tokens / batch, context / batch, batch, p->again};
-    const dsc_pass next_to = {.tokens = tokens / batch,
-                              .context = p->prefill_context / p->prefilling,
-                              .batch = batch};
+    const dsc_pass next_to = {
+        .tokens = tokens / batch, .context = p->prefill_context / p->prefilling, .batch = batch};
     double added;
     int rc = dsc_cost_target(cost, decode, seconds, err);
     if (!rc)

@@ -39,9 +39,8 @@ static int on_step(void *user, const dsc_serve_engine *e, dsc_error *err)
 static void serve(run *r, dsc_serve_price *price, dsc_serve_totals *totals)
 {
     static const double survival[] = {0.8, 0.6, 0.3};
-    static const dsc_serve_item item[] = {{.prompt = 70, .output = 40},
-                                          {.prompt = 9, .output = 25},
-                                          {.prompt = 33, .output = 60}};
+    static const dsc_serve_item item[] = {
+        {.prompt = 70, .output = 40}, {.prompt = 9, .output = 25}, {.prompt = 33, .output = 60}};
     const dsc_serve_pool pool = {
         .item = item, .count = 3, .survival = survival, .levels = 3, .seed = 3};
     const dsc_serve_options options = {.requests = 30,
