@@ -9,6 +9,10 @@
 // A goodput that is lower by less than this share counts as not lower.
 static const double margin = 0.01;
 
+// Where every row keeps fewer requests than this share within the SLO, the load is beyond it, and
+// ratios of the few that are left mean nothing.
+static const double least_kept = 0.1;
+
 // A criterion of one row: a product of sums over groups, each to the power of 1 or -1.
 typedef struct product {
     const double *part[2]; // [n] or NULL
@@ -176,6 +180,19 @@ static const dsc_load_row *choose(const dsc_load_row *row, size_t rows, const ds
     return best;
 }
 
+// Whether some row that may run keeps the SLO at this load.
+static bool is_kept(const dsc_load_row *row, size_t rows, const dsc_load_row *none)
+{
+    for (size_t i = 0; i < rows; i++) {
+        const dsc_load_row *x = &row[i];
+        const part all = {0, 1};
+        if ((x->none || competes(x, none)) &&
+            total(x->blocks.good, x->blocks.count, all) >= least_kept * x->requests)
+            return true;
+    }
+    return false;
+}
+
 // --- judging -------------------------------------------------------------------------------------
 
 static bool judge_by(const dsc_load_row *x, const dsc_load_row *none, dsc_load_criterion by,
@@ -229,6 +246,7 @@ void dsc_advise_load(const dsc_load_row *row, size_t rows, bool closed, bool slo
     if (out->why)
         return;
     out->none_saturated = none->saturated;
+    slo = slo && is_kept(row, rows, none);
     const dsc_load_row *best = choose(row, rows, none, false, closed, slo);
     if (!best && !none->saturated) {
         out->kind = DSC_ADVICE_OFF;

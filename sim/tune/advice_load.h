@@ -57,7 +57,8 @@ typedef struct dsc_load_advice {
     const char *why;                    // a static sentence without its first capital
 } dsc_load_advice;
 
-// Judges the rows of one load. With `slo` goodput comes first: a row whose goodput is not lower by
+// Judges the rows of one load. With `slo`, and where some row that may run has at least a tenth of
+// its requests within it, goodput comes first: a row whose goodput is not lower by
 // more than 1 % is judged by the criterion that holds without an SLO, which is throughput where
 // `closed` and latency otherwise. Saturated rows are judged by throughput alone, and none of them
 // is recommended where a row that may run is not saturated. ABSTAIN: there is no row of `none`, no

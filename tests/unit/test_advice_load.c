@@ -231,6 +231,24 @@ static void an_slo_comes_first(void **state)
     assert_int_equal(a.row, 2);
 }
 
+// Beyond the SLO a few requests are still in time, more of them with speculation, which is slower.
+static void beyond_the_slo_latency_decides(void **state)
+{
+    (void)state;
+    load l = plain(.8);
+    for (int b = 0; b < BLOCKS; b++) {
+        l.sum[0].good[b] = b % 20 == 1;
+        l.sum[1].good[b] = b % 10 == 1; // 4 of 400 requests
+    }
+    dsc_load_advice a = advise(&l, false, true);
+    assert_int_equal(a.criterion, DSC_LOAD_LATENCY);
+    assert_int_equal(a.kind, DSC_ADVICE_OFF);
+    for (int b = 0; b < BLOCKS; b++)
+        l.sum[1].good[b] = 1 + b % 2; // 60 of 400
+    a = advise(&l, false, true);
+    assert_int_equal(a.criterion, DSC_LOAD_GOODPUT);
+}
+
 static void abstains(void **state)
 {
     (void)state;
@@ -256,9 +274,12 @@ static void abstains(void **state)
 
 int main(void)
 {
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(recommends_what_pays),       cmocka_unit_test(chooses_and_judges_apart),
-        cmocka_unit_test(counts_both_kinds_of_noise), cmocka_unit_test(saturated_rows),
-        cmocka_unit_test(an_slo_comes_first),         cmocka_unit_test(abstains)};
+    const struct CMUnitTest tests[] = {cmocka_unit_test(recommends_what_pays),
+                                       cmocka_unit_test(chooses_and_judges_apart),
+                                       cmocka_unit_test(counts_both_kinds_of_noise),
+                                       cmocka_unit_test(saturated_rows),
+                                       cmocka_unit_test(an_slo_comes_first),
+                                       cmocka_unit_test(abstains),
+                                       cmocka_unit_test(beyond_the_slo_latency_decides)};
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
