@@ -8,8 +8,8 @@
 //
 //   1 - TV(p, o) <= [1 - TV(p, q)] + TV(o, q),
 //
-// the lossless optimum and the changed share (the coupling inequality and the triangle inequality;
-// Tran-Thien 2023, "An optimal lossy variant of speculative decoding"). The ensemble meets it.
+// the lossless optimum and the changed share, by the coupling inequality and the triangle
+// inequality. The ensemble meets it.
 #ifndef DSC_THEORY_LOSSY_H
 #define DSC_THEORY_LOSSY_H
 

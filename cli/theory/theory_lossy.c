@@ -58,7 +58,7 @@ static const dsc_column formulas[] = {
      "total_variation"},
     {"kl", DSC_CELL_TEXT, "sum o ln(o/q)"},
     {"gained", DSC_CELL_TEXT, "at most total_variation for any rule: acceptance <= 1 - TV(p, o) <= "
-     "1 - TV(p, q) + TV(o, q). Tran-Thien 2023, An optimal lossy variant of speculative decoding"},
+     "1 - TV(p, q) + TV(o, q), by the coupling and the triangle inequality"},
     {"rejection", DSC_CELL_TEXT, "acceptance sum min(p, q), o = q. Leviathan et al. 2023, Alg. 1"},
     {"ensemble:W", DSC_CELL_TEXT, "acceptance 1 - W TV(p, q), o = W q + (1 - W) p, so gained "
      "equals total_variation. Fu et al. 2025, arXiv 2502.01662"},

@@ -22,7 +22,7 @@ const dsc_verifier_type dsc_verifier_ensemble = {
     .name = "ensemble",
     .summary = "rejection sampling against w target + (1 - w) draft (LOSSY: the output does not "
                "have the target's distribution)",
-    .source = "Fu et al. 2025, arXiv 2502.01662; optimal by Tran-Thien 2023",
+    .source = "Fu et al. 2025, Speculative Ensemble, arXiv 2502.01662",
     .kinds = DSC_DRAFT_TOPK | DSC_DRAFT_SAMPLED,
     .option = ensemble_options,
     .options = sizeof ensemble_options / sizeof *ensemble_options,
