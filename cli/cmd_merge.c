@@ -23,7 +23,7 @@ static int merge(const cli_call *call, dsc_error *err)
                                  .user = &progress};
     int rc = dsc_merge((const char *const *)call->word, call->words, call->out, &o, err);
     cli_progress_end(&progress);
-    return rc ? rc : cli_serve_answer_file(call->out, o.jsonl, NULL, err); // if it is of serve
+    return rc ? rc : cli_serve_answer_file(call->out, o.jsonl, err); // if it is of serve
 }
 
 const cli_command cli_merge = {

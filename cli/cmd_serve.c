@@ -704,10 +704,10 @@ static int finish(context *c, dsc_error *err)
         return interrupted(c, done, err);
     if (!rc && c->call->value[SERVE_OCCUPANCY].given)
         rc = write_occupancy(c, err);
+    if (!rc && c->rows.open && !c->rows.per_request && !c->call->value[SERVE_SHARD].given)
+        rc = cli_serve_answer_head(&c->table, &c->rows, c->call->json ? NULL : stdout, err);
     if (!rc && c->rows.open)
         rc = cli_serve_rows_finish(&c->rows, c->call->value[SERVE_SHARD].given, c->call->json, err);
-    if (!rc && c->rows.open && !c->rows.per_request && !c->call->value[SERVE_SHARD].given)
-        rc = cli_serve_answer_file(c->call->out, c->call->json, c->call->json ? NULL : stdout, err);
     if (rc)
         cli_serve_rows_close(&c->rows, done);
     if (!rc && c->timeline.f) {

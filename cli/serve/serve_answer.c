@@ -312,11 +312,10 @@ static bool is_of_loads(const char *path)
     return strstr(head, "block_latency_s") != NULL;
 }
 
-int cli_serve_answer_file(const char *path, bool jsonl, FILE *person, dsc_error *err)
+int cli_serve_answer_file(const char *path, bool jsonl, dsc_error *err)
 {
     dsc_table t = {0};
     dsc_outfile f = {0};
-    cli_serve_answer a = {0};
     if (!strcmp(path, "-") || !is_of_loads(path))
         return DSC_OK;
     int rc = dsc_table_read(&t, path, err);
@@ -328,11 +327,6 @@ int cli_serve_answer_file(const char *path, bool jsonl, FILE *person, dsc_error 
         cli_result_print(&t, jsonl, true, f.stream);
         rc = dsc_outfile_commit(&f, err);
     }
-    if (!rc && person && cli_serve_has_answer(&t))
-        rc = cli_serve_answer_init(&a, &t, err);
-    if (!rc && a.loads)
-        rc = cli_serve_answer_print(&a, person, err);
-    cli_serve_answer_fini(&a);
     dsc_outfile_abort(&f);
     dsc_table_fini(&t);
     return rc;

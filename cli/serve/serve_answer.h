@@ -5,6 +5,7 @@
 #ifndef DSC_CLI_SERVE_ANSWER_H
 #define DSC_CLI_SERVE_ANSWER_H
 
+#include "cli/serve/serve.h"
 #include "base/table.h"
 #include "cli/tune/engine.h"
 #include "sim/tune/advice_load.h"
@@ -53,7 +54,10 @@ int cli_serve_answer_describe(const cli_serve_answer *a, dsc_table *t, dsc_error
 int cli_serve_answer_add(dsc_table *t, dsc_error *err);
 // The same for a table in a file, as it is after draftscope merge: TSV or, with `jsonl`, JSON
 // lines. A file with another table stays as it is.
-int cli_serve_answer_file(const char *path, bool jsonl, FILE *person, dsc_error *err);
+int cli_serve_answer_file(const char *path, bool jsonl, dsc_error *err);
+// The same for the head of a file whose rows are not written yet: adds the comments to `head`.
+// `person`: where the answer is printed in words as well, or NULL.
+int cli_serve_answer_head(dsc_table *head, const cli_serve_rows *r, FILE *person, dsc_error *err);
 // Prints the answer for a person.
 int cli_serve_answer_print(const cli_serve_answer *a, FILE *f, dsc_error *err);
 // DSC_EUSAGE: --engine has none of the methods. `trace` may be NULL.

@@ -3,6 +3,7 @@
 #include "cli/result.h"
 #include "cli/serve/serve.h"
 #include "cli/serve/serve_answer.h"
+#include "sim/sweep/row_table.h"
 
 #include <string.h>
 
@@ -56,5 +57,39 @@ int cli_serve_answer_write(dsc_table *t, const cli_call *call, dsc_error *err)
     if (!rc && answers && cli_result_terminal() && !call->json)
         rc = cli_serve_answer_print(&a, stdout, err);
     cli_serve_answer_fini(&a);
+    return rc;
+}
+
+// --- a file
+// ---------------------------------------------------------------------------------------
+
+// Prints the answer that a table has.
+static int print_answer(const dsc_table *t, FILE *f, dsc_error *err)
+{
+    cli_serve_answer a;
+    if (!cli_serve_has_answer(t))
+        return DSC_OK;
+    int rc = cli_serve_answer_init(&a, t, err);
+    if (!rc && a.loads)
+        rc = cli_serve_answer_print(&a, f, err);
+    cli_serve_answer_fini(&a);
+    return rc;
+}
+
+int cli_serve_answer_head(dsc_table *head, const cli_serve_rows *r, FILE *person, dsc_error *err)
+{
+    dsc_table t = {0};
+    int rc = dsc_row_table_result(&t, head, err);
+    const size_t known = t.comments;
+    for (size_t i = 0; i < r->runs && !rc; i++)
+        if (r->run[i].done)
+            rc = cli_serve_table_add(&t, &r->run[i], &r->rows, err);
+    if (!rc)
+        rc = cli_serve_answer_add(&t, err);
+    for (size_t i = known; i < t.comments && !rc; i++)
+        rc = dsc_table_comment(head, t.key[i], t.value[i], err);
+    if (!rc && person)
+        rc = print_answer(&t, person, err);
+    dsc_table_fini(&t);
     return rc;
 }

@@ -41,7 +41,7 @@ static void what_is_complete_is_kept(void **state)
         int64_t cells = cases[i].cells;
         dsc_table t = {0};
         const live_profile_options o = {.target = w,
-                                        .grid = {tokens, context, batch, 3, 2, 1},
+                                        .grid = {tokens, context, batch, 3, 2, 1, NULL, 0},
                                         .repeats = REPEATS,
                                         .progress = stop_after,
                                         .user = &cells};
@@ -122,7 +122,8 @@ static double bytes_of_pass(const live_config *c, live_backend *b)
     dsc_error err = {0};
     double read_gb_s;
     assert_ok(live_weights_random(&w, c, DSC_F32, 1, b, &err), err);
-    const live_profile_options o = {.target = w, .grid = {one, none, one, 1, 1, 1}, .repeats = 1};
+    const live_profile_options o = {
+        .target = w, .grid = {one, none, one, 1, 1, 1, NULL, 0}, .repeats = 1};
     assert_ok(live_profile(&t, &o, &err), err);
     const char *measured = dsc_table_get_comment(&t, "target_measured");
     assert_int_equal(sscanf(measured, "cpu: reads %lf GB/s", &read_gb_s), 1);

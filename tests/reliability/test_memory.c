@@ -108,21 +108,18 @@ static int remove_folder(void **state)
 }
 
 #ifdef __SANITIZE_ADDRESS__
-#define SANITIZED
-#elif defined __has_feature
-#if __has_feature(address_sanitizer)
-#define SANITIZED
-#endif
+enum { SANITIZED = 1 };
+#else
+enum { SANITIZED = 0 };
 #endif
 
 int main(void)
 {
-#ifdef SANITIZED // it keeps freed memory
-    puts("memory is not measured under a sanitizer");
-    return 77;
-#else
     const struct CMUnitTest tests[] = {cmocka_unit_test(constant), cmocka_unit_test(per_request)};
+    if (SANITIZED) { // it keeps freed memory
+        puts("memory is not measured under a sanitizer");
+        return 77;
+    }
     program = getenv("DRAFTSCOPE") ? getenv("DRAFTSCOPE") : "./draftscope";
     return cmocka_run_group_tests(tests, make_folder, remove_folder);
-#endif
 }

@@ -240,7 +240,7 @@ static void a_file_has_the_same_answer(void **state)
     both(&t, "poisson:9", .7, 9);
     write_file(&t, name);
     for (int twice = 0; twice < 2; twice++) // one that has an answer keeps it
-        assert_ok(cli_serve_answer_file(name, false, NULL, &err), err);
+        assert_ok(cli_serve_answer_file(name, false, &err), err);
     assert_ok(dsc_table_read(&again, name, &err), err);
     assert_ok(dsc_read_file(&made, &length, name, 1 << 20, &err), err);
     answer(&t);
@@ -255,7 +255,7 @@ static void a_file_has_the_same_answer(void **state)
     FILE *f = fopen(name, "w"); // of something else
     fputs("method\tspeedup\nngram\t1.5\n", f);
     fclose(f);
-    assert_ok(cli_serve_answer_file(name, false, NULL, &err), err);
+    assert_ok(cli_serve_answer_file(name, false, &err), err);
     assert_ok(dsc_read_file(&whole, &length, name, 1 << 20, &err), err);
     assert_string_equal(whole, "method\tspeedup\nngram\t1.5\n");
     free(whole);
