@@ -96,16 +96,9 @@ static int fill_independent(dsc_table *t, const cli_call *call, const dsc_cost *
     const int longest = k < DSC_CERTIFICATE_LENGTH ? (int)k : DSC_CERTIFICATE_LENGTH;
     const pricing p = {cost, any->plain_s / (double)any->tokens, any->context};
     dsc_certificate *c = NULL;
-    int64_t *list = NULL;
     int paths[DSC_CERTIFICATE_PATHS];
-    size_t count = 0;
-    int rc = dsc_option_list(&options[DRAFTS], call->value[DRAFTS].text, &list, &count, err);
-    if (!rc && count > DSC_CERTIFICATE_PATHS)
-        rc = dsc_fail(err, DSC_EUSAGE, "--num-drafts: %zu values; at most %d can be compared",
-                      count, DSC_CERTIFICATE_PATHS);
-    for (size_t i = 0; i < count && !rc; i++)
-        paths[i] = (int)list[i];
-    free(list);
+    size_t count;
+    int rc = cli_certificate_drafts(&options[DRAFTS], call->value[DRAFTS].text, paths, &count, err);
     if (!rc)
         rc = dsc_new(&c, 1, err);
     if (!rc && longest > 0)

@@ -107,23 +107,31 @@ static int compute(dsc_table *t, const cli_call *call, const int *paths, size_t 
     return rc;
 }
 
+int cli_certificate_drafts(const dsc_option *option, const char *text, int *paths, size_t *count,
+                           dsc_error *err)
+{
+    int64_t *list = NULL;
+    *count = 0;
+    int rc = dsc_option_list(option, text, &list, count, err);
+    if (!rc && *count > DSC_CERTIFICATE_PATHS)
+        rc = dsc_fail(err, DSC_EUSAGE, "--num-drafts: %zu values; at most %d can be compared",
+                      *count, DSC_CERTIFICATE_PATHS);
+    for (size_t k = 0; k < *count && !rc; k++)
+        paths[k] = (int)list[k];
+    free(list);
+    return rc;
+}
+
 static int certify(const cli_call *call, dsc_error *err)
 {
     dsc_table t = {0};
-    int64_t *list = NULL;
     int paths[DSC_CERTIFICATE_PATHS];
-    size_t count = 0;
-    int rc = dsc_option_list(&options[DRAFTS], call->value[DRAFTS].text, &list, &count, err);
-    if (!rc && count > DSC_CERTIFICATE_PATHS)
-        rc = dsc_fail(err, DSC_EUSAGE, "--num-drafts: %zu values; at most %d can be compared",
-                      count, DSC_CERTIFICATE_PATHS);
-    for (size_t k = 0; k < count && !rc; k++)
-        paths[k] = (int)list[k];
+    size_t count;
+    int rc = cli_certificate_drafts(&options[DRAFTS], call->value[DRAFTS].text, paths, &count, err);
     if (!rc)
         rc = compute(&t, call, paths, count, err);
     if (!rc)
         rc = cli_result_write(&t, call, err);
-    free(list);
     dsc_table_fini(&t);
     return rc;
 }

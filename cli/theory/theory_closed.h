@@ -15,6 +15,11 @@ extern const cli_command cli_theory_accept, cli_theory_speedup, cli_theory_lengt
     cli_theory_pearl, cli_theory_ouroboros, cli_theory_certify, cli_theory_lossy,
     cli_theory_vocabulary, cli_theory_bound, cli_theory_regret;
 
+// The numbers of sequences of --num-drafts into paths[DSC_CERTIFICATE_PATHS]
+// (sim/expect/certificate.h). DSC_EUSAGE: there are more.
+int cli_certificate_drafts(const dsc_option *option, const char *text, int *paths, size_t *count,
+                           dsc_error *err);
+
 // Options that several commands have. The acceptance options come first in a table of options:
 // --alpha alone or, where `by_position` is set, --alpha, --acceptance-by-position, --histogram and
 // --request-sd.
