@@ -221,7 +221,7 @@ static int widen(const pass *p, const live_layer *l, dsc_error *err)
     return p->op->product(p->b, p->room->acted, p->room->state, p->rows, &up, err);
 }
 
-// The queries, keys and values of a layer. EAGLE-3: of the normed embedding, in room->feature, and
+// The QKV projection of a layer. EAGLE-3: of the normed embedding, in room->feature, and
 // of the normed feature. The columns of each are a matrix, so the two are not concatenated.
 static int project_qkv(const pass *p, const live_layer *l, dsc_error *err)
 {
