@@ -293,7 +293,13 @@ const char *cli_engine_lacks(const cli_engine_use *use, const dsc_config *config
         return "it looks n-grams up in another way (--semantics)";
     if (rule->greedy || rule == &dsc_verifier_rejection)
         return NULL;
-    return rule == &dsc_verifier_block && use->engine == CLI_VLLM ? NULL : "it has no such rule";
+    // SGLang accepts the target's sample if it is among the children, as specinfer does for a tree
+    // that is not sampled.
+    const bool tree = config->drafter == &dsc_drafter_dynamic_tree && use->engine == CLI_SGLANG;
+    return (rule == &dsc_verifier_block && use->engine == CLI_VLLM) ||
+                   (rule == &dsc_verifier_specinfer && tree)
+               ? NULL
+               : "it has no such rule";
 }
 
 int cli_engine_methods(dsc_buffer *out, const cli_engine_use *use, dsc_error *err)
