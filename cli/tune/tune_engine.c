@@ -54,6 +54,10 @@ typedef struct form {
     "python3 -m sglang.launch_server --model-path MODEL --speculative-algorithm " algorithm model  \
     " --speculative-num-steps <num-speculative-tokens> --speculative-eagle-topk 1 "                \
     "--speculative-num-draft-tokens <num-speculative-tokens+1>\n"
+#define SGLANG_TREE(algorithm)                                                                     \
+    "python3 -m sglang.launch_server --model-path MODEL --speculative-algorithm " algorithm        \
+        SGLANG_DRAFT " --speculative-num-steps <num-steps> --speculative-eagle-topk <eagle-topk> " \
+    "--speculative-num-draft-tokens <num-draft-tokens>\n"
 #define SGLANG_DRAFT " --speculative-draft-model-path DRAFT"
 #define HF_ASSISTANT(tokens, schedule, threshold)                                                  \
     "draft.generation_config.update(num_assistant_tokens=<" tokens                                 \
@@ -103,6 +107,10 @@ static const form forms[] = {
      .text = SGLANG_CHAIN("EAGLE3", SGLANG_DRAFT)},
     {CLI_SGLANG, &dsc_drafter_draft_model, .kind = CLI_DRAFT_MTP,
      .text = SGLANG_CHAIN("NEXTN", "")},
+    {CLI_SGLANG, &dsc_drafter_dynamic_tree, .text = SGLANG_TREE("STANDALONE")},
+    {CLI_SGLANG, &dsc_drafter_dynamic_tree, .kind = CLI_DRAFT_EAGLE, .text = SGLANG_TREE("EAGLE")},
+    {CLI_SGLANG, &dsc_drafter_dynamic_tree, .kind = CLI_DRAFT_EAGLE3,
+     .text = SGLANG_TREE("EAGLE3")},
     {CLI_HF, &dsc_drafter_none, .text = NO_SPECULATION},
     {CLI_HF, &dsc_drafter_draft_model,
      .text = HF_ASSISTANT("num-speculative-tokens", "constant", "0.0")},
@@ -285,7 +293,13 @@ const char *cli_engine_lacks(const cli_engine_use *use, const dsc_config *config
         return "it looks n-grams up in another way (--semantics)";
     if (rule->greedy || rule == &dsc_verifier_rejection)
         return NULL;
-    return rule == &dsc_verifier_block && use->engine == CLI_VLLM ? NULL : "it has no such rule";
+    // SGLang accepts the target's sample if it is among the children, as specinfer does for a tree
+    // that is not sampled.
+    const bool tree = config->drafter == &dsc_drafter_dynamic_tree && use->engine == CLI_SGLANG;
+    return (rule == &dsc_verifier_block && use->engine == CLI_VLLM) ||
+                   (rule == &dsc_verifier_specinfer && tree)
+               ? NULL
+               : "it has no such rule";
 }
 
 int cli_engine_methods(dsc_buffer *out, const cli_engine_use *use, dsc_error *err)

@@ -53,7 +53,8 @@ def check(engine, line):
         assert config["num_speculative_tokens"] > 0
     elif "sglang.launch_server" in line:
         got = options("sglang", shlex.split(line)[3:], numbers)
-        assert got["--speculative-num-draft-tokens"] == got["--speculative-num-steps"] + 1
+        chain = got["--speculative-eagle-topk"] == 1
+        assert (got["--speculative-num-draft-tokens"] == got["--speculative-num-steps"] + 1) == chain
     elif line.startswith("llama-server "):
         options("llama.cpp", shlex.split(line)[1:], numbers)
     elif line.startswith("printf "):
@@ -118,6 +119,10 @@ for kind in draft_model eagle eagle3 mtp medusa; do
     esac
 done
 parses transformers $drafts
+tree="--target markov:50 --draft markov:50 --requests 20 --max-tokens 32 --method dynamic-tree --num-steps 3"
+for kind in draft_model eagle eagle3; do
+    parses sglang $tree --eagle-topk 4 --num-draft-tokens 8 --cost linear:.02,.0001,.0005 --draft-kind $kind
+done
 parses transformers --target markov:50,3 --method hf-dynamic,threshold --requests 40 --max-tokens 16 --cost linear:.02,.0001,.0005
 parses llama.cpp --target markov:50,3 --method threshold --requests 40 --max-tokens 16 --cost linear:.02,.0001,.0005
 check "lines were parsed ($lines)" test $lines -ge 30

@@ -29,6 +29,7 @@ METHODS = {
     "spectr": model_methods.spectr,
     "spectr-tree": model_methods.spectr_tree,
     "tree": model_methods.tree,
+    "dynamic-tree": model_methods.dynamic_tree,
     "sequoia": model_methods.sequoia,
     "cascade": model_methods.cascade,
     "lookahead": phrase_methods.lookahead,
@@ -57,6 +58,7 @@ RENAMED = {
     "threshold": {"assistant-confidence-threshold": "confidence", LENGTH: "most"},
     "spectr": {"num-drafts": "drafts", LENGTH: "length"}, "cascade": {LENGTH: "length"},
     "tree": {"tree": "name"}, "spectr-tree": {"branches": "widths"},
+    "dynamic-tree": {"num-steps": "steps", "eagle-topk": "k", "num-draft-tokens": "tokens"},
     "ouroboros": {LENGTH: "length"}, "pearl": {LENGTH: "window"},
     "recorded": {LENGTH: "k"}, "recorded-steps": {LENGTH: "length"},
 }
@@ -164,6 +166,11 @@ def table():
     for name in ("eagle", "medusa", "chain:5", "3^3", "10^1", "2^6"):
         on_traces("tree", f"tree={name}", small, drafts[0])
         on_models("tree", f"tree={name}", drafts[1])
+
+    for steps, k, tokens in ((8, 10, 60), (5, 4, 8), (3, 1, 4), (1, 6, 4), (4, 3, 30), (2, 2, 7)):
+        options = f"num-steps={steps} eagle-topk={k} num-draft-tokens={tokens}"
+        on_traces("dynamic-tree", options, small, drafts[0])
+        on_models("dynamic-tree", options, drafts[1])
 
     seven = model_methods.SEQUOIA
     for budget, depth, acceptance, cost, slope in (

@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Methods with a draft model: chain, hf-dynamic, threshold, spectr, spectr-tree, tree, sequoia,
-cascade and pearl, all with greedy verification.
+"""Methods with a draft model: chain, hf-dynamic, threshold, spectr, spectr-tree, tree,
+dynamic-tree, sequoia, cascade and pearl, all with greedy verification.
 
 Drafting stops at EOS and at the token that fills the output to its limit: no token follows those.
 """
@@ -128,6 +128,35 @@ def draft_tree(requests, counts, draft, nodes):
 
 def tree(requests, counts, draft, name):
     draft_tree(requests, counts, draft, tree_paths(name))
+
+
+def dynamic_candidates(r, i, text, draft, steps, k):
+    """Grows EAGLE-2's candidates; returns them as (probability, path) and the number of passes.
+
+    The k best candidates of a level are expanded, the better first. Python's sort keeps the order
+    of equal ones.
+    """
+    every, level, passes = [], [(Fraction(1), [])], 0
+    while level and passes < steps:
+        children = []
+        for p, path in level:
+            for rank in range(k):
+                token = draft.best(text + path, rank)
+                children.append((p * draft.confidence(text + path, token), path + [token]))
+        passes += 1
+        every += children
+        best = sorted(children, key=lambda c: -c[0])[:k]
+        level = [c for c in best if not ends(r, i, c[1])]
+    return every, passes
+
+
+def dynamic_tree(requests, counts, draft, steps, k, tokens):
+    for r in requests:
+        def propose(text, i, r=r):
+            every, passes = dynamic_candidates(r, i, text, draft, steps, k)
+            kept = sorted(every, key=lambda c: -c[0])[: tokens - 1]
+            return [path for _, path in kept], len(kept), True, passes
+        run(r, propose, counts)
 
 
 def sequoia_tree(budget, depth, acceptance, draft_cost, target_slope):
