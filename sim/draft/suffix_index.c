@@ -6,43 +6,91 @@
 #include <assert.h>
 #include <string.h>
 
-enum { ROOT = 0, NONE = -1, FIRST_CAPACITY = 1024 };
+enum { ROOT = 0, NONE = -1, FIRST_CAPACITY = 1024, FIRST_SLOTS = 256 };
 
 // --- edges ---------------------------------------------------------------------------------------
 
-static size_t slot_of(const dsc_suffix_index *x, int32_t from, int32_t token)
+static uint64_t hash_of(int32_t from, int32_t token)
 {
-    uint64_t hash = ((uint64_t)(uint32_t)from << 32 | (uint32_t)token) * 0x9e3779b97f4a7c15u;
-    size_t at = (hash ^ hash >> 32) & x->mask;
-    while (x->table[at].edge >= 0 && (x->table[at].from != from || x->table[at].token != token))
+    const uint64_t hash = ((uint64_t)(uint32_t)from << 32 | (uint32_t)token) * 0x9e3779b97f4a7c15u;
+    return hash ^ hash >> 32;
+}
+
+static int32_t edge_in_table(const dsc_suffix_index *x, int32_t from, int32_t token)
+{
+    const uint64_t hash = hash_of(from, token);
+    for (size_t at = hash & x->mask; x->table[at].edge >= 0; at = (at + 1) & x->mask) {
+        const int32_t e = x->table[at].edge;
+        if (x->table[at].tag == (uint32_t)(hash >> 32) && x->edge[e].from == from &&
+            x->edge[e].token == token)
+            return e;
+    }
+    return NONE;
+}
+
+// Most states have no edge or one, which are not in the table. Of several edges the first is the
+// most frequent one.
+static inline int32_t edge_of(const dsc_suffix_index *x, int32_t from, int32_t token)
+{
+    const int32_t first = x->state[from].edge;
+    if (first < 0 || x->edge[first].token == token)
+        return first;
+    return x->edge[first].next < 0 ? NONE : edge_in_table(x, from, token);
+}
+
+static void write_slot(dsc_suffix_index *x, int32_t e)
+{
+    const uint64_t hash = hash_of(x->edge[e].from, x->edge[e].token);
+    size_t at = hash & x->mask;
+    while (x->table[at].edge >= 0)
         at = (at + 1) & x->mask;
-    return at;
+    x->table[at] = (dsc_suffix_slot){(uint32_t)(hash >> 32), e};
 }
 
-static int32_t edge_of(const dsc_suffix_index *x, int32_t from, int32_t token)
+static bool has_several(const dsc_suffix_index *x, int32_t from)
 {
-    return x->table[slot_of(x, from, token)].edge;
+    const int32_t first = x->state[from].edge;
+    return first >= 0 && x->edge[first].next >= 0;
 }
 
-static void enter_edge(dsc_suffix_index *x, int32_t e)
+static void fill_table(dsc_suffix_index *x)
 {
-    const int32_t from = x->edge[e].from, token = x->edge[e].token;
-    x->table[slot_of(x, from, token)] = (dsc_suffix_slot){from, token, e};
+    memset(x->table, 0xff, (x->mask + 1) * sizeof *x->table); // no edge
+    x->entered = 0;
+    for (size_t e = 0; e < x->edges; e++)
+        if (has_several(x, x->edge[e].from)) {
+            write_slot(x, (int32_t)e);
+            x->entered++;
+        }
 }
 
-// Rebuilds the table, which is at most half full.
-static int lay_table(dsc_suffix_index *x, dsc_error *err)
+// Makes a table of `slots` slots, a power of two.
+static int lay_table(dsc_suffix_index *x, size_t slots, dsc_error *err)
 {
-    size_t slots = 64;
-    while (slots < 2 * x->edge_capacity)
-        slots *= 2;
     int rc = dsc_arena_new(x->arena, &x->table, slots, err);
     if (rc)
         return rc;
-    memset(x->table, 0xff, slots * sizeof *x->table); // no edge
     x->mask = slots - 1;
-    for (size_t e = 0; e < x->edges; e++)
-        enter_edge(x, (int32_t)e);
+    fill_table(x);
+    return DSC_OK;
+}
+
+// Enters the last edge that was made, which is in the list of its state, and with it the edge that
+// was alone before. The table is at most half full.
+static int enter_edge(dsc_suffix_index *x, int32_t from, dsc_error *err)
+{
+    if (!has_several(x, from))
+        return DSC_OK;
+    if (2 * (x->entered + 2) > x->mask + 1)
+        return lay_table(x, 2 * (x->mask + 1), err);
+    const int32_t first = x->state[from].edge, last = x->edge[first].prev,
+                  made = (int32_t)x->edges - 1;
+    if (x->edge[first].next == last) {
+        write_slot(x, first == made ? last : first);
+        x->entered++;
+    }
+    write_slot(x, made);
+    x->entered++;
     return DSC_OK;
 }
 
@@ -199,15 +247,11 @@ static int lower_edge(dsc_suffix_index *x, int32_t e, dsc_error *err)
 static int make_edge(dsc_suffix_index *x, int32_t from, int32_t token, int32_t to, int32_t *out,
                      dsc_error *err)
 {
-    size_t before = x->edge_capacity;
     int rc = dsc_arena_resize(x->arena, &x->edge, &x->edge_capacity, x->edges + 1, err);
-    if (!rc && x->edge_capacity != before)
-        rc = lay_table(x, err);
     if (rc)
         return rc;
     *out = (int32_t)x->edges++;
     x->edge[*out] = (dsc_suffix_edge){token, from, to, NONE, NONE, NONE};
-    enter_edge(x, *out);
     return DSC_OK;
 }
 
@@ -219,7 +263,8 @@ static int add_edge(dsc_suffix_index *x, int32_t from, int32_t token, int32_t to
     if (rc)
         return rc;
     link_edge(x, e, from == ROOT ? NONE : end_of_living(x, from));
-    return from == ROOT ? DSC_OK : join_group(x, e, 1, err);
+    rc = enter_edge(x, from, err);
+    return rc || from == ROOT ? rc : join_group(x, e, 1, err);
 }
 
 // Gives a new state the edges of another, in their order.
@@ -233,6 +278,9 @@ static int copy_edges(dsc_suffix_index *x, int32_t from, int32_t to, dsc_error *
         if (rc)
             return rc;
         link_edge(x, copy, NONE);
+        rc = enter_edge(x, to, err);
+        if (rc)
+            return rc;
         if (x->edge[e].group == group) {
             x->edge[copy].group = own;
             continue;
@@ -347,8 +395,8 @@ int dsc_suffix_begin(dsc_suffix_index *x, int32_t depth, dsc_arena *arena, dsc_e
     if (!rc)
         rc = dsc_arena_resize(arena, &x->edge, &x->edge_capacity, FIRST_CAPACITY, err);
     if (!rc)
-        rc = lay_table(x, err);
-    return rc ? rc : add_state(x, (dsc_suffix_state){0, NONE, NONE, 0}, &root, err);
+        rc = add_state(x, (dsc_suffix_state){0, NONE, NONE, 0}, &root, err);
+    return rc ? rc : lay_table(x, FIRST_SLOTS, err);
 }
 
 void dsc_suffix_next_text(dsc_suffix_index *x)

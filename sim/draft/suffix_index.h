@@ -33,15 +33,16 @@ typedef struct dsc_suffix_edge {
 } dsc_suffix_edge;
 
 typedef struct dsc_suffix_slot {
-    int32_t from, token, edge; // edge -1: free
+    uint32_t tag; // of state and token
+    int32_t edge; // -1: free
 } dsc_suffix_slot;
 
 typedef struct dsc_suffix_index {
     dsc_suffix_state *state; // [states]; 0 is the root, whose edges have no order
     dsc_suffix_edge *edge;   // [edges]
-    dsc_suffix_slot *table;  // [mask + 1] edges by state and token
+    dsc_suffix_slot *table;  // [mask + 1] the edges of states with several, by state and token
     int32_t *head;           // [groups] the first edge of a group; of a free one the next free one
-    size_t states, edges, groups, state_capacity, edge_capacity, group_capacity, mask;
+    size_t states, edges, groups, state_capacity, edge_capacity, group_capacity, mask, entered;
     int32_t free_group; // -1: none
     int64_t count;      // tokens of all texts
     int32_t whole;      // the state of the current text
