@@ -64,10 +64,19 @@ static void fill_table(dsc_suffix_index *x)
         }
 }
 
+// As many slots as a table needs that holds all edges.
+static size_t slots_for(const dsc_suffix_index *x)
+{
+    size_t slots = FIRST_SLOTS;
+    while (slots < 2 * x->edges)
+        slots *= 2;
+    return slots < x->mask + 1 ? slots : x->mask + 1;
+}
+
 // Makes a table of `slots` slots, a power of two.
 static int lay_table(dsc_suffix_index *x, size_t slots, dsc_error *err)
 {
-    int rc = dsc_arena_new(x->arena, &x->table, slots, err);
+    int rc = dsc_arena_resize(x->arena, &x->table, &x->slots, slots, err);
     if (rc)
         return rc;
     x->mask = slots - 1;
@@ -436,6 +445,98 @@ int dsc_suffix_remove(dsc_suffix_index *x, const int32_t *token, int64_t n, dsc_
             x->state[s].count--;
     }
     return rc;
+}
+
+// --- compaction ----------------------------------------------------------------------------------
+//
+// All strings of a state occur at the same positions, so that all of them are dropped or none. The
+// states that are kept are not merged, although some may now have the same positions: their edges
+// may have had different histories.
+
+// Marks the states of all strings of a text.
+static void mark_text(const dsc_suffix_index *x, const int32_t *token, int64_t n)
+{
+    int32_t at = ROOT;
+    for (int64_t j = 0; j < n; j++) {
+        at = x->edge[edge_of(x, at, token[j])].to;
+        for (int32_t s = at; x->place[s] < 0; s = x->state[s].link)
+            x->place[s] = 0;
+    }
+}
+
+// Numbers the states that are kept.
+static int place_states(dsc_suffix_index *x, const int32_t *token, const int64_t *start,
+                        size_t texts, dsc_error *err)
+{
+    int32_t n = 0;
+    int rc = dsc_arena_resize(x->arena, &x->place, &x->place_capacity, x->states, err);
+    if (rc)
+        return rc;
+    memset(x->place, 0xff, x->states * sizeof *x->place); // dropped
+    x->place[ROOT] = 0;
+    for (size_t i = 0; i < texts; i++)
+        mark_text(x, token + start[i], start[i + 1] - start[i]);
+    for (size_t s = 0; s < x->states; s++)
+        if (x->place[s] >= 0)
+            x->place[s] = n++;
+    return DSC_OK;
+}
+
+// Writes the edges that are kept of one state, whose old edges begin with `e`.
+static int keep_edges(dsc_suffix_index *x, int32_t from, const dsc_suffix_edge *old, int32_t e,
+                      dsc_error *err)
+{
+    int32_t group = NONE;
+    int rc = DSC_OK;
+    x->state[from].edge = NONE;
+    for (; e >= 0 && !rc; e = old[e].next) {
+        if (x->place[old[e].to] < 0)
+            continue;
+        const int32_t made = (int32_t)x->edges++;
+        x->edge[made] =
+            (dsc_suffix_edge){old[e].token, from, x->place[old[e].to], NONE, NONE, NONE};
+        link_edge(x, made, NONE);
+        if (from == ROOT)
+            continue;
+        if (old[e].group == group)
+            x->edge[made].group = x->edge[made - 1].group;
+        else
+            rc = new_group(x, made, err);
+        group = old[e].group;
+    }
+    return rc;
+}
+
+int dsc_suffix_compact(dsc_suffix_index *x, const int32_t *token, const int64_t *start,
+                       size_t texts, dsc_error *err)
+{
+    dsc_suffix_edge *old = x->edge;
+    const size_t capacity = x->edge_capacity;
+    size_t kept = 0;
+    int rc = place_states(x, token, start, texts, err);
+    if (!rc)
+        rc = dsc_arena_resize(x->arena, &x->room, &x->room_capacity, capacity, err);
+    if (rc)
+        return rc;
+    x->edge = x->room;
+    x->edge_capacity = x->room_capacity;
+    x->edges = x->groups = 0;
+    x->free_group = NONE;
+    for (size_t s = 0; s < x->states && !rc; s++) {
+        const dsc_suffix_state was = x->state[s];
+        if (x->place[s] < 0)
+            continue;
+        x->state[kept] = was; // at s or before it
+        x->state[kept].link = was.link < 0 ? NONE : x->place[was.link];
+        rc = keep_edges(x, (int32_t)kept++, old, was.edge, err);
+    }
+    x->room = old;
+    x->room_capacity = capacity;
+    x->states = kept;
+    x->count = texts ? start[texts] - start[0] : 0;
+    x->removed = false;
+    dsc_suffix_next_text(x);
+    return rc ? rc : lay_table(x, slots_for(x), err);
 }
 
 int32_t dsc_suffix_find(const dsc_suffix_index *x, const int32_t *token, int64_t n, int32_t *length)
