@@ -3,6 +3,8 @@
 #include "theory/gbv.h"
 
 #include "theory/ratio_sort.h"
+#include "theory/rows/fast_exp.h"
+#include "theory/rows/row_sum.h"
 
 #include <math.h>
 #include <stdlib.h>
@@ -58,18 +60,44 @@ bool dsc_gbv_is_before(const double *draft, const double *target, int32_t a, int
     return of_a < of_b || (of_a == of_b && a < b);
 }
 
+// The draft probability of the tokens whose ratio is at most, or less than, `ratio`. A token
+// without draft probability adds 0.
+DSC_FOR_EVERY_PROCESSOR
+static double mass_up_to(const double *draft, const double *target, size_t n, double ratio)
+{
+    double lane[DSC_ROW_LANES];
+    size_t i = 0;
+    dsc_clear_lanes(lane);
+    for (; i + DSC_ROW_LANES <= n; i += DSC_ROW_LANES)
+        for (size_t j = 0; j < DSC_ROW_LANES; j++)
+            lane[j] += target[i + j] / draft[i + j] <= ratio ? draft[i + j] : 0;
+    for (; i < n; i++)
+        lane[0] += target[i] / draft[i] <= ratio ? draft[i] : 0;
+    return dsc_add_lanes(lane);
+}
+
+DSC_FOR_EVERY_PROCESSOR
+static double mass_below(const double *draft, const double *target, size_t n, double ratio)
+{
+    double lane[DSC_ROW_LANES];
+    size_t i = 0;
+    dsc_clear_lanes(lane);
+    for (; i + DSC_ROW_LANES <= n; i += DSC_ROW_LANES)
+        for (size_t j = 0; j < DSC_ROW_LANES; j++)
+            lane[j] += target[i + j] / draft[i + j] < ratio ? draft[i + j] : 0;
+    for (; i < n; i++)
+        lane[0] += target[i] / draft[i] < ratio ? draft[i] : 0;
+    return dsc_add_lanes(lane);
+}
+
 double dsc_gbv_lower(const double *draft, const double *target, size_t vocab, int32_t token)
 {
-    double sum = 0;
     if (!draft || !target || token < 0 || (size_t)token >= vocab || !(draft[token] > 0))
         return (double)NAN;
-    const double ratio = target[token] / draft[token];
-    for (size_t x = 0; x < vocab; x++) { // dsc_gbv_is_before, with one division for each token
-        const double here = target[x] / draft[x];
-        const bool before = here < ratio || (here == ratio && x < (size_t)token);
-        sum += draft[x] > 0 && before ? draft[x] : 0;
-    }
-    return sum;
+    const size_t at = (size_t)token;
+    const double ratio = target[at] / draft[at];
+    return mass_up_to(draft, target, at, ratio) +
+           mass_below(draft + at, target + at, vocab - at, ratio);
 }
 
 // --- all tokens ----------------------------------------------------------------------------------
@@ -80,6 +108,28 @@ void dsc_gbv_order_fini(dsc_gbv_order *order)
         return;
     free(order->token);
     *order = (dsc_gbv_order){0};
+}
+
+enum { BLOCK = 64 };
+
+// probability() of BLOCK tokens: chosen[] from draft[] and lower[].
+DSC_FOR_EVERY_PROCESSOR
+static void probabilities(dsc_gbv_prefix prefix, const double *lower, const double *draft,
+                          int paths, double all, double *chosen)
+{
+    double from[BLOCK], to[BLOCK], sum[BLOCK], power[BLOCK];
+    for (int j = 0; j < BLOCK; j++) {
+        from[j] = at_most_one(prefix.before + prefix.here * at_most_one(lower[j]));
+        to[j] = at_most_one(from[j] + prefix.here * draft[j]);
+        sum[j] = power[j] = 1;
+    }
+    for (int i = 1; i < paths; i++)
+        for (int j = 0; j < BLOCK; j++) {
+            power[j] *= to[j];
+            sum[j] = sum[j] * from[j] + power[j];
+        }
+    for (int j = 0; j < BLOCK; j++)
+        chosen[j] = draft[j] * sum[j] / all;
 }
 
 int dsc_gbv_dist(dsc_gbv_order *order, dsc_gbv_prefix prefix, const double *draft,
@@ -98,10 +148,17 @@ int dsc_gbv_dist(dsc_gbv_order *order, dsc_gbv_prefix prefix, const double *draf
     const size_t n = dsc_ratio_sort(draft, target, vocab, order->token, order->token + vocab);
     const double all = difference_of_powers(prefix.before, 1, paths);
     memset(dist, 0, vocab * sizeof *dist);
-    for (size_t i = 0; i < n; i++) {
-        const int32_t x = dsc_ratio_token(order->token[i]);
-        dist[x] = probability(prefix, at_most_one(lower), draft[x], paths, all);
-        lower += draft[x];
+    for (size_t i = 0; i < n; i += BLOCK) {
+        double before[BLOCK] = {0}, here[BLOCK] = {0}, chosen[BLOCK];
+        const size_t tokens = n - i < BLOCK ? n - i : BLOCK;
+        for (size_t j = 0; j < tokens; j++) {
+            here[j] = draft[dsc_ratio_token(order->token[i + j])];
+            before[j] = lower;
+            lower += here[j];
+        }
+        probabilities(prefix, before, here, paths, all, chosen);
+        for (size_t j = 0; j < tokens; j++)
+            dist[dsc_ratio_token(order->token[i + j])] = chosen[j];
     }
     return DSC_OK;
 }

@@ -242,8 +242,8 @@ static void copy_path(state *s, const dsc_suffix_path *p, int64_t count)
 static int choose_path(state *s, int32_t from, int32_t match, dsc_error *err)
 {
     const dsc_suffix_index *x = &s->index;
-    int64_t drafted, further = 0;
-    float score, better = 0;
+    int64_t drafted = 0;
+    float score = 0;
     int rc = dsc_suffix_paths_begin(&s->own, x->active, x->length, 2, err);
     if (!rc && s->cache)
         rc = dsc_suffix_paths_begin(&s->cached, from, match, 1, err);
@@ -252,11 +252,8 @@ static int choose_path(state *s, int32_t from, int32_t match, dsc_error *err)
     const dsc_suffix_path *own = dsc_suffix_paths_choose(&s->own, &s->limits, &drafted, &score),
                           *cached = NULL;
     if (s->cache)
-        cached = dsc_suffix_paths_choose(&s->cached, &s->limits, &further, &better);
-    if (better > score)
-        copy_path(s, cached, further);
-    else
-        copy_path(s, own, drafted);
+        cached = dsc_suffix_paths_choose(&s->cached, &s->limits, &drafted, &score);
+    copy_path(s, cached ? cached : own, drafted);
     return DSC_OK;
 }
 
@@ -440,17 +437,13 @@ static int begin_paths(replay *r, const int32_t *output, int64_t i, dsc_error *e
 static const dsc_suffix_path *chosen_path(replay *r, size_t j, int64_t *count)
 {
     const size_t c = r->cache_of[j];
-    int64_t further;
-    float score, better;
-    const dsc_suffix_path *p = dsc_suffix_paths_choose(&r->own, &r->limits[j], count, &score);
-    if (!r->cache[c])
-        return p;
-    const dsc_suffix_path *q =
-        dsc_suffix_paths_choose(&r->cached[c], &r->limits[j], &further, &better);
-    if (better <= score)
-        return p;
-    *count = further;
-    return q;
+    float score = 0;
+    *count = 0;
+    const dsc_suffix_path *own = dsc_suffix_paths_choose(&r->own, &r->limits[j], count, &score),
+                          *cached = NULL;
+    if (r->cache[c])
+        cached = dsc_suffix_paths_choose(&r->cached[c], &r->limits[j], count, &score);
+    return cached ? cached : own;
 }
 
 // What a setting drafts at a position.

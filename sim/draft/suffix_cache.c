@@ -5,6 +5,8 @@
 
 #include <string.h>
 
+enum { FORGET = 1024 }; // tokens of evicted requests at least, before their memory is reused
+
 static int find_cache(dsc_suffix_cache **out, dsc_history *history, int64_t most, int32_t depth,
                       dsc_error *err)
 {
@@ -26,6 +28,22 @@ static int evict_oldest(dsc_suffix_cache *c, dsc_error *err)
     return dsc_suffix_remove(&c->index, c->token + start, end - start, err);
 }
 
+// Forgets evicted requests when they have more tokens than those in the cache, which takes constant
+// time per token of the trace.
+static int forget_evicted(dsc_suffix_cache *c, dsc_error *err)
+{
+    const size_t first = (size_t)c->start[c->oldest], kept = c->tokens - first;
+    if (first < FORGET || first < kept)
+        return DSC_OK;
+    c->requests -= c->oldest;
+    for (size_t i = 0; i < c->requests; i++)
+        c->start[i] = c->start[c->oldest + i] - (int64_t)first;
+    memmove(c->token, c->token + first, kept * sizeof *c->token);
+    c->tokens = kept;
+    c->oldest = 0;
+    return dsc_suffix_compact(&c->index, c->token, c->start, c->requests - 1, err);
+}
+
 int dsc_suffix_cache_begin(dsc_suffix_cache **out, dsc_history *history, int64_t most,
                            int32_t depth, dsc_error *err)
 {
@@ -41,7 +59,7 @@ int dsc_suffix_cache_begin(dsc_suffix_cache **out, dsc_history *history, int64_t
     while ((int64_t)(c->requests - c->oldest) > c->most && !rc)
         rc = evict_oldest(c, err);
     dsc_suffix_next_text(&c->index);
-    return rc;
+    return rc ? rc : forget_evicted(c, err);
 }
 
 int dsc_suffix_cache_append(dsc_suffix_cache *c, const int32_t *token, int64_t n, dsc_error *err)

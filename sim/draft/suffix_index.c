@@ -6,43 +6,100 @@
 #include <assert.h>
 #include <string.h>
 
-enum { ROOT = 0, NONE = -1, FIRST_CAPACITY = 1024 };
+enum { ROOT = 0, NONE = -1, FIRST_CAPACITY = 1024, FIRST_SLOTS = 256 };
 
 // --- edges ---------------------------------------------------------------------------------------
 
-static size_t slot_of(const dsc_suffix_index *x, int32_t from, int32_t token)
+static uint64_t hash_of(int32_t from, int32_t token)
 {
-    uint64_t hash = ((uint64_t)(uint32_t)from << 32 | (uint32_t)token) * 0x9e3779b97f4a7c15u;
-    size_t at = (hash ^ hash >> 32) & x->mask;
-    while (x->table[at].edge >= 0 && (x->table[at].from != from || x->table[at].token != token))
+    const uint64_t hash = ((uint64_t)(uint32_t)from << 32 | (uint32_t)token) * 0x9e3779b97f4a7c15u;
+    return hash ^ hash >> 32;
+}
+
+static int32_t edge_in_table(const dsc_suffix_index *x, int32_t from, int32_t token)
+{
+    const uint64_t hash = hash_of(from, token);
+    for (size_t at = hash & x->mask; x->table[at].edge >= 0; at = (at + 1) & x->mask) {
+        const int32_t e = x->table[at].edge;
+        if (x->table[at].tag == (uint32_t)(hash >> 32) && x->edge[e].from == from &&
+            x->edge[e].token == token)
+            return e;
+    }
+    return NONE;
+}
+
+// Most states have no edge or one, which are not in the table. Of several edges the first is the
+// most frequent one.
+static inline int32_t edge_of(const dsc_suffix_index *x, int32_t from, int32_t token)
+{
+    const int32_t first = x->state[from].edge;
+    if (first < 0 || x->edge[first].token == token)
+        return first;
+    return x->edge[first].next < 0 ? NONE : edge_in_table(x, from, token);
+}
+
+static void write_slot(dsc_suffix_index *x, int32_t e)
+{
+    const uint64_t hash = hash_of(x->edge[e].from, x->edge[e].token);
+    size_t at = hash & x->mask;
+    while (x->table[at].edge >= 0)
         at = (at + 1) & x->mask;
-    return at;
+    x->table[at] = (dsc_suffix_slot){(uint32_t)(hash >> 32), e};
 }
 
-static int32_t edge_of(const dsc_suffix_index *x, int32_t from, int32_t token)
+static bool has_several(const dsc_suffix_index *x, int32_t from)
 {
-    return x->table[slot_of(x, from, token)].edge;
+    const int32_t first = x->state[from].edge;
+    return first >= 0 && x->edge[first].next >= 0;
 }
 
-static void enter_edge(dsc_suffix_index *x, int32_t e)
+static void fill_table(dsc_suffix_index *x)
 {
-    const int32_t from = x->edge[e].from, token = x->edge[e].token;
-    x->table[slot_of(x, from, token)] = (dsc_suffix_slot){from, token, e};
+    memset(x->table, 0xff, (x->mask + 1) * sizeof *x->table); // no edge
+    x->entered = 0;
+    for (size_t e = 0; e < x->edges; e++)
+        if (has_several(x, x->edge[e].from)) {
+            write_slot(x, (int32_t)e);
+            x->entered++;
+        }
 }
 
-// Rebuilds the table, which is at most half full.
-static int lay_table(dsc_suffix_index *x, dsc_error *err)
+// As many slots as a table needs that holds all edges.
+static size_t slots_for(const dsc_suffix_index *x)
 {
-    size_t slots = 64;
-    while (slots < 2 * x->edge_capacity)
+    size_t slots = FIRST_SLOTS;
+    while (slots < 2 * x->edges)
         slots *= 2;
-    int rc = dsc_arena_new(x->arena, &x->table, slots, err);
+    return slots < x->mask + 1 ? slots : x->mask + 1;
+}
+
+// Makes a table of `slots` slots, a power of two.
+static int lay_table(dsc_suffix_index *x, size_t slots, dsc_error *err)
+{
+    int rc = dsc_arena_resize(x->arena, &x->table, &x->slots, slots, err);
     if (rc)
         return rc;
-    memset(x->table, 0xff, slots * sizeof *x->table); // no edge
     x->mask = slots - 1;
-    for (size_t e = 0; e < x->edges; e++)
-        enter_edge(x, (int32_t)e);
+    fill_table(x);
+    return DSC_OK;
+}
+
+// Enters the last edge that was made, which is in the list of its state, and with it the edge that
+// was alone before. The table is at most half full.
+static int enter_edge(dsc_suffix_index *x, int32_t from, dsc_error *err)
+{
+    if (!has_several(x, from))
+        return DSC_OK;
+    if (2 * (x->entered + 2) > x->mask + 1)
+        return lay_table(x, 2 * (x->mask + 1), err);
+    const int32_t first = x->state[from].edge, last = x->edge[first].prev,
+                  made = (int32_t)x->edges - 1;
+    if (x->edge[first].next == last) {
+        write_slot(x, first == made ? last : first);
+        x->entered++;
+    }
+    write_slot(x, made);
+    x->entered++;
     return DSC_OK;
 }
 
@@ -199,15 +256,11 @@ static int lower_edge(dsc_suffix_index *x, int32_t e, dsc_error *err)
 static int make_edge(dsc_suffix_index *x, int32_t from, int32_t token, int32_t to, int32_t *out,
                      dsc_error *err)
 {
-    size_t before = x->edge_capacity;
     int rc = dsc_arena_resize(x->arena, &x->edge, &x->edge_capacity, x->edges + 1, err);
-    if (!rc && x->edge_capacity != before)
-        rc = lay_table(x, err);
     if (rc)
         return rc;
     *out = (int32_t)x->edges++;
     x->edge[*out] = (dsc_suffix_edge){token, from, to, NONE, NONE, NONE};
-    enter_edge(x, *out);
     return DSC_OK;
 }
 
@@ -219,7 +272,8 @@ static int add_edge(dsc_suffix_index *x, int32_t from, int32_t token, int32_t to
     if (rc)
         return rc;
     link_edge(x, e, from == ROOT ? NONE : end_of_living(x, from));
-    return from == ROOT ? DSC_OK : join_group(x, e, 1, err);
+    rc = enter_edge(x, from, err);
+    return rc || from == ROOT ? rc : join_group(x, e, 1, err);
 }
 
 // Gives a new state the edges of another, in their order.
@@ -233,6 +287,9 @@ static int copy_edges(dsc_suffix_index *x, int32_t from, int32_t to, dsc_error *
         if (rc)
             return rc;
         link_edge(x, copy, NONE);
+        rc = enter_edge(x, to, err);
+        if (rc)
+            return rc;
         if (x->edge[e].group == group) {
             x->edge[copy].group = own;
             continue;
@@ -347,8 +404,8 @@ int dsc_suffix_begin(dsc_suffix_index *x, int32_t depth, dsc_arena *arena, dsc_e
     if (!rc)
         rc = dsc_arena_resize(arena, &x->edge, &x->edge_capacity, FIRST_CAPACITY, err);
     if (!rc)
-        rc = lay_table(x, err);
-    return rc ? rc : add_state(x, (dsc_suffix_state){0, NONE, NONE, 0}, &root, err);
+        rc = add_state(x, (dsc_suffix_state){0, NONE, NONE, 0}, &root, err);
+    return rc ? rc : lay_table(x, FIRST_SLOTS, err);
 }
 
 void dsc_suffix_next_text(dsc_suffix_index *x)
@@ -388,6 +445,98 @@ int dsc_suffix_remove(dsc_suffix_index *x, const int32_t *token, int64_t n, dsc_
             x->state[s].count--;
     }
     return rc;
+}
+
+// --- compaction ----------------------------------------------------------------------------------
+//
+// All strings of a state occur at the same positions, so that all of them are dropped or none. The
+// states that are kept are not merged, although some may now have the same positions: their edges
+// may have had different histories.
+
+// Marks the states of all strings of a text.
+static void mark_text(const dsc_suffix_index *x, const int32_t *token, int64_t n)
+{
+    int32_t at = ROOT;
+    for (int64_t j = 0; j < n; j++) {
+        at = x->edge[edge_of(x, at, token[j])].to;
+        for (int32_t s = at; x->place[s] < 0; s = x->state[s].link)
+            x->place[s] = 0;
+    }
+}
+
+// Numbers the states that are kept.
+static int place_states(dsc_suffix_index *x, const int32_t *token, const int64_t *start,
+                        size_t texts, dsc_error *err)
+{
+    int32_t n = 0;
+    int rc = dsc_arena_resize(x->arena, &x->place, &x->place_capacity, x->states, err);
+    if (rc)
+        return rc;
+    memset(x->place, 0xff, x->states * sizeof *x->place); // dropped
+    x->place[ROOT] = 0;
+    for (size_t i = 0; i < texts; i++)
+        mark_text(x, token + start[i], start[i + 1] - start[i]);
+    for (size_t s = 0; s < x->states; s++)
+        if (x->place[s] >= 0)
+            x->place[s] = n++;
+    return DSC_OK;
+}
+
+// Writes the edges that are kept of one state, whose old edges begin with `e`.
+static int keep_edges(dsc_suffix_index *x, int32_t from, const dsc_suffix_edge *old, int32_t e,
+                      dsc_error *err)
+{
+    int32_t group = NONE;
+    int rc = DSC_OK;
+    x->state[from].edge = NONE;
+    for (; e >= 0 && !rc; e = old[e].next) {
+        if (x->place[old[e].to] < 0)
+            continue;
+        const int32_t made = (int32_t)x->edges++;
+        x->edge[made] =
+            (dsc_suffix_edge){old[e].token, from, x->place[old[e].to], NONE, NONE, NONE};
+        link_edge(x, made, NONE);
+        if (from == ROOT)
+            continue;
+        if (old[e].group == group)
+            x->edge[made].group = x->edge[made - 1].group;
+        else
+            rc = new_group(x, made, err);
+        group = old[e].group;
+    }
+    return rc;
+}
+
+int dsc_suffix_compact(dsc_suffix_index *x, const int32_t *token, const int64_t *start,
+                       size_t texts, dsc_error *err)
+{
+    dsc_suffix_edge *old = x->edge;
+    const size_t capacity = x->edge_capacity;
+    size_t kept = 0;
+    int rc = place_states(x, token, start, texts, err);
+    if (!rc)
+        rc = dsc_arena_resize(x->arena, &x->room, &x->room_capacity, capacity, err);
+    if (rc)
+        return rc;
+    x->edge = x->room;
+    x->edge_capacity = x->room_capacity;
+    x->edges = x->groups = 0;
+    x->free_group = NONE;
+    for (size_t s = 0; s < x->states && !rc; s++) {
+        const dsc_suffix_state was = x->state[s];
+        if (x->place[s] < 0)
+            continue;
+        x->state[kept] = was; // at s or before it
+        x->state[kept].link = was.link < 0 ? NONE : x->place[was.link];
+        rc = keep_edges(x, (int32_t)kept++, old, was.edge, err);
+    }
+    x->room = old;
+    x->room_capacity = capacity;
+    x->states = kept;
+    x->count = texts ? start[texts] - start[0] : 0;
+    x->removed = false;
+    dsc_suffix_next_text(x);
+    return rc ? rc : lay_table(x, slots_for(x), err);
 }
 
 int32_t dsc_suffix_find(const dsc_suffix_index *x, const int32_t *token, int64_t n, int32_t *length)

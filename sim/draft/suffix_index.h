@@ -33,20 +33,25 @@ typedef struct dsc_suffix_edge {
 } dsc_suffix_edge;
 
 typedef struct dsc_suffix_slot {
-    int32_t from, token, edge; // edge -1: free
+    uint32_t tag; // of state and token
+    int32_t edge; // -1: free
 } dsc_suffix_slot;
 
 typedef struct dsc_suffix_index {
     dsc_suffix_state *state; // [states]; 0 is the root, whose edges have no order
     dsc_suffix_edge *edge;   // [edges]
-    dsc_suffix_slot *table;  // [mask + 1] edges by state and token
+    dsc_suffix_slot *table;  // [mask + 1] the edges of states with several, by state and token
     int32_t *head;           // [groups] the first edge of a group; of a free one the next free one
-    size_t states, edges, groups, state_capacity, edge_capacity, group_capacity, mask;
-    int32_t free_group; // -1: none
-    int64_t count;      // tokens of all texts
-    int32_t whole;      // the state of the current text
-    int32_t active;     // the state of its last `length` tokens
-    int32_t length;     // of the text, at most `depth`
+    size_t states, edges, groups, state_capacity, edge_capacity, group_capacity;
+    size_t mask, entered, slots; // `slots` have memory
+    int32_t free_group;          // -1: none
+    int32_t *place;              // [place_capacity] of a state after compaction, -1: it is dropped
+    dsc_suffix_edge *room;       // [room_capacity] for the edges that are kept
+    size_t place_capacity, room_capacity;
+    int64_t count;  // tokens of all texts
+    int32_t whole;  // the state of the current text
+    int32_t active; // the state of its last `length` tokens
+    int32_t length; // of the text, at most `depth`
     int32_t depth;
     bool removed; // a text was removed: some edges may no longer occur
     dsc_arena *arena;
@@ -58,9 +63,13 @@ int dsc_suffix_begin(dsc_suffix_index *x, int32_t depth, dsc_arena *arena, dsc_e
 void dsc_suffix_next_text(dsc_suffix_index *x);
 // Appends n tokens to the current text. DSC_EINPUT: the texts are too long.
 int dsc_suffix_append(dsc_suffix_index *x, const int32_t *token, int64_t n, dsc_error *err);
-// Subtracts the occurrences of a text that was appended and is not the current one. The memory of
-// strings that no longer occur is not reused.
+// Subtracts the occurrences of a text that was appended and is not the current one.
 int dsc_suffix_remove(dsc_suffix_index *x, const int32_t *token, int64_t n, dsc_error *err);
+// Frees the memory of strings that no longer occur for texts to come, and ends the current text.
+// Text i is token[start[i], start[i + 1]); they are those that were not removed, in any order.
+// O(memory in use).
+int dsc_suffix_compact(dsc_suffix_index *x, const int32_t *token, const int64_t *start,
+                       size_t texts, dsc_error *err);
 // The state of the longest suffix of token[0, n), n < depth, that occurs in the texts; *length: the
 // number of its tokens.
 int32_t dsc_suffix_find(const dsc_suffix_index *x, const int32_t *token, int64_t n,

@@ -81,25 +81,38 @@ static void extend_path(const dsc_suffix_index *x, dsc_suffix_path *p, int64_t m
     }
 }
 
+// The largest sum that a path can have at `most` tokens, when its first n are known: probabilities
+// do not rise.
+static float largest_sum(const dsc_suffix_path *p, int64_t n, int64_t most)
+{
+    return (p->sum[n] + (float)(most - n) * p->probability[n - 1]) * ROUNDING;
+}
+
+// The tokens of a path under the limits, or 0 if their sum of probabilities is at most `score`.
+static int64_t better_tokens(const dsc_suffix_index *x, dsc_suffix_path *p, int64_t most,
+                             float least, float score)
+{
+    for (int64_t n = 0; n < most; n++) {
+        extend_path(x, p, n + 1);
+        if (p->count <= n || p->probability[n] < least)
+            return p->sum[n] > score ? n : 0;
+        if (largest_sum(p, n + 1, most) <= score)
+            return 0;
+    }
+    return p->sum[most] > score ? most : 0;
+}
+
 const dsc_suffix_path *dsc_suffix_paths_choose(dsc_suffix_paths *p, const dsc_suffix_limits *limits,
                                                int64_t *drafted, float *score)
 {
-    const float least = (float)limits->probability;
     const dsc_suffix_path *best = NULL;
-    *score = 0;
-    *drafted = 0;
     for (int64_t m = p->match < limits->depth ? p->match : limits->depth; m >= 1; m--) {
         dsc_suffix_path *path = &p->path[p->of[m]];
-        int64_t most = dsc_suffix_most(limits, m), n = 0;
+        const int64_t most = dsc_suffix_most(limits, m);
         if ((float)most <= *score)
             continue;
-        extend_path(p->index, path, 1);
-        if (path->count && (float)most * path->probability[0] * ROUNDING <= *score)
-            continue;
-        extend_path(p->index, path, most);
-        while (n < most && n < path->count && path->probability[n] >= least)
-            n++;
-        if (path->sum[n] > *score) {
+        const int64_t n = better_tokens(p->index, path, most, (float)limits->probability, *score);
+        if (n) {
             *score = path->sum[n];
             best = path;
             *drafted = n;

@@ -43,7 +43,8 @@ int dsc_suffix_paths_init(dsc_suffix_paths *p, const dsc_suffix_index *index, in
 int dsc_suffix_paths_begin(dsc_suffix_paths *p, int32_t state, int32_t m, int32_t least,
                            dsc_error *err);
 // The path with the largest sum of probabilities under the limits, of the longest match among equal
-// ones, or NULL. *drafted: its tokens to draft; *score: their sum of probabilities.
+// ones, or NULL: no path has more than *score, which then keeps its value, as *drafted does. Else
+// *drafted: its tokens to draft; *score: their sum of probabilities.
 const dsc_suffix_path *dsc_suffix_paths_choose(dsc_suffix_paths *p, const dsc_suffix_limits *limits,
                                                int64_t *drafted, float *score);
 

@@ -3,6 +3,7 @@
 // is always something to find: drafts must be equal token by token.
 #include "tests/close.h"
 
+#include "sim/draft/suffix_cache.h"
 #include "sim/loop.h"
 
 #include <string.h>
@@ -370,6 +371,99 @@ static void suffix_of_a_long_run(void **state)
     bench_fini(&b);
 }
 
+// --- the cache of suffix -------------------------------------------------------------------------
+
+enum { DEPTH_OF_CACHE = 6, LONGEST_OUTPUT = 300 };
+
+// The continuations of a string are the same, with the same counts in the same order.
+static void assert_same_edges(const dsc_suffix_index *a, int32_t at, const dsc_suffix_index *b,
+                              int32_t from)
+{
+    int32_t e = a->state[at].edge, f = b->state[from].edge;
+    for (; e >= 0 && a->state[a->edge[e].to].count; e = a->edge[e].next, f = b->edge[f].next) {
+        assert_true(f >= 0);
+        assert_int_equal(a->edge[e].token, b->edge[f].token);
+        assert_int_equal(a->state[a->edge[e].to].count, b->state[b->edge[f].to].count);
+    }
+    assert_true(f < 0 || !b->state[b->edge[f].to].count);
+}
+
+// The same for all suffixes of the last tokens, as far as they and a token more are counted.
+static void assert_same_places(const dsc_suffix_index *a, const dsc_suffix_index *b)
+{
+    assert_int_equal(a->length, b->length);
+    for (int32_t m = a->length < a->depth ? a->length : a->depth - 1; m > 0; m--) {
+        int32_t length;
+        const int32_t at = dsc_suffix_last(a, m, &length), from = dsc_suffix_last(b, m, &length);
+        assert_int_equal(a->state[at].count, b->state[from].count);
+        assert_same_edges(a, at, b, from);
+    }
+}
+
+// Requests of few different tokens, whose ties depend on outputs that were evicted: a cache equals
+// an index that never forgets the strings of evicted requests.
+static void cache_equals_an_index_that_forgets_nothing(void **state)
+{
+    (void)state;
+    enum { REQUESTS = 120, KEPT = 4 };
+    static int32_t text[REQUESTS][LONGEST_OUTPUT];
+    int n[REQUESTS];
+    dsc_history history = {0};
+    dsc_arena arena = {0};
+    dsc_suffix_index all;
+    dsc_suffix_cache *cache;
+    dsc_error e;
+    uint32_t s = 7;
+    assert_int_equal(dsc_suffix_begin(&all, DEPTH_OF_CACHE, &arena, &e), DSC_OK);
+    for (int r = 0; r < REQUESTS; r++) {
+        n[r] = 1 + (int)(lcg(&s) % LONGEST_OUTPUT);
+        make_text(text[r], n[r], 2 + lcg(&s) % 30, lcg(&s) % 2, &s);
+        assert_int_equal(dsc_suffix_cache_begin(&cache, &history, KEPT, DEPTH_OF_CACHE, &e),
+                         DSC_OK);
+        if (r >= KEPT)
+            assert_int_equal(dsc_suffix_remove(&all, text[r - KEPT], n[r - KEPT], &e), DSC_OK);
+        dsc_suffix_next_text(&all);
+        for (int j = 0; j < n[r]; j++) {
+            assert_int_equal(dsc_suffix_append(&all, &text[r][j], 1, &e), DSC_OK);
+            assert_int_equal(dsc_suffix_cache_append(cache, &text[r][j], 1, &e), DSC_OK);
+            assert_same_places(&cache->index, &all);
+        }
+    }
+    assert_true(cache->index.states < all.states / 2);
+    dsc_arena_fini(&history.arena);
+    dsc_arena_fini(&arena);
+}
+
+// Elements that have memory.
+static size_t room_of(const dsc_suffix_cache *c)
+{
+    const dsc_suffix_index *x = &c->index;
+    return c->token_capacity + c->start_capacity + x->state_capacity + x->edge_capacity +
+           x->room_capacity + x->group_capacity + x->place_capacity + x->slots;
+}
+
+// The memory of a cache of ten requests does not depend on the number of requests.
+static void memory_of_a_cache_is_bounded(void **state)
+{
+    (void)state;
+    enum { REQUESTS = 2000, EARLY = 200 };
+    static int32_t text[LONGEST_OUTPUT];
+    dsc_history history = {0};
+    dsc_suffix_cache *cache;
+    dsc_error e;
+    uint32_t s = 3;
+    size_t early = 0;
+    for (int r = 0; r < REQUESTS; r++) {
+        make_text(text, LONGEST_OUTPUT, 1000, true, &s);
+        assert_int_equal(dsc_suffix_cache_begin(&cache, &history, 10, 24, &e), DSC_OK);
+        assert_int_equal(dsc_suffix_cache_append(cache, text, LONGEST_OUTPUT, &e), DSC_OK);
+        if (r == EARLY)
+            early = room_of(cache);
+    }
+    assert_int_equal(room_of(cache), early);
+    dsc_arena_fini(&history.arena);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -377,6 +471,8 @@ int main(void)
         cmocka_unit_test(ngram_by_hand),
         cmocka_unit_test(suffix_equals_the_straightforward_program),
         cmocka_unit_test(suffix_of_a_long_run),
+        cmocka_unit_test(cache_equals_an_index_that_forgets_nothing),
+        cmocka_unit_test(memory_of_a_cache_is_bounded),
     };
     return cmocka_run_group_tests_name("lookup", tests, NULL, NULL);
 }
