@@ -64,8 +64,11 @@ def learn(stage, args, tokenizer, documents):
 def report(args, tokenizer, test):
     target = load(args.out / "target")
     known = {"eagle": heads.load_head(heads.Eagle(), args.out / "eagle"),
-             "eagle3": eagle3.load_eagle3(args.out / "eagle3"),
              "medusa": heads.load_head(heads.Medusa(target.lm_head.weight), args.out / "medusa")}
+    if (args.out / "eagle3").exists():
+        known["eagle3"] = eagle3.load_eagle3(args.out / "eagle3")
+    else:
+        print(f"{args.out} has no EAGLE-3 head; the stage eagle3 trains it", flush=True)
     evaluate.report(target, load(args.out / "draft"), known, tokenizer, test, args.seed)
 
 
