@@ -17,7 +17,7 @@ import text
 STAGES = "tokenizer", "target", "draft", "eagle", "eagle3", "medusa", "prompts", "report"
 SEQUENCES, TOKENS = 1, 512  # shape of a batch
 PLAN = {"target": (4500, 3e-3), "draft": (1500, 4e-3), "eagle": (800, 2e-3),
-        "eagle3": (300, 3e-3), "medusa": (700, 1e-3)}  # steps, rate
+        "eagle3": (800, 3e-3), "medusa": (700, 1e-3)}  # steps, rate
 
 
 def load(folder):
