@@ -7,6 +7,7 @@ import torch
 import torch.nn.functional as F
 
 import text
+from eagle3 import run_target
 from heads import features_of
 from language import logits_of, text_loss
 
@@ -56,33 +57,77 @@ def speculate(target, draft, prompt, temperature, generator):
     return ids, drafted, accepted
 
 
-def head_hits(target, eagle, medusa, texts):
-    """Returns the share of positions in the target's greedy text where the argmax of a head at
-    depth 1..4 is the target's token, given the target's tokens before it."""
-    hits, count = {"eagle": [0] * GAMMA, "medusa": [0] * GAMMA}, 0
+def eagle_logits(target, eagle, ids, begin):
+    """Returns logits [GAMMA, n, vocabulary] of a chain from every position, on the given text."""
+    features = features_of(target, ids[None])
+    embedded = target.model.embed_tokens(ids)[None]
+    rows = []
+    for i in range(begin, len(ids) - GAMMA):  # token i is known, feature i is not
+        known = features[:, :i]
+        for d in range(GAMMA):
+            guess = eagle(embedded[:, 1:i + d + 1], known)[:, -1:]
+            known = torch.cat([known, guess], 1)
+        rows.append(target.lm_head(known[0, -GAMMA:]))
+    return torch.stack(rows, 1)
+
+
+def eagle3_logits(target, head, ids, begin):
+    """The same of an EAGLE-3 head; tokens outside its draft vocabulary have minus infinity."""
+    features, _ = run_target(target, ids[None])
+    embedded = target.model.embed_tokens(ids[1:])[None]
+    steps = head(embedded, features[:, :len(ids) - GAMMA - 1], GAMMA)
+    rows = torch.cat(steps)[:, begin - 1:]
+    out = rows.new_full((*rows.shape[:2], target.config.vocab_size), float("-inf"))
+    out[..., head.kept()] = rows
+    return out
+
+
+def medusa_logits(target, medusa, ids, begin):
+    features = features_of(target, ids[None])[0, begin - 1:len(ids) - GAMMA - 1]
+    return torch.stack(medusa(features))
+
+
+LOGITS = {"eagle": eagle_logits, "eagle3": eagle3_logits, "medusa": medusa_logits}
+
+
+def acceptance(target, logits_fn, head, texts, temperature):
+    """Returns the acceptance probability of a drafted token at depth 1..GAMMA at every position of
+    the target's text, given the target's tokens before it: [GAMMA, positions]."""
+    columns = []
     for ids, begin in texts:
         ids = torch.tensor(ids)
-        true = features_of(target, ids[None])
-        embedded = target.model.embed_tokens(ids)[None]
-        guesses = torch.stack(medusa(true[0])).argmax(-1)
-        for i in range(begin, len(ids) - GAMMA):  # token i is known, feature i is not
-            features = true[:, :i]
-            for d in range(GAMMA):
-                guess = eagle(embedded[:, 1:i + d + 1], features)[:, -1:]
-                features = torch.cat([features, guess], 1)
-                hits["eagle"][d] += int(target.lm_head(guess).argmax() == ids[i + d + 1])
-                hits["medusa"][d] += int(guesses[d, i - 1] == ids[i + d + 1])
-            count += 1
-    return {name: [h / count for h in row] for name, row in hits.items()}, count
+        if len(ids) <= begin + GAMMA:
+            continue
+        guess, true = logits_fn(target, head, ids, begin), logits_of(target, ids[None])[0]
+        at = torch.arange(begin, len(ids) - GAMMA) + torch.arange(GAMMA)[:, None]
+        if temperature == 0:
+            columns.append((guess.argmax(-1) == ids[at + 1]).double())
+        else:
+            p, q = ((x / temperature).softmax(-1) for x in (true[at], guess))
+            columns.append(torch.minimum(p, q).sum(-1).double())
+    return torch.cat(columns, 1)
+
+
+def report_heads(target, heads, texts, temperature):
+    """Prints acceptance by depth and, for greedy chains, the mean number of accepted tokens."""
+    for name, logits_fn, head in heads:
+        rows = acceptance(target, logits_fn, head, texts, temperature)
+        line = ", ".join(f"{x:.3f}" for x in rows.mean(1).tolist())
+        chain = rows.cumprod(0).sum(0).mean().item()
+        print(f"{name}: temperature {temperature}: acceptance at depth 1..{GAMMA}: {line}"
+              + (f"; {chain:.3f} tokens per chain" if temperature == 0 else "")
+              + f" ({rows.shape[1]} positions)", flush=True)
 
 
 @torch.no_grad()
-def report(target, draft, eagle, medusa, tokenizer, rows, seed):
+def report(target, draft, heads, tokenizer, rows, seed):
+    """heads maps "eagle", "eagle3" and "medusa" to a head each."""
     documents = text.encode(tokenizer, rows)
     for name, model in ("target", target), ("draft", draft):
         nats, bits = held_out_loss(model, rows, documents)
         print(f"{name}: {nats:.4f} nats per token, {bits:.4f} bits per byte", flush=True)
     prompts = [tokenizer.encode(prompt).ids for prompt, _ in rows[::len(rows) // PROMPTS][:PROMPTS]]
+    known = [(name, LOGITS[name], head) for name, head in heads.items()]
     for temperature in 1, 0:
         generator = torch.Generator().manual_seed(seed)
         out = [speculate(target, draft, p, temperature, generator) for p in prompts]
@@ -91,8 +136,5 @@ def report(target, draft, eagle, medusa, tokenizer, rows, seed):
               f"({accepted / drafted:.3f})", flush=True)
         for o in out[:2]:
             print("    " + tokenizer.decode(o[0]).replace("\n", "\n    "))
-    greedy = [(o[0], len(p)) for o, p in zip(out, prompts)]
-    hits, count = head_hits(target, eagle, medusa, greedy)
-    for name, row in hits.items():
-        print(f"{name}: accuracy of the argmax at depth 1..{GAMMA}: "
-              + ", ".join(f"{h:.3f}" for h in row) + f" ({count} positions)", flush=True)
+        texts = [(o[0], len(p)) for o, p in zip(out, prompts)]
+        report_heads(target, known, texts, temperature)

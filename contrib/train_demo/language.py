@@ -65,10 +65,11 @@ def optimize(name, model, loss_of, stream, steps, rate, save):
 
 
 def save_tensors(tensors, folder):
-    """Writes bf16 under a temporary name first, so that readers see complete files only."""
+    """Writes bf16, and integers as they are, under a temporary name first, so that readers see
+    complete files only."""
     part = pathlib.Path(folder) / "model.safetensors.part"
-    save_file({k: v.detach().to(torch.bfloat16).contiguous() for k, v in tensors.items()}, part,
-              metadata={"format": "pt"})
+    save_file({k: (v.detach().to(torch.bfloat16) if v.is_floating_point() else v).contiguous()
+               for k, v in tensors.items()}, part, metadata={"format": "pt"})
     part.chmod(0o644)
     part.rename(part.with_suffix(""))
 

@@ -8,15 +8,16 @@ import torch
 from tokenizers import Tokenizer
 from transformers import LlamaConfig, LlamaForCausalLM
 
+import eagle3
 import evaluate
 import heads
 import language
 import text
 
-STAGES = "tokenizer", "target", "draft", "eagle", "medusa", "prompts", "report"
+STAGES = "tokenizer", "target", "draft", "eagle", "eagle3", "medusa", "prompts", "report"
 SEQUENCES, TOKENS = 1, 512  # shape of a batch
 PLAN = {"target": (4500, 3e-3), "draft": (1500, 4e-3), "eagle": (800, 2e-3),
-        "medusa": (700, 1e-3)}  # steps, rate
+        "eagle3": (800, 3e-3), "medusa": (700, 1e-3)}  # steps, rate
 
 
 def load(folder):
@@ -25,7 +26,7 @@ def load(folder):
     return model.eval().requires_grad_(False)
 
 
-def learn(stage, args, tokenizer, stream):
+def learn(stage, args, tokenizer, documents):
     torch.manual_seed(args.seed)
     if stage == "target":
         model = LlamaForCausalLM(LlamaConfig(**language.TARGET))
@@ -39,6 +40,9 @@ def learn(stage, args, tokenizer, stream):
             model, loss_of = LlamaForCausalLM(LlamaConfig(**language.DRAFT)), language.draft_loss
         elif stage == "eagle":
             model, loss_of = heads.Eagle(), heads.eagle_loss
+        elif stage == "eagle3":
+            model, loss_of = eagle3.Eagle3(), eagle3.eagle3_loss
+            model.begin(target, documents)
         else:
             model, loss_of = heads.Medusa(target.lm_head.weight), heads.medusa_loss
 
@@ -48,18 +52,24 @@ def learn(stage, args, tokenizer, stream):
     def save():
         if stage in ("target", "draft"):
             language.save_model(model, tokenizer, args.out / stage)
+        elif stage == "eagle3":
+            eagle3.save_eagle3(model, args.out / stage)
         else:
             heads.save_head(model, args.out / stage)
 
+    stream = text.batches(documents, SEQUENCES, TOKENS, args.seed)
     language.optimize(stage, model, loss, stream, *PLAN[stage], save)
 
 
 def report(args, tokenizer, test):
     target = load(args.out / "target")
-    evaluate.report(target, load(args.out / "draft"),
-                    heads.load_head(heads.Eagle(), args.out / "eagle"),
-                    heads.load_head(heads.Medusa(target.lm_head.weight), args.out / "medusa"),
-                    tokenizer, test, args.seed)
+    known = {"eagle": heads.load_head(heads.Eagle(), args.out / "eagle"),
+             "medusa": heads.load_head(heads.Medusa(target.lm_head.weight), args.out / "medusa")}
+    if (args.out / "eagle3").exists():
+        known["eagle3"] = eagle3.load_eagle3(args.out / "eagle3")
+    else:
+        print(f"{args.out} has no EAGLE-3 head; the stage eagle3 trains it", flush=True)
+    evaluate.report(target, load(args.out / "draft"), known, tokenizer, test, args.seed)
 
 
 def main():
@@ -85,8 +95,7 @@ def main():
     documents = text.encode(tokenizer, train)
     for stage in PLAN:
         if stage in args.stages:
-            learn(stage, args, tokenizer,
-                  text.batches(documents, SEQUENCES, TOKENS, args.seed))
+            learn(stage, args, tokenizer, documents)
     if "prompts" in args.stages:
         text.write_prompts(args.out, train, test)
     if "report" in args.stages:
