@@ -34,6 +34,8 @@ METHODS = {
     "lookahead": phrase_methods.lookahead,
     "ouroboros": phrase_methods.ouroboros,
     "pearl": model_methods.pearl,
+    "parallel": model_methods.parallel,
+    "ddtree": model_methods.ddtree,
     "adaptive": adaptive_methods.adaptive,
     "adaptive-ngram": adaptive_methods.adaptive_ngram,
     "adaptive-suffix": adaptive_methods.adaptive_suffix,
@@ -58,6 +60,7 @@ RENAMED = {
     "spectr": {"num-drafts": "drafts", LENGTH: "length"}, "cascade": {LENGTH: "length"},
     "tree": {"tree": "name"}, "spectr-tree": {"branches": "widths"},
     "ouroboros": {LENGTH: "length"}, "pearl": {LENGTH: "window"},
+    "parallel": {LENGTH: "length"}, "ddtree": {LENGTH: "length", "num-draft-tokens": "nodes"},
     "recorded": {LENGTH: "k"}, "recorded-steps": {LENGTH: "length"},
 }
 
@@ -175,6 +178,12 @@ def table():
                    f"target-slope={slope}")
         on_traces("sequoia", options, small, drafts[0])
         on_models("sequoia", options, drafts[1])
+
+    for length in (1, 2, 4, 8):
+        on_models("parallel", f"{LENGTH}={length}", drafts[0], prompt=12, output=24)
+    for length, nodes in ((1, 4), (2, 8), (4, 16), (3, 1), (4, 48)):
+        on_models("ddtree", f"{LENGTH}={length} num-draft-tokens={nodes}", drafts[0], prompt=12,
+                  output=24)
 
     for length, inner in ((10, 3), (1, 1), (5, 4), (6, 100), (100, 2)):
         options = f"{LENGTH}={length} inner-length={inner}"
