@@ -15,10 +15,10 @@
 static int find_head(const live_session *s, int64_t offset, int32_t *row, dsc_error *err)
 {
     const int64_t heads = s->w->config.medusa_heads;
+    *row = (int32_t)offset;
     if (offset >= heads)
         return dsc_fail(err, DSC_EUSAGE,
                         "%" PRId64 " Medusa heads draft at most %" PRId64 " tokens", heads, heads);
-    *row = (int32_t)offset;
     return DSC_OK;
 }
 

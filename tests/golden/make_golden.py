@@ -181,7 +181,7 @@ def table():
 
     for length in (1, 2, 4, 8):
         on_models("parallel", f"{LENGTH}={length}", drafts[0], prompt=12, output=24)
-    for length, nodes in ((1, 4), (2, 8), (4, 16), (3, 1), (4, 48)):
+    for length, nodes in ((1, 4), (2, 8), (3, 16), (3, 1), (2, 48)):
         on_models("ddtree", f"{LENGTH}={length} num-draft-tokens={nodes}", drafts[0], prompt=12,
                   output=24)
 
