@@ -25,6 +25,8 @@ static const dsc_drafter_type *const drafters[] = {&dsc_drafter_none,
                                                    &dsc_drafter_lookahead,
                                                    &dsc_drafter_ouroboros,
                                                    &dsc_drafter_pearl,
+                                                   &dsc_drafter_parallel,
+                                                   &dsc_drafter_ddtree,
                                                    &dsc_drafter_recorded,
                                                    &dsc_drafter_recorded_steps,
                                                    NULL};

@@ -98,6 +98,7 @@ struct dsc_drafter_type {
     bool needs_draft;       // queries a draft model
     bool needs_middle;      // queries a third model, between draft and target
     bool needs_draft_dists; // reads the draft model's probabilities, whatever the rule
+    bool needs_marginals;   // queries the marginals of a parallel drafter (dsc_model_type.marginal)
     bool needs_off_path;    // queries the target off the output, which a trace does not contain
     bool matches_steps;     // `match_lengths` fills only the positions where a step begins
     bool branches;          // a node may have several children
@@ -168,9 +169,9 @@ DSC_API extern const dsc_drafter_type dsc_drafter_none, dsc_drafter_oracle, dsc_
     dsc_drafter_ngram, dsc_drafter_suffix, dsc_drafter_draft_model, dsc_drafter_hf_dynamic,
     dsc_drafter_threshold, dsc_drafter_spectr, dsc_drafter_spectr_tree, dsc_drafter_tree,
     dsc_drafter_dynamic_tree, dsc_drafter_sequoia, dsc_drafter_cascade, dsc_drafter_lookahead,
-    dsc_drafter_ouroboros, dsc_drafter_pearl, dsc_drafter_recorded, dsc_drafter_recorded_steps,
-    dsc_drafter_adaptive, dsc_drafter_adaptive_ngram, dsc_drafter_adaptive_suffix,
-    dsc_drafter_adaptive_recorded;
+    dsc_drafter_ouroboros, dsc_drafter_pearl, dsc_drafter_parallel, dsc_drafter_ddtree,
+    dsc_drafter_recorded, dsc_drafter_recorded_steps, dsc_drafter_adaptive,
+    dsc_drafter_adaptive_ngram, dsc_drafter_adaptive_suffix, dsc_drafter_adaptive_recorded;
 
 // The methods of the library, NULL-terminated.
 DSC_API const dsc_drafter_type *const *dsc_drafters(void);

@@ -46,6 +46,12 @@ static int check_models(const dsc_drafter_type *drafter, const dsc_verifier_type
             "rule %s samples from the target's distributions, which the loop engine can do with a "
             "model only (--target); on a trace use exact replay (--evaluate expect)",
             rule->name);
+    if (drafter->needs_marginals && !fit->marginals)
+        return dsc_fail(err, DSC_EUSAGE,
+                        "method %s needs a draft model that predicts all offsets in one pass (use "
+                        "--draft markov: or iid:, or draftscope live with Medusa heads); method "
+                        "draft-model drafts token after token",
+                        drafter->name);
     if (fit->ranks_only && drafter->needs_draft_dists)
         return dsc_fail(err, DSC_EUSAGE,
                         "method %s needs the draft model's probabilities off the output; a trace "

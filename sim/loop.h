@@ -19,6 +19,7 @@ void dsc_loop_fini(dsc_loop *loop);
 // The properties of a run's models on which compatibility depends.
 typedef struct dsc_fit {
     bool draft, middle;   // there is such a model
+    bool marginals;       // the draft model is a parallel drafter (dsc_model_type.marginal)
     bool trace;           // the run replays a trace
     bool dists;           // the target's distribution is available everywhere
     bool off_path;        // the target can be queried off its recorded output

@@ -59,6 +59,12 @@ typedef struct dsc_model_type {
     // The k most probable tokens of that distribution into token[k], in descending order, ties by
     // ascending id; *count is their number. NULL: the caller uses `base_dist`.
     int (*top)(dsc_model *m, int32_t node, size_t k, int32_t *token, size_t *count, dsc_error *err);
+    // Of a parallel drafter, whose distribution after a node depends on the node's depth only,
+    // after score: the distribution `offset` >= 0 tokens after the next one, given the committed
+    // output and none of the tokens between. `base`: the one before the temperature. The view is
+    // valid until the next call for this model. DSC_EUSAGE: the model predicts no token at this
+    // offset. NULL: the model is no parallel drafter.
+    int (*marginal)(dsc_model *m, int64_t offset, bool base, dsc_dist *out, dsc_error *err);
     // Optional, after score: computes the draft/target overlap in place (for example on the GPU)
     // instead of copying both distributions to the host. One call may compute all nodes of the
     // draft. Errors may be deferred to the next call that returns a status, at the latest to

@@ -36,11 +36,22 @@ static inline void short_config(dsc_config *c, const dsc_drafter_type *d)
 }
 
 // Whether they go together where every model is there and answers everything.
-static inline bool fits(const dsc_drafter_type *d, const dsc_verifier_type *v, dsc_draft_kind *dist)
+static inline bool fits_models(const dsc_drafter_type *d, const dsc_verifier_type *v,
+                               bool marginals, dsc_draft_kind *dist)
 {
     dsc_error ignored;
-    const dsc_fit all = {.draft = true, .middle = true, .dists = true, .off_path = true};
+    const dsc_fit all = {.draft = true,
+                         .middle = true,
+                         .marginals = marginals,
+                         .dists = true,
+                         .off_path = true};
     return dsc_draft_kind_for(dist, d, v, &all, &ignored) == DSC_OK;
+}
+
+// The same where the draft model predicts one token after another.
+static inline bool fits(const dsc_drafter_type *d, const dsc_verifier_type *v, dsc_draft_kind *dist)
+{
+    return fits_models(d, v, false, dist);
 }
 
 // Pearson's statistic of `texts` counts, n in all, against the exact distribution.

@@ -392,6 +392,12 @@ int live_pair_check_heads(const live_pair *p, const dsc_config *config, dsc_erro
 {
     const live_config *c = &p->config[LIVE_DRAFT];
     const int64_t most = dsc_config_limit(config);
+    if (config->drafter->needs_marginals && c->family != LIVE_MEDUSA)
+        return dsc_fail(
+            err, DSC_EUSAGE,
+            "method %s needs a draft model that predicts all offsets in one pass, that "
+            "is Medusa heads (--draft DIR); method draft-model drafts token after token",
+            config->drafter->name);
     if (!is_given(c) || c->family != LIVE_MEDUSA || most <= c->medusa_heads)
         return DSC_OK;
     return dsc_fail(err, DSC_EUSAGE,

@@ -83,7 +83,8 @@ int live_pair_open(live_pair *p, dsc_error *err);
 // Converts the status of a failure before the first request. Insufficient GPU memory counts as a
 // missing device (DSC_EABSENT), as it does during a run; insufficient host memory stays DSC_ENOMEM.
 int live_pair_failed(const live_pair *p, int rc, dsc_error *err);
-// A Medusa head predicts one position. DSC_EUSAGE: drafts are longer than the number of heads.
+// A Medusa head predicts one position. DSC_EUSAGE: drafts are longer than the number of heads, or
+// the method needs a parallel drafter and the draft model is none.
 int live_pair_check_heads(const live_pair *p, const dsc_config *config, dsc_error *err);
 // The longest text, prompt and output, that fits with the method of `config`: --context, or the
 // models' maximum.

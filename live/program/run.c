@@ -51,6 +51,7 @@ int live_run_init(live_run *r, live_pair *pair, const dsc_config *config,
     const live_want want = live_want_of(d);
     const dsc_fit fit = {.draft = want.draft || want.copy,
                          .middle = want.middle,
+                         .marginals = want.draft, // live_pair_check_heads
                          .dists = !replayed,
                          .off_path = true};
     *r = (live_run){.pair = pair,

@@ -213,6 +213,18 @@ static const dsc_model_type type = {.name = "live",
                                     .overlap = live_session_overlap,
                                     .commit = live_session_commit};
 
+// Medusa heads are a parallel drafter.
+static const dsc_model_type heads = {.name = "live heads",
+                                     .score = live_session_score,
+                                     .start = live_session_start,
+                                     .next = live_session_next,
+                                     .dist = live_session_dist,
+                                     .prefetch = live_session_prefetch,
+                                     .base_dist = live_session_base_dist,
+                                     .marginal = live_session_marginal,
+                                     .overlap = live_session_overlap,
+                                     .commit = live_session_commit};
+
 int live_session_begin(live_session *s, dsc_token_view prompt, int64_t limit,
                        const live_sampling *sampling, dsc_error *err)
 {
@@ -229,7 +241,7 @@ int live_session_begin(live_session *s, dsc_token_view prompt, int64_t limit,
         s->rows.requested = sampling->temperature > 0 ? DIST_SAMPLED : DIST_NONE;
     memcpy(s->text.token, prompt.id, (size_t)prompt.count * sizeof *s->text.token);
     s->text.prompt = prompt.count;
-    s->base = (dsc_model){.type = &type,
+    s->base = (dsc_model){.type = is_medusa(s) ? &heads : &type,
                           .output = s->text.token + prompt.count,
                           .limit = limit,
                           .end_token = c->ends ? c->end[0] : -1,

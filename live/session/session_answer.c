@@ -11,19 +11,24 @@
 
 // --- answers -------------------------------------------------------------------------------------
 
+// The row of the Medusa head that predicts the token `offset` tokens after the next one.
+static int find_head(const live_session *s, int64_t offset, int32_t *row, dsc_error *err)
+{
+    const int64_t heads = s->w->config.medusa_heads;
+    *row = (int32_t)offset;
+    if (offset >= heads)
+        return dsc_fail(err, DSC_EUSAGE,
+                        "%" PRId64 " Medusa heads draft at most %" PRId64 " tokens", heads, heads);
+    return DSC_OK;
+}
+
 static int find_row(const live_session *s, int32_t node, int32_t *row, dsc_error *err)
 {
-    const live_config *c = &s->w->config;
     int64_t depth = 0;
     if (is_medusa(s)) {
         for (int32_t n = node; n >= 0; n = s->tree.parent[n])
             depth++;
-        if (depth >= c->medusa_heads)
-            return dsc_fail(err, DSC_EUSAGE,
-                            "%" PRId64 " Medusa heads draft at most %" PRId64 " tokens",
-                            c->medusa_heads, c->medusa_heads);
-        *row = (int32_t)depth;
-        return DSC_OK;
+        return find_head(s, depth, row, err);
     }
     if (node >= s->tree.scored || (node < 0 && s->rows.root < 0))
         return dsc_fail(err, DSC_ECHECK, "node %" PRId32 " of a draft was not scored", node);
@@ -197,18 +202,34 @@ int live_session_softmax(live_session *s, int32_t node, const dsc_softmax **prob
     return DSC_OK;
 }
 
-int live_session_dist(dsc_model *m, int32_t node, dsc_dist *out, dsc_error *err)
+// The distribution of a row that tokens are sampled from; at temperature 0 its argmax token's.
+static int sampled_dist(live_session *s, int32_t row, dsc_dist *out, dsc_error *err)
 {
     static const double certain = 1;
-    live_session *s = (live_session *)m;
-    int32_t row;
-    int rc = find_row(s, node, &row, err);
-    if (rc || s->sampling.temperature > 0)
-        return rc ? rc : fill_dist(s, row, DIST_SAMPLED, out, err);
+    if (s->sampling.temperature > 0)
+        return fill_dist(s, row, DIST_SAMPLED, out, err);
     s->rows.greedy = s->rows.best[row];
     *out = (dsc_dist){.vocab_size = (int32_t)s->w->config.vocab, .levels = 1};
     out->level[0] = (dsc_dist_level){&s->rows.greedy, &certain, NULL, 1, 0};
     return DSC_OK;
+}
+
+int live_session_dist(dsc_model *m, int32_t node, dsc_dist *out, dsc_error *err)
+{
+    live_session *s = (live_session *)m;
+    int32_t row;
+    int rc = find_row(s, node, &row, err);
+    return rc ? rc : sampled_dist(s, row, out, err);
+}
+
+int live_session_marginal(dsc_model *m, int64_t offset, bool base, dsc_dist *out, dsc_error *err)
+{
+    live_session *s = (live_session *)m;
+    int32_t row;
+    int rc = find_head(s, offset, &row, err);
+    if (rc)
+        return rc;
+    return base ? fill_dist(s, row, DIST_BASE, out, err) : sampled_dist(s, row, out, err);
 }
 
 // Fetches one block of a row per draw, with one wait for all of them.

@@ -182,6 +182,7 @@ int live_session_dist(dsc_model *m, int32_t node, dsc_dist *out, dsc_error *err)
 int live_session_prefetch(dsc_model *m, const int32_t *node, const double *u, size_t n,
                           dsc_error *err);
 int live_session_base_dist(dsc_model *m, int32_t node, dsc_dist *out, dsc_error *err);
+int live_session_marginal(dsc_model *m, int64_t offset, bool base, dsc_dist *out, dsc_error *err);
 int live_session_commit(dsc_model *m, const int32_t *token, size_t n, dsc_error *err);
 
 // --- overlap (session_overlap.c) -----------------------------------------------------------------

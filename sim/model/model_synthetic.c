@@ -8,7 +8,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-static int score(dsc_model *base, const dsc_draft *d, dsc_error *err)
+int dsc_model_synthetic_score(dsc_model *base, const dsc_draft *d, dsc_error *err)
 {
     (void)err;
     ((dsc_model_synthetic *)base)->draft = d;
@@ -61,29 +61,19 @@ static void temper(double *dist, size_t vocab, double temperature)
         dist[x] /= sum;
 }
 
-static int base_dist(dsc_model *base, int32_t node, dsc_dist *out, dsc_error *err)
-{
-    (void)err;
-    dsc_model_synthetic *m = (dsc_model_synthetic *)base;
-    dsc_place at = place_after(m, node);
-    m->language->type->dist(m->language, &at, out);
-    return DSC_OK;
-}
-
-static int dist(dsc_model *base, int32_t node, dsc_dist *out, dsc_error *err)
+int dsc_model_synthetic_dist(dsc_model_synthetic *m, const dsc_place *at, bool base, dsc_dist *out,
+                             dsc_error *err)
 {
     static const double certain = 1;
-    dsc_model_synthetic *m = (dsc_model_synthetic *)base;
     const dsc_language *l = m->language;
-    dsc_place at = place_after(m, node);
-    if (m->temperature == 0) {
-        m->best = l->type->best(l, &at);
+    if (m->temperature == 0 && !base) {
+        m->best = l->type->best(l, at);
         *out = (dsc_dist){.vocab_size = l->vocab_size, .levels = 1};
         out->level[0] = (dsc_dist_level){&m->best, &certain, NULL, 1, 0};
         return DSC_OK;
     }
-    l->type->dist(l, &at, out);
-    if (m->temperature == 1)
+    l->type->dist(l, at, out);
+    if (m->temperature == 1 || base)
         return DSC_OK;
     int rc = dsc_resize(&m->row, &m->row_capacity, (size_t)l->vocab_size, err);
     if (rc)
@@ -92,6 +82,20 @@ static int dist(dsc_model *base, int32_t node, dsc_dist *out, dsc_error *err)
     temper(m->row, (size_t)l->vocab_size, m->temperature);
     *out = (dsc_dist){.vocab_size = l->vocab_size, .dense = m->row};
     return DSC_OK;
+}
+
+static int base_dist(dsc_model *base, int32_t node, dsc_dist *out, dsc_error *err)
+{
+    dsc_model_synthetic *m = (dsc_model_synthetic *)base;
+    const dsc_place at = place_after(m, node);
+    return dsc_model_synthetic_dist(m, &at, true, out, err);
+}
+
+static int dist(dsc_model *base, int32_t node, dsc_dist *out, dsc_error *err)
+{
+    dsc_model_synthetic *m = (dsc_model_synthetic *)base;
+    const dsc_place at = place_after(m, node);
+    return dsc_model_synthetic_dist(m, &at, false, out, err);
 }
 
 static int append(dsc_model_synthetic *m, const int32_t *token, size_t n, dsc_error *err)
@@ -110,7 +114,7 @@ static int append(dsc_model_synthetic *m, const int32_t *token, size_t n, dsc_er
     return DSC_OK;
 }
 
-static int commit(dsc_model *base, const int32_t *token, size_t n, dsc_error *err)
+int dsc_model_synthetic_commit(dsc_model *base, const int32_t *token, size_t n, dsc_error *err)
 {
     dsc_model_synthetic *m = (dsc_model_synthetic *)base;
     bool ended = base->ended;
@@ -125,15 +129,16 @@ static int commit(dsc_model *base, const int32_t *token, size_t n, dsc_error *er
     base->output = m->text + m->prompt;
     base->length += (int64_t)n;
     base->ended = ended;
+    m->marginals[0] = m->marginals[1] = 0;
     return DSC_OK;
 }
 
 static const dsc_model_type type = {.name = "synthetic",
-                                    .score = score,
+                                    .score = dsc_model_synthetic_score,
                                     .next = next,
                                     .dist = dist,
                                     .base_dist = base_dist,
-                                    .commit = commit};
+                                    .commit = dsc_model_synthetic_commit};
 
 int dsc_model_synthetic_begin(dsc_model_synthetic *m, const dsc_language *language,
                               dsc_token_view prompt, int64_t limit, double temperature,
@@ -145,6 +150,7 @@ int dsc_model_synthetic_begin(dsc_model_synthetic *m, const dsc_language *langua
     m->temperature = temperature;
     m->draft = NULL;
     m->prompt = 0;
+    m->marginals[0] = m->marginals[1] = 0;
     m->base = (dsc_model){
         .type = &type, .limit = limit, .end_token = language->end_token, .ended = limit <= 0};
     // One more than the reach, so never a null pointer.
@@ -161,5 +167,8 @@ void dsc_model_synthetic_fini(dsc_model_synthetic *m)
     free(m->text);
     free(m->recent);
     free(m->row);
+    free(m->conditional);
+    free(m->marginal[0]);
+    free(m->marginal[1]);
     *m = (dsc_model_synthetic){0};
 }

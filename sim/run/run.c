@@ -172,6 +172,8 @@ static int begin_models(const job *j, worker *w, const dsc_request *q, dsc_model
         rc = dsc_model_synthetic_begin(&w->draft, draft, q->prompt, limit, l->temperature, err);
         w->draft.request = q->index;
         m->draft = &w->draft.base;
+        if (!rc && j->config[0].drafter->needs_marginals)
+            rc = dsc_model_synthetic_parallel(&w->draft, err);
     }
     if (l->middle && !rc) {
         rc =
@@ -391,6 +393,7 @@ static int plan_loop(const job *j, plan *out, dsc_error *err)
     int rc = target || draft ? DSC_OK : find_recorded_draft(j, out, err);
     const dsc_fit fit = {.draft = draft || out->recorded_draft,
                          .middle = l && l->middle,
+                         .marginals = draft,
                          .trace = j->info && !target,
                          .dists = target,
                          .off_path = target,

@@ -58,6 +58,17 @@ done
 good run --target "$llama" --draft "$fixtures/llama_medusa" --method tree --tree chain:2 \
     --prompts ids.jsonl --max-tokens 24 --baseline --json $threads
 is divergences 0.0
+for method in parallel ddtree; do # the heads of one pass
+    good run --target "$llama" --draft "$fixtures/llama_medusa" --method $method \
+        --num-speculative-tokens 2 --prompts ids.jsonl --max-tokens 24 --baseline --json $threads
+    is divergences 0.0
+    good run --target "$llama" --draft "$fixtures/llama_medusa" --method $method \
+        --num-speculative-tokens 2 --prompts ids.jsonl --max-tokens 24 --temperature 0.8 --json $threads
+    bad 2 "Medusa heads" run --target "$llama" --draft "$fixtures/llama_medusa" --method $method \
+        --num-speculative-tokens 3 --prompts ids.jsonl --max-tokens 8
+    bad 2 "predicts all offsets in one pass" run --target "$llama" --draft "$llama" --method $method \
+        --prompts ids.jsonl --max-tokens 8
+done
 good run --target "$fixtures/gpt2" --method lookahead --window 2 --level 3 --guesses 2 \
     --prompts ids.jsonl --max-tokens 8 --baseline --json $threads
 is divergences 0.0
@@ -337,6 +348,11 @@ Answer:'
         good run --target "$demo/target" --draft "$demo/medusa" --method tree --tree chain:3 \
             -p "$question" --max-tokens 8 --json $threads
         is tree '"chain:3"'
+        for method in parallel ddtree; do
+            good run --target "$demo/target" --draft "$demo/medusa" --method $method -p "$question" \
+                --max-tokens 48 --baseline --json $threads
+            is divergences 0.0
+        done
     fi
 else
     echo "no demo models: left out"

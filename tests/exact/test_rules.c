@@ -59,6 +59,8 @@ static int run_request(bench *b, const dsc_config *c, const dsc_verifier_type *r
     assert_ok(dsc_model_synthetic_begin(&b->t, b->target, prompt, TEXT_TOKENS, temperature, &err),
               err);
     assert_ok(dsc_model_synthetic_begin(&b->d, draft, prompt, TEXT_TOKENS, temperature, &err), err);
+    if (c->drafter->needs_marginals)
+        assert_ok(dsc_model_synthetic_parallel(&b->d, &err), err);
     assert_ok(dsc_model_synthetic_begin(&b->m, b->middle, prompt, TEXT_TOKENS, temperature, &err),
               err);
     dsc_models models = {&b->t.base, &b->d.base, &b->m.base};
@@ -87,7 +89,7 @@ static void lossless_rules_emit_the_target_distribution(void **state)
         for (const dsc_verifier_type *const *v = dsc_verifiers(); *v; v++) {
             dsc_draft_kind made;
             dsc_config c;
-            if (!(*v)->lossless || (*v)->greedy || !fits(*d, *v, &made))
+            if (!(*v)->lossless || (*v)->greedy || !fits_models(*d, *v, true, &made))
                 continue;
             int64_t count[TEXTS] = {0}, histogram[ROOM];
             dsc_counts counts = zero_counts(histogram, ROOM - 1);
@@ -141,7 +143,7 @@ static void greedy_targets_emit_the_target_output(void **state)
         for (const dsc_verifier_type *const *v = dsc_verifiers(); *v; v++) {
             dsc_draft_kind made;
             dsc_config c;
-            if (!(*v)->lossless || !fits(*d, *v, &made))
+            if (!(*v)->lossless || !fits_models(*d, *v, true, &made))
                 continue;
             short_config(&c, *d);
             for (int64_t r = 0; r < 20; r++) // at temperature 0 every distribution is of one token

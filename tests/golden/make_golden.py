@@ -35,6 +35,8 @@ METHODS = {
     "lookahead": phrase_methods.lookahead,
     "ouroboros": phrase_methods.ouroboros,
     "pearl": model_methods.pearl,
+    "parallel": model_methods.parallel,
+    "ddtree": model_methods.ddtree,
     "adaptive": adaptive_methods.adaptive,
     "adaptive-ngram": adaptive_methods.adaptive_ngram,
     "adaptive-suffix": adaptive_methods.adaptive_suffix,
@@ -60,6 +62,7 @@ RENAMED = {
     "tree": {"tree": "name"}, "spectr-tree": {"branches": "widths"},
     "dynamic-tree": {"num-steps": "steps", "eagle-topk": "k", "num-draft-tokens": "tokens"},
     "ouroboros": {LENGTH: "length"}, "pearl": {LENGTH: "window"},
+    "parallel": {LENGTH: "length"}, "ddtree": {LENGTH: "length", "num-draft-tokens": "nodes"},
     "recorded": {LENGTH: "k"}, "recorded-steps": {LENGTH: "length"},
 }
 
@@ -182,6 +185,12 @@ def table():
                    f"target-slope={slope}")
         on_traces("sequoia", options, small, drafts[0])
         on_models("sequoia", options, drafts[1])
+
+    for length in (1, 2, 4, 8):
+        on_models("parallel", f"{LENGTH}={length}", drafts[0], prompt=12, output=24)
+    for length, nodes in ((1, 4), (2, 8), (3, 16), (3, 1), (2, 48)):
+        on_models("ddtree", f"{LENGTH}={length} num-draft-tokens={nodes}", drafts[0], prompt=12,
+                  output=24)
 
     for length, inner in ((10, 3), (1, 1), (5, 4), (6, 100), (100, 2)):
         options = f"{LENGTH}={length} inner-length={inner}"

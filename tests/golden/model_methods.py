@@ -255,3 +255,75 @@ def pearl(requests, counts, draft, window, pre_verify, post_verify):
                 pending, opened = [], False
             else:
                 pending, opened = new[1:] if pre_verify else new, True
+
+
+def marginals(draft, text, offsets):
+    """Returns the draft model's distribution at each offset, given `text` only, as lists.
+
+    The model is a bigram model, P(x | h) = (1 - other(h)) c(h, x) / N(h) + other(h) P(x), so that
+    only the tokens that followed some h need a sum of their own.
+    """
+    known = draft.ranking.setdefault("marginals", {})  # by the last token, which is all that counts
+    if len(known.get(text[-1], ())) >= offsets:
+        return known[text[-1]][:offsets]
+    every = range(draft.vocabulary)
+    alone = [float(draft.probability(x, ())) for x in every]
+    following = {}
+
+    def after(h):  # the share of P(x), and what the tokens that followed h have beyond it
+        if h not in following:
+            seen = draft.count.get((h,))
+            if seen is None:
+                following[h] = 1.0, {}
+            else:
+                n = sum(seen.values())
+                other = 1 - (1 - draft.mix) * Fraction(n, n + len(seen))
+                following[h] = float(other), {x: float((1 - other) * Fraction(c, n))
+                                              for x, c in seen.items()}
+        return following[h]
+
+    found, now = [], {text[-1]: 1.0}
+    for _ in range(offsets):
+        share, row = 0.0, {}
+        for h, q in now.items():
+            other, listed = after(h)
+            share += q * other
+            for x, p in listed.items():
+                row[x] = row.get(x, 0.0) + q * p
+        dist = [share * alone[x] + row.get(x, 0.0) for x in every]
+        found.append(dist)
+        now = dict(enumerate(dist))
+    known[text[-1]] = found
+    return found
+
+
+def offsets_at(r, i, length):
+    return min(length, r.limit - i)
+
+
+def parallel(requests, counts, draft, length):
+    for r in requests:
+        def propose(text, i, r=r):
+            path = []
+            for dist in marginals(draft, text, offsets_at(r, i, length)):
+                if ends(r, i, path):
+                    break
+                path.append(max(range(len(dist)), key=lambda x: (dist[x], -x)))
+            return [path], len(path), len(path) > 0, min(len(path), 1)
+        run(r, propose, counts)
+
+
+def ddtree(requests, counts, draft, length, nodes):
+    """Drafts the most probable paths; sorts all paths over the best `nodes` tokens of each offset."""
+    for r in requests:
+        def propose(text, i, r=r):
+            level, paths = [(1.0, [])], []
+            for dist in marginals(draft, text, offsets_at(r, i, length)):
+                top = sorted(range(len(dist)), key=lambda x: (-dist[x], x))[:nodes]
+                level = [(p * dist[x], path + [x]) for p, path in level if not ends(r, i, path)
+                         for x in top]
+                level = sorted(level, key=lambda entry: -entry[0])[:nodes]
+                paths += level
+            paths = [path for p, path in sorted(paths, key=lambda entry: -entry[0])[:nodes] if p > 0]
+            return paths, len(paths), len(paths) > 0, min(len(paths), 1)
+        run(r, propose, counts)

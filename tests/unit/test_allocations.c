@@ -74,6 +74,8 @@ static void run(bench *b, const dsc_config *c, const dsc_verifier_type *rule, ds
         counts.parallel_length = c->drafter->parallel ? dsc_config_width(c) : 0;
         assert_ok(dsc_model_synthetic_begin(&b->t, b->target, prompt, TOKENS, 1, &err), err);
         assert_ok(dsc_model_synthetic_begin(&b->d, draft, prompt, TOKENS, 1, &err), err);
+        if (c->drafter->needs_marginals)
+            assert_ok(dsc_model_synthetic_parallel(&b->d, &err), err);
         assert_ok(dsc_model_synthetic_begin(&b->m, b->middle, prompt, TOKENS, 1, &err), err);
         const dsc_models models = {&b->t.base, &b->d.base, &b->m.base};
         dsc_arena_reset(&b->arena);
@@ -98,7 +100,11 @@ static void none_in_the_loop(void **state)
     int pairs = 0;
     for (const dsc_drafter_type *const *d = dsc_drafters(); *d; d++)
         for (const dsc_verifier_type *const *v = dsc_verifiers(); *v; v++) {
-            const dsc_fit all = {.draft = true, .middle = true, .dists = true, .off_path = true};
+            const dsc_fit all = {.draft = true,
+                                 .middle = true,
+                                 .marginals = true,
+                                 .dists = true,
+                                 .off_path = true};
             dsc_draft_kind kind;
             dsc_config c;
             bench b = {0};
