@@ -271,6 +271,10 @@ typedef struct live_pass_type {
     int (*attend)(live_backend *b, void *out, const float *qkv, const live_attention *a,
                   const live_cache *cache, int64_t layer, dsc_error *err);
     int (*add)(live_backend *b, float *out, const float *in, int64_t count, dsc_error *err);
+    // out[rows][width] = in[rows][in_width] at the columns that column[width] on the device gives;
+    // -inf where it gives -1.
+    int (*spread)(live_backend *b, float *out, const float *in, const int32_t *column, int64_t rows,
+                  int64_t in_width, int64_t width, dsc_error *err);
     // For each row of logits[rows][vocab]: the first largest logit's token into token[rows] and its
     // lead over the second largest (0 if vocab is 1) into margin[rows], both on the device. A row
     // with NaN gets token -1.

@@ -74,6 +74,7 @@ static const live_backend_type type = {
             .wait = wait,
             .embed = live_cpu_embed,
             .gather = live_cpu_gather,
+            .spread = live_cpu_spread,
             .scatter = live_cpu_scatter,
             .norm = live_cpu_norm,
             .product = live_cpu_product,

@@ -81,6 +81,8 @@ int live_cpu_move(live_backend *b, const live_cache *cache, const int32_t *from,
 // cpu_rows.c
 int live_cpu_embed(live_backend *b, float *out, int64_t stride, const live_matrix *table,
                    const live_matrix *positions, dsc_error *err);
+int live_cpu_spread(live_backend *b, float *out, const float *in, const int32_t *column,
+                    int64_t rows, int64_t in_width, int64_t width, dsc_error *err);
 int live_cpu_gather(live_backend *b, float *out, int64_t out_stride, const float *in,
                     int64_t in_stride, int64_t width, live_index list, dsc_error *err);
 int live_cpu_scatter(live_backend *b, float *out, const float *in, int64_t width, live_index list,

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // Operations on rows of activations, row by row or number by number: embed, gather, scatter, norm,
-// product, add, select.
+// product, add, spread, select.
 #include "live/device/cpu.h"
 
 #include <inttypes.h>
@@ -171,6 +171,17 @@ int live_cpu_add(live_backend *b, float *out, const float *in, int64_t count, ds
 #pragma omp parallel for schedule(static) num_threads(cpu_threads(b, count))
     for (int64_t i = 0; i < count; i++)
         out[i] += in[i];
+    return DSC_OK;
+}
+
+int live_cpu_spread(live_backend *b, float *out, const float *in, const int32_t *column,
+                    int64_t rows, int64_t in_width, int64_t width, dsc_error *err)
+{
+    (void)b;
+    (void)err;
+    for (int64_t i = 0; i < rows; i++)
+        for (int64_t j = 0; j < width; j++)
+            out[i * width + j] = column[j] < 0 ? -INFINITY : in[i * in_width + column[j]];
     return DSC_OK;
 }
 

@@ -274,9 +274,9 @@ int live_checkpoint_medusa(const live_checkpoint *c, live_config *config, dsc_er
     return DSC_OK;
 }
 
-bool live_checkpoint_embeds(const live_checkpoint *c)
+bool live_checkpoint_embeds(const live_checkpoint *c, live_family family)
 {
     char name[LIVE_TENSOR_NAME];
-    live_name(name, LIVE_EAGLE, live_checkpoint_prefix(c, LIVE_EAGLE), LIVE_EMBED, false, 0, 0);
+    live_name(name, family, live_checkpoint_prefix(c, family), LIVE_EMBED, false, 0, 0);
     return live_checkpoint_find(c, name, NULL) != NULL;
 }

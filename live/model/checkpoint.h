@@ -30,7 +30,7 @@ const dsc_safetensors *live_checkpoint_file(const live_checkpoint *c, size_t sha
 // Sets hidden and vocab of Medusa heads from the shape of the first head, where config.json left
 // them 0.
 int live_checkpoint_medusa(const live_checkpoint *c, live_config *config, dsc_error *err);
-// Whether the checkpoint of an EAGLE head contains an embedding.
-bool live_checkpoint_embeds(const live_checkpoint *c);
+// Whether the checkpoint of an EAGLE head of this family contains an embedding.
+bool live_checkpoint_embeds(const live_checkpoint *c, live_family family);
 
 #endif

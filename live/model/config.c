@@ -5,6 +5,7 @@
 
 #include "base/memory.h"
 #include "live/model/checkpoint.h"
+#include "live/model/eagle3.h"
 #include "live/model/keys.h"
 #include "live/model/rope.h"
 
@@ -318,26 +319,22 @@ static int become_eagle(live_config *c, const live_keys *k)
     return k->err->status;
 }
 
-// An EAGLE head is recognized by an architecture such as "EagleModel". EAGLE-3 heads have another
-// structure.
-static int find_eagle(const live_keys *k, bool *eagle)
+// An EAGLE head is recognized by an architecture such as "EagleModel"; an EAGLE-3 head by
+// "LlamaForCausalLMEagle3", or by a vocabulary of its own.
+static void find_eagle(const live_keys *k, bool *eagle, bool *eagle3)
 {
     json_t *names = live_key(k, "architectures", NULL), *x;
     size_t i;
     *eagle = false;
+    *eagle3 = live_key(k, "draft_vocab_size", NULL) != NULL;
     json_array_foreach(names, i, x)
     {
         const char *name = json_string_value(x);
         if (!name || !strcasestr(name, "eagle"))
             continue;
-        if (strcasestr(name, "eagle3"))
-            return live_key_fail(k,
-                                 "'architectures' \"%.60s\": EAGLE-3 heads are not "
-                                 "implemented (EAGLE-1's are)",
-                                 name);
         *eagle = true;
+        *eagle3 |= strcasestr(name, "eagle3") != NULL;
     }
-    return DSC_OK;
 }
 
 static int unknown_type(const live_keys *k, const char *type)
@@ -346,21 +343,22 @@ static int unknown_type(const live_keys *k, const char *type)
     size_t at = 0;
     for (size_t i = 0; i < ARCHITECTURES; i++)
         at += (size_t)snprintf(list + at, sizeof list - at, "%s, ", architectures[i].model_type);
-    return live_key_fail(k, "'model_type' %s%.40s%s is not one of %sEAGLE-1 and Medusa-1 heads",
-                         type ? "\"" : "", type ? type : "(missing)", type ? "\"" : "", list);
+    return live_key_fail(
+        k, "'model_type' %s%.40s%s is not one of %sEAGLE-1, EAGLE-3 and Medusa-1 heads",
+        type ? "\"" : "", type ? type : "(missing)", type ? "\"" : "", list);
 }
 
 // A head's config.json may lack model_type, which a Llama's must have.
 static int read_config(live_config *c, const live_keys *k)
 {
-    bool eagle;
+    bool eagle, eagle3;
     *c = (live_config){.begin = -1, .normed = true};
     if (check_features(k))
         return k->err->status;
     if (live_key(k, "medusa_num_heads", NULL))
         return read_medusa(c, k);
-    find_eagle(k, &eagle);
-    const char *type = live_key_text(k, "model_type", NULL, eagle ? "llama" : NULL);
+    find_eagle(k, &eagle, &eagle3);
+    const char *type = live_key_text(k, "model_type", NULL, eagle || eagle3 ? "llama" : NULL);
     if (type && strcasecmp(type, "eagle") == 0) {
         eagle = true;
         type = "llama";
@@ -386,6 +384,8 @@ static int read_config(live_config *c, const live_keys *k)
     c->ends = a->end >= 0 && a->end < c->vocab;
     c->end[0] = (int32_t)a->end;
     rc = read_tokens(c, k);
+    if (!rc && eagle3)
+        return live_eagle3_read(c, k);
     return !rc && eagle ? become_eagle(c, k) : rc;
 }
 
@@ -410,12 +410,14 @@ static int complete_from_tensors(live_config *c, const live_keys *k, const char 
     } else {
         bool fc = live_checkpoint_find(cp, "fc.weight", NULL) != NULL;
         bool bias = live_checkpoint_find(cp, "fc.bias", NULL) != NULL;
-        if (c->family != LIVE_EAGLE && fc)
-            rc = become_eagle(c, k);
-        if (!rc && c->family == LIVE_EAGLE && !live_key(k, "bias", NULL))
+        if (!live_config_is_eagle(c) && fc)
+            rc = live_checkpoint_find(cp, "midlayer.hidden_norm.weight", NULL)
+                     ? live_eagle3_read(c, k)
+                     : become_eagle(c, k);
+        if (!rc && live_config_is_eagle(c) && !live_key(k, "bias", NULL))
             c->fc_bias = bias;
-        if (!rc && c->family == LIVE_EAGLE)
-            c->own_embedding = live_checkpoint_embeds(cp);
+        if (!rc && live_config_is_eagle(c))
+            c->own_embedding = live_checkpoint_embeds(cp, c->family);
     }
     live_checkpoint_close(cp);
     return rc;
@@ -450,7 +452,7 @@ int live_config_read(live_config *out, const char *folder, dsc_error *err)
         rc = live_keys_load(&k, path.data, LONGEST_FILE, err);
     if (!rc)
         rc = read_config(out, &k);
-    bool head = out->family == LIVE_MEDUSA || out->family == LIVE_EAGLE;
+    const bool head = live_config_is_head(out);
     if (!rc && !head)
         rc = read_generation(out, folder, err);
     if (!rc && ((out->family == LIVE_MEDUSA && (!out->hidden || !out->vocab)) ||

@@ -14,10 +14,11 @@ typedef enum live_family {
     LIVE_GPT2,
     LIVE_NEOX,   // GPT-NeoX, Pythia
     LIVE_EAGLE,  // EAGLE-1 head: joins embedding and feature, one Llama block, no norm around it
+    LIVE_EAGLE3, // EAGLE-3 head: features of three layers, one Llama block, its own vocabulary
     LIVE_MEDUSA, // Medusa-1 heads: no blocks
 } live_family;
 
-enum { LIVE_MAX_ENDS = 8, LIVE_NAME = 32 };
+enum { LIVE_MAX_ENDS = 8, LIVE_NAME = 32, LIVE_TAPS = 3 };
 
 // How rotary angles are scaled (rope_scaling).
 typedef enum live_rope { LIVE_ROPE_PLAIN, LIVE_ROPE_LINEAR, LIVE_ROPE_LLAMA3 } live_rope;
@@ -46,6 +47,10 @@ typedef struct live_config {
     double rope_factor, rope_low, rope_high; // Llama-3: low_freq_factor, high_freq_factor
     int64_t rope_original;                   // original_max_position_embeddings
     int64_t medusa_heads, medusa_layers;
+    int64_t draft_vocab; // EAGLE-3: tokens that the head can draft; else 0
+    // EAGLE-3: the layers of the target whose inputs are its features, ascending; the number of
+    // layers stands for the output of the last one. All 0: live_config_taps.
+    int64_t tap[LIVE_TAPS];
     bool fc_bias;               // EAGLE
     bool own_embedding;         // an EAGLE head has its own embedding; false: it uses the target's
     int32_t begin;              // bos_token_id, or -1
@@ -58,8 +63,19 @@ typedef struct live_config {
 // Whether these are heads of a target: they read its features.
 static inline bool live_config_is_head(const live_config *c)
 {
-    return c->family == LIVE_EAGLE || c->family == LIVE_MEDUSA;
+    return c->family == LIVE_EAGLE || c->family == LIVE_EAGLE3 || c->family == LIVE_MEDUSA;
 }
+
+// Whether this head reads its own features when it drafts more than one token.
+static inline bool live_config_is_eagle(const live_config *c)
+{
+    return c->family == LIVE_EAGLE || c->family == LIVE_EAGLE3;
+}
+
+// The layers of a target of `layers` layers whose inputs an EAGLE-3 head reads: c->tap, or, as the
+// public engines have it, 2, layers / 2 and layers - 3. DSC_EUSAGE if the target lacks one, or if
+// these are not three layers.
+int live_config_taps(const live_config *c, int64_t layers, int64_t tap[LIVE_TAPS], dsc_error *err);
 
 // Reads FOLDER/config.json, and generation_config.json if present. Accepts the old and the new
 // spelling of a key (n_embd and hidden_size, torch_dtype and dtype, rope_scaling and

@@ -93,6 +93,8 @@ void live_fingerprint_random(const live_config *c, dsc_dtype dtype, uint64_t see
                  c->tied, c->qkv_bias, c->out_bias, c->feed_bias, c->qk_norm);
     dsc_sha256 s;
     dsc_sha256_init(&s);
+    if (c->family == LIVE_EAGLE3)
+        dsc_sha256_update(&s, &c->draft_vocab, sizeof c->draft_vocab);
     dsc_sha256_update(&s, text, (size_t)n < sizeof text ? (size_t)n : sizeof text - 1);
     dsc_sha256_final(&s, hex);
 }

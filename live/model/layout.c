@@ -79,6 +79,14 @@ static void norm(builder *b, float **scale, float **shift, live_module m)
         vector(b, shift, LIVE_SHIFT, m, b->c->hidden);
 }
 
+static void split_parts(builder *b, live_order order)
+{
+    const live_config *c = b->c;
+    add_part(b, LIVE_QUERY, 0, c->heads * c->head, order);
+    add_part(b, LIVE_KEY, 0, c->kv_heads * c->head, order);
+    add_part(b, LIVE_VALUE, 0, c->kv_heads * c->head, order);
+}
+
 // The QKV projection, which is stored as one tensor or as three.
 static void qkv_parts(builder *b, bool is_bias)
 {
@@ -92,9 +100,7 @@ static void qkv_parts(builder *b, bool is_bias)
                                           : LIVE_ROWS);
         return;
     }
-    add_part(b, LIVE_QUERY, 0, queries, LIVE_ROWS);
-    add_part(b, LIVE_KEY, 0, keys, LIVE_ROWS);
-    add_part(b, LIVE_VALUE, 0, keys, LIVE_ROWS);
+    split_parts(b, c->family == LIVE_EAGLE3 && !is_bias ? LIVE_LEFT : LIVE_ROWS);
 }
 
 static void attention(builder *b, live_layer *l, live_order order)
@@ -104,6 +110,10 @@ static void attention(builder *b, live_layer *l, live_order order)
     for (int bias = 0; bias <= c->qkv_bias; bias++) {
         add_either(b, bias, &l->qkv, &l->qkv_bias, LIVE_WEIGHT, fused, c->hidden);
         qkv_parts(b, bias);
+    }
+    if (c->family == LIVE_EAGLE3) {
+        add_either(b, false, &l->qkv_feature, NULL, LIVE_WEIGHT, fused, c->hidden);
+        split_parts(b, LIVE_RIGHT);
     }
     if (c->qk_norm) {
         vector(b, &l->q_norm, LIVE_SCALE, LIVE_QUERY_NORM, c->head);
@@ -145,16 +155,18 @@ static void whole_model(builder *b, live_weights *w)
 {
     const live_config *c = b->c;
     live_order order = c->family == LIVE_GPT2 ? LIVE_TRANSPOSED : LIVE_ROWS;
-    bool complete = c->family != LIVE_EAGLE && c->family != LIVE_MEDUSA;
+    const bool complete = !live_config_is_head(c), eagle3 = c->family == LIVE_EAGLE3;
     if (complete || c->own_embedding)
         matrix(b, &w->embed, NULL, c->tied ? LIVE_WEIGHT : LIVE_EMBEDDING, LIVE_EMBED, c->vocab,
                c->hidden, LIVE_ROWS);
     if (c->learned_positions)
         matrix(b, &w->positions, NULL, LIVE_EMBEDDING, LIVE_POSITIONS, c->positions, c->hidden,
                LIVE_ROWS);
-    if (c->family == LIVE_EAGLE)
+    if (live_config_is_eagle(c))
         matrix(b, &w->join, c->fc_bias ? &w->join_bias : NULL, LIVE_WEIGHT, LIVE_JOIN, c->hidden,
-               2 * c->hidden, LIVE_ROWS);
+               (eagle3 ? LIVE_TAPS : 2) * c->hidden, LIVE_ROWS);
+    if (eagle3)
+        vector(b, &w->feature_norm, LIVE_SCALE, LIVE_FEATURE_NORM, c->hidden);
     for (b->i = 0; b->i < c->layers; b->i++) {
         live_layer *l = &w->layer[b->i];
         if (c->normed || b->i > 0)
@@ -166,11 +178,12 @@ static void whole_model(builder *b, live_weights *w)
     for (b->i = 0; b->i < c->medusa_heads; b->i++)
         medusa(b, &w->medusa[b->i]);
     b->i = 0;
-    if (!complete)
+    if (!complete && !eagle3)
         return;
     norm(b, &w->norm, &w->norm_bias, LIVE_FINAL_NORM);
     if (!c->tied)
-        matrix(b, &w->head, NULL, LIVE_WEIGHT, LIVE_HEAD, c->vocab, c->hidden, LIVE_ROWS);
+        matrix(b, &w->head, NULL, LIVE_WEIGHT, LIVE_HEAD, eagle3 ? c->draft_vocab : c->vocab,
+               c->hidden, LIVE_ROWS);
 }
 
 int live_layout_new(live_layout *out, live_weights *w, dsc_error *err)

@@ -11,6 +11,8 @@
 typedef enum live_order {
     LIVE_ROWS,        // as in the file
     LIVE_TRANSPOSED,  // the file has [cols][rows] (GPT-2's Conv1D)
+    LIVE_LEFT,        // the file has [rows][2 cols]; the first columns
+    LIVE_RIGHT,       // the same; the last columns
     LIVE_INTERLEAVED, // the file has [heads][3][head] rows, the array [3][heads][head] (NeoX)
 } live_order;
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The forward pass of a decoder (Llama, GPT-2, GPT-NeoX), of an EAGLE-1 head and of Medusa-1 heads,
+// The forward pass of a decoder (Llama, GPT-2, GPT-NeoX), of EAGLE heads and of Medusa-1 heads,
 // written once over the operations of live/device/backend.h. A block computes x +=
 // attention(norm(x)); x += feed_forward(norm(x)), or both from one input (GPT-NeoX).
 #include "live/model/model.h"
@@ -23,14 +23,15 @@ static int64_t gates(const live_config *c)
 }
 
 // Sizes of the buffers of a room in 32-bit words, in the order of its pointers.
-enum { STATE, NORMED, QKV, MIXED, UP, ACTED, FEATURE, PICKED, LOGITS, SUMMARY, BUFFERS };
+enum { STATE, NORMED, QKV, MIXED, UP, ACTED, FEATURE, PICKED, LOGITS, NARROW, SUMMARY, BUFFERS };
 
 static void room_sizes(const live_config *c, int64_t vocab, int64_t rows, int64_t outputs,
                        int64_t size[BUFFERS])
 {
     const bool blocks = c->layers > 0;
     size[STATE] = rows * c->hidden;
-    size[NORMED] = rows * c->hidden * (c->family == LIVE_EAGLE ? 2 : 1);
+    const int64_t joined = c->family == LIVE_EAGLE3 ? LIVE_TAPS : c->family == LIVE_EAGLE ? 2 : 1;
+    size[NORMED] = rows * c->hidden * joined;
     size[QKV] = blocks ? rows * (c->heads + 2 * c->kv_heads) * c->head : 0;
     size[MIXED] = blocks ? rows * c->heads * c->head : 0;
     size[UP] = rows * (blocks ? gates(c) * c->feed_forward : c->hidden);
@@ -38,6 +39,7 @@ static void room_sizes(const live_config *c, int64_t vocab, int64_t rows, int64_
     size[FEATURE] = rows * c->hidden;
     size[PICKED] = outputs * c->hidden;
     size[LOGITS] = outputs * vocab;
+    size[NARROW] = outputs * c->draft_vocab;
     size[SUMMARY] =
         (int64_t)(live_summary_at(NULL, outputs, vocab, true).bytes / sizeof(float)) + 1;
 }
@@ -82,9 +84,9 @@ int live_room_new(live_room *out, const live_weights *w, int64_t rows, int64_t o
     live_backend *b = w->backend;
     live_room *r = out;
     *r = (live_room){.backend = b, .rows = rows, .outputs = outputs};
-    void *const buffer[BUFFERS] = {&r->state,  &r->normed,        &r->qkv,     &r->mixed,
-                                   &r->up,     &r->acted,         &r->feature, &r->picked,
-                                   &r->logits, &r->device_summary};
+    void *const buffer[BUFFERS] = {&r->state,  &r->normed, &r->qkv,           &r->mixed,
+                                   &r->up,     &r->acted,  &r->feature,       &r->picked,
+                                   &r->logits, &r->narrow, &r->device_summary};
     int rc = DSC_OK;
     room_sizes(&w->config, w->config.vocab, rows, outputs, size);
     for (int i = 0; i < BUFFERS && !rc; i++)
@@ -101,8 +103,9 @@ void live_room_free(live_room *r)
 {
     if (!r->backend)
         return;
-    void *const p[] = {r->state, r->normed,  r->qkv,    r->mixed,  r->up,
-                       r->acted, r->feature, r->picked, r->logits, r->device_summary};
+    void *const p[] = {r->state,  r->normed, r->qkv,           r->mixed,
+                       r->up,     r->acted,  r->feature,       r->picked,
+                       r->logits, r->narrow, r->device_summary};
     for (size_t i = 0; i < sizeof p / sizeof *p; i++)
         r->backend->type->memory.free(r->backend, p[i]);
     r->backend->type->memory.free_host(r->backend, r->host_summary);
@@ -156,9 +159,9 @@ typedef struct pass {
     live_room *room;
     const live_batch *batch;
     int64_t rows;
-    const live_weights *target; // of an EAGLE head: embedding and output matrix
-    const float *source;        // features that a head reads
-    float *features;            // where the last hidden states are stored, or NULL
+    const live_weights *target;    // of an EAGLE head: embedding and output matrix
+    const live_features *source;   // features that a head reads
+    const live_features *features; // features that are kept, or NULL
 } pass;
 
 // dtype of an operation's result that only a product with `w` reads: that of the cache.
@@ -218,13 +221,28 @@ static int widen(const pass *p, const live_layer *l, dsc_error *err)
     return p->op->product(p->b, p->room->acted, p->room->state, p->rows, &up, err);
 }
 
+// The QKV projection of a layer. EAGLE-3: of the normed embedding, in room->feature, and
+// of the normed feature. The columns of each are a matrix, so the two are not concatenated.
+static int project_qkv(const pass *p, const live_layer *l, dsc_error *err)
+{
+    const live_room *r = p->room;
+    const bool eagle3 = p->c->family == LIVE_EAGLE3;
+    const live_product qkv =
+        normed_product(p, &l->qkv, l->qkv_bias, norming(p, l->norm1, l->norm1_bias));
+    live_product more =
+        normed_product(p, &l->qkv_feature, NULL, norming(p, p->w->feature_norm, NULL));
+    more.add = true;
+    int rc = p->op->product(p->b, r->qkv, eagle3 ? r->feature : r->state, p->rows, &qkv, err);
+    if (!rc && eagle3)
+        rc = p->op->product(p->b, r->qkv, r->state, p->rows, &more, err);
+    return rc;
+}
+
 static int block(const pass *p, int64_t i, dsc_error *err)
 {
     const live_layer *l = &p->w->layer[i];
     const live_room *r = p->room;
-    const live_product qkv =
-        normed_product(p, &l->qkv, l->qkv_bias, norming(p, l->norm1, l->norm1_bias));
-    int rc = p->op->product(p->b, r->qkv, r->state, p->rows, &qkv, err);
+    int rc = project_qkv(p, l, err);
     if (!rc && p->c->parallel) // reads the same input as the attention
         rc = widen(p, l, err);
     if (!rc)
@@ -239,6 +257,19 @@ static int check_stop(const live_backend *b, dsc_error *err)
     return b->stop && b->stop() ? dsc_fail(err, DSC_EINTERRUPT, "stopped") : DSC_OK;
 }
 
+// Keeps the residual stream if it is the input of layer `i` that a head reads.
+static int keep_tap(const pass *p, int64_t i, dsc_error *err)
+{
+    const live_features *f = p->features;
+    const int64_t width = p->c->hidden;
+    int rc = DSC_OK;
+    for (int t = 0; f && f->rows && t < f->taps && !rc; t++)
+        if (f->tap[t] == i)
+            rc = p->op->scatter(p->b, live_features_plane(f, t, width), p->room->state, width,
+                                LIVE_SLOTS, err);
+    return rc;
+}
+
 // A layer of many tokens takes a CPU up to a second; a GPU is only told what to do.
 static int blocks(const pass *p, dsc_error *err)
 {
@@ -246,9 +277,11 @@ static int blocks(const pass *p, dsc_error *err)
     for (int64_t i = 0; i < p->c->layers && !rc; i++) {
         rc = p->b->on_host ? check_stop(p->b, err) : DSC_OK;
         if (!rc)
+            rc = keep_tap(p, i, err);
+        if (!rc)
             rc = block(p, i, err);
     }
-    return rc;
+    return rc ? rc : keep_tap(p, p->c->layers, err);
 }
 
 static float *logits_of(const live_room *r)
@@ -269,22 +302,43 @@ static int summarize(const pass *p, int64_t rows, int64_t vocab, dsc_error *err)
               : p->b->type->memory.fetch(p->b, r->host_summary, r->device_summary, s.bytes, err);
 }
 
-// Stores the last hidden states and computes the requested logits.
+// Multiplies the picked rows by the output matrix. An EAGLE-3 head cannot draft the other tokens of
+// the vocabulary: their logits are -inf.
+static int multiply_head(const pass *p, const live_matrix *head, dsc_error *err)
+{
+    const live_room *r = p->room;
+    const int64_t outputs = p->batch->outputs;
+    const bool narrow = p->c->family == LIVE_EAGLE3;
+    float *logits = logits_of(r);
+    int rc =
+        live_matmul(p->b, narrow ? r->narrow : logits, head, NULL, r->picked, outputs, false, err);
+    if (!rc && narrow)
+        rc = p->op->spread(p->b, logits, r->narrow, p->w->column, outputs, head->rows, p->c->vocab,
+                           err);
+    return rc;
+}
+
+static int keep_last(const pass *p, const float *last, dsc_error *err)
+{
+    const live_features *f = p->features;
+    if (!f || !f->rows || f->taps)
+        return DSC_OK;
+    return p->op->scatter(p->b, f->rows, last, p->c->hidden, LIVE_SLOTS, err);
+}
+
+// Computes the requested logits of the last hidden states.
 static int finish(const pass *p, const live_matrix *head, const float *last, dsc_error *err)
 {
     const live_room *r = p->room;
     const live_batch *batch = p->batch;
     const int64_t width = p->c->hidden;
-    int rc = DSC_OK;
-    if (p->features)
-        rc = p->op->scatter(p->b, p->features, last, width, LIVE_SLOTS, err);
-    if (rc || !batch->outputs)
-        return rc;
-    float *logits = logits_of(r);
-    rc = p->op->gather(p->b, r->picked, width, last, width, width, LIVE_OUTPUTS, err);
+    if (!batch->outputs)
+        return DSC_OK;
+    int rc = p->op->gather(p->b, r->picked, width, last, width, width, LIVE_OUTPUTS, err);
     if (!rc)
-        rc = live_matmul(p->b, logits, head, NULL, r->picked, batch->outputs, false, err);
-    return rc ? rc : summarize(p, batch->outputs, head->rows, err);
+        rc = multiply_head(p, head, err);
+    const bool narrow = p->c->family == LIVE_EAGLE3;
+    return rc ? rc : summarize(p, batch->outputs, narrow ? p->c->vocab : head->rows, err);
 }
 
 static int model_operations(const pass *p, dsc_error *err)
@@ -298,6 +352,8 @@ static int model_operations(const pass *p, dsc_error *err)
         rc = blocks(p, err);
     if (!rc)
         rc = p->op->norm(p->b, r->feature, r->state, &norm, p->rows, p->c->hidden, err);
+    if (!rc)
+        rc = keep_last(p, r->feature, err);
     return rc ? rc : finish(p, &w->head, r->feature, err);
 }
 
@@ -308,14 +364,54 @@ static int eagle_operations(const pass *p, dsc_error *err)
     const live_matrix *embed = p->c->own_embedding ? &p->w->embed : &p->target->embed;
     int rc = p->op->embed(p->b, r->normed, 2 * width, embed, NULL, err);
     if (!rc)
-        rc = p->op->gather(p->b, r->normed + width, 2 * width, p->source, width, width,
+        rc = p->op->gather(p->b, r->normed + width, 2 * width, p->source->rows, width, width,
                            LIVE_FEATURES, err);
     if (!rc)
         rc = live_matmul(p->b, r->state, &p->w->join, p->w->join_bias, r->normed, p->rows, false,
                          err);
     if (!rc)
         rc = blocks(p, err);
+    if (!rc)
+        rc = keep_last(p, r->state, err);
     return rc ? rc : finish(p, &p->target->head, r->state, err);
+}
+
+// Puts the feature of each token into the residual stream: the target's, fused by `fc`, or the
+// head's own, which is its residual stream before the final norm (vLLM's hidden_prenorm).
+static int read_features(const pass *p, dsc_error *err)
+{
+    const live_room *r = p->room;
+    const int64_t width = p->c->hidden;
+    const int taps = p->source->taps;
+    int rc = DSC_OK;
+    if (!taps)
+        return p->op->gather(p->b, r->state, width, p->source->rows, width, width, LIVE_FEATURES,
+                             err);
+    for (int t = 0; t < taps && !rc; t++)
+        rc = p->op->gather(p->b, r->normed + t * width, taps * width,
+                           live_features_plane(p->source, t, width), width, width, LIVE_FEATURES,
+                           err);
+    return rc ? rc
+              : live_matmul(p->b, r->state, &p->w->join, p->w->join_bias, r->normed, p->rows, false,
+                            err);
+}
+
+static int eagle3_operations(const pass *p, dsc_error *err)
+{
+    const live_room *r = p->room;
+    const int64_t width = p->c->hidden;
+    const live_matrix *embed = p->c->own_embedding ? &p->w->embed : &p->target->embed;
+    const live_norming norm = norming(p, p->w->norm, NULL);
+    int rc = read_features(p, err);
+    if (!rc)
+        rc = p->op->embed(p->b, r->feature, width, embed, NULL, err);
+    if (!rc)
+        rc = blocks(p, err);
+    if (!rc)
+        rc = keep_last(p, r->state, err);
+    if (!rc)
+        rc = p->op->norm(p->b, r->feature, r->state, &norm, p->rows, width, err);
+    return rc ? rc : finish(p, &p->w->head, r->feature, err);
 }
 
 // Each head is a stack of residual blocks x + silu(linear(x)), followed by its own output matrix.
@@ -328,7 +424,8 @@ static int medusa_operations(const pass *p, dsc_error *err)
     for (int64_t h = 0; h < c->medusa_heads && !rc; h++) {
         const live_medusa_head *head = &p->w->medusa[h];
         const size_t bytes = (size_t)(width * width) * dsc_dtype_bytes(head->linear.dtype);
-        rc = p->op->gather(p->b, r->feature, width, p->source, width, width, LIVE_FEATURES, err);
+        rc = p->op->gather(p->b, r->feature, width, p->source->rows, width, width, LIVE_FEATURES,
+                           err);
         for (int64_t i = 0; i < c->medusa_layers && !rc; i++) {
             live_matrix linear = head->linear;
             linear.data = (char *)linear.data + (size_t)i * bytes;
@@ -349,7 +446,8 @@ static int medusa_operations(const pass *p, dsc_error *err)
 }
 
 int live_pass(const live_weights *w, const live_weights *target, live_cache *cache, live_room *room,
-              const float *source, float *features, const live_batch *batch, dsc_error *err)
+              const live_features *source, const live_features *features, const live_batch *batch,
+              dsc_error *err)
 {
     const pass p = {.w = w,
                     .c = &w->config,
@@ -363,13 +461,15 @@ int live_pass(const live_weights *w, const live_weights *target, live_cache *cac
                     .source = source,
                     .features = features};
     // Passes of one room that run other operations or use other addresses are different variants.
-    const int variant = w->config.family == LIVE_EAGLE ? source == features : features != NULL;
+    const int variant =
+        live_config_is_eagle(&w->config) ? source == features : features && features->rows;
     bool replayed; // the device repeats a pass that it has recorded
     int rc = check_stop(p.b, err);
     if (!rc)
         rc = p.op->begin(p.b, (live_pass_key){room, variant}, batch, &replayed, err);
     if (!rc && !replayed)
         rc = w->config.family == LIVE_EAGLE    ? eagle_operations(&p, err)
+             : w->config.family == LIVE_EAGLE3 ? eagle3_operations(&p, err)
              : w->config.family == LIVE_MEDUSA ? medusa_operations(&p, err)
                                                : model_operations(&p, err);
     return rc ? rc : p.op->end(p.b, err);

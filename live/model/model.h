@@ -12,15 +12,16 @@ typedef struct live_room {
     live_backend *backend;
     int64_t rows, outputs; // maxima of a pass
     float *state;          // [rows][hidden] the residual stream
-    float *normed;         // [rows][max(hidden, 2 hidden for EAGLE)]
-    float *qkv;            // [rows][(heads + 2 kv_heads) * head]
-    void *mixed;           // [rows][heads * head] in the cache's dtype
-    float *up;             // [rows][2 feed_forward]; for Medusa heads [rows][hidden]
-    void *acted;           // [rows][feed_forward] in the cache's dtype
-    float *feature;        // [rows][hidden] the last hidden states, after the final norm
-    float *picked;         // [outputs][hidden] those whose logits are computed
-    float *logits;         // [outputs][vocab]
-    float *into; // [outputs][vocab] on the device, used instead of `logits`; NULL: `logits`
+    float *normed;  // [rows][hidden], [rows][2 hidden] for EAGLE, [rows][3 hidden] for EAGLE-3
+    float *qkv;     // [rows][(heads + 2 kv_heads) * head]
+    void *mixed;    // [rows][heads * head] in the cache's dtype
+    float *up;      // [rows][2 feed_forward]; for Medusa heads [rows][hidden]
+    void *acted;    // [rows][feed_forward] in the cache's dtype
+    float *feature; // [rows][hidden] the last hidden states, after the final norm
+    float *picked;  // [outputs][hidden] those whose logits are computed
+    float *logits;  // [outputs][vocab]
+    float *narrow;  // [outputs][draft_vocab], EAGLE-3
+    float *into;    // [outputs][vocab] on the device, used instead of `logits`; NULL: `logits`
     void *device_summary, *host_summary; // live_summary_at: on the device, and copied by a pass
 } live_room;
 
@@ -38,19 +39,39 @@ int live_cache_new(live_cache *out, const live_weights *w, int64_t sequences, in
                    dsc_error *err);
 void live_cache_free(live_cache *c, live_backend *b);
 
+// The features that passes write for the tokens of their slots, or that a head reads.
+typedef struct live_features {
+    float *rows; // [max(taps, 1)][slots][hidden]; NULL: none
+    int64_t slots;
+    int taps;               // 0: the last hidden states, after the final norm
+    int64_t tap[LIVE_TAPS]; // the layers whose inputs are kept, as in live_config.tap
+} live_features;
+
+static inline int live_features_planes(const live_features *f)
+{
+    return !f->rows ? 0 : f->taps ? f->taps : 1;
+}
+
+static inline float *live_features_plane(const live_features *f, int i, int64_t hidden)
+{
+    return f->rows + i * f->slots * hidden;
+}
+
 // One pass of any model. Returns when the work has been submitted; live_pass_type.wait waits for
 // it.
 //
 // A complete model embeds the tokens, runs the blocks, writes to the KV cache, and leaves the
-// logits of the batch's outputs and their summary in the room. `features`, unless NULL, is
-// [slots][hidden]; the last hidden states are written to the rows of their slots.
+// logits of the batch's outputs and their summary in the room. `features`, unless NULL or without
+// rows, are written to the rows of the slots.
 //
 // An EAGLE head does so over (token, feature) pairs, with the embedding and the output matrix of
-// `target`. batch->feature selects rows of `source`[...][hidden], the features; the output features
-// are written to `features` at the slots.
+// `target`. batch->feature selects rows of `source`, the features; the output features are written
+// to `features` at the slots. An EAGLE-3 head has its own output matrix. It reads the taps of the
+// target, or (source == features) its own output features.
 //
 // All Medusa heads run on one feature (row batch->feature[0] of source): [heads][vocab] logits.
 int live_pass(const live_weights *w, const live_weights *target, live_cache *cache, live_room *room,
-              const float *source, float *features, const live_batch *batch, dsc_error *err);
+              const live_features *source, const live_features *features, const live_batch *batch,
+              dsc_error *err);
 
 #endif

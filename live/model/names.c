@@ -24,6 +24,22 @@ static const char *const llama[LIVE_MODULES] = {
     [LIVE_UP] = "layers.#.mlp.up_proj",
     [LIVE_DOWN] = "layers.#.mlp.down_proj",
 };
+static const char *const eagle3[LIVE_MODULES] = {
+    [LIVE_EMBED] = "embed_tokens",
+    [LIVE_FINAL_NORM] = "norm",
+    [LIVE_HEAD] = "lm_head",
+    [LIVE_JOIN] = "fc",
+    [LIVE_FEATURE_NORM] = "midlayer.hidden_norm",
+    [LIVE_NORM1] = "midlayer.input_layernorm",
+    [LIVE_QUERY] = "midlayer.self_attn.q_proj",
+    [LIVE_KEY] = "midlayer.self_attn.k_proj",
+    [LIVE_VALUE] = "midlayer.self_attn.v_proj",
+    [LIVE_ATTENTION_OUT] = "midlayer.self_attn.o_proj",
+    [LIVE_NORM2] = "midlayer.post_attention_layernorm",
+    [LIVE_GATE] = "midlayer.mlp.gate_proj",
+    [LIVE_UP] = "midlayer.mlp.up_proj",
+    [LIVE_DOWN] = "midlayer.mlp.down_proj",
+};
 static const char *const gpt2[LIVE_MODULES] = {
     [LIVE_EMBED] = "wte",
     [LIVE_POSITIONS] = "wpe",
@@ -62,6 +78,7 @@ static const struct {
     [LIVE_GPT2] = {gpt2, {"transformer.", "", NULL}, LIVE_EMBED},
     [LIVE_NEOX] = {neox, {"gpt_neox.", "", NULL}, LIVE_EMBED},
     [LIVE_EAGLE] = {llama, {"", "model.", NULL}, LIVE_JOIN},
+    [LIVE_EAGLE3] = {eagle3, {"", "model.", NULL}, LIVE_JOIN},
     [LIVE_MEDUSA] = {medusa, {"", "medusa_head.", NULL}, LIVE_MEDUSA_LINEAR},
 };
 

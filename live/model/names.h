@@ -11,8 +11,9 @@ typedef enum live_module {
     LIVE_FINAL_NORM,
     LIVE_HEAD, // the output matrix; its name has no prefix
     LIVE_JOIN,
-    LIVE_NORM1, // of layer i, from here on
-    LIVE_QKV,   // either one tensor, or the next three
+    LIVE_FEATURE_NORM, // EAGLE-3
+    LIVE_NORM1,        // of layer i, from here on
+    LIVE_QKV,          // either one tensor, or the next three
     LIVE_QUERY,
     LIVE_KEY,
     LIVE_VALUE,

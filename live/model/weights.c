@@ -6,6 +6,7 @@
 #include "live/device/cpu_kernel.h"
 
 #include "base/memory.h"
+#include "live/model/eagle3.h"
 #include "live/model/fingerprint.h"
 #include "live/model/layout.h"
 #include "live/model/numbers.h"
@@ -79,6 +80,11 @@ static int check_dtype(const char *path, const dsc_tensor *t, dsc_error *err)
                     path, t->name, dsc_dtype_name(t->dtype));
 }
 
+static bool is_half(const live_part *part)
+{
+    return part->order == LIVE_LEFT || part->order == LIVE_RIGHT;
+}
+
 static int find_part(loader *l, const live_array *array, const live_part *part, dsc_error *err)
 {
     char name[LIVE_TENSOR_NAME];
@@ -90,9 +96,10 @@ static int find_part(loader *l, const live_array *array, const live_part *part, 
                         live_checkpoint_path(l->files, 0), name, live_checkpoint_shards(l->files),
                         live_checkpoint_shards(l->files) > 1 ? "s" : "");
     const char *path = live_checkpoint_path(l->files, shard);
-    bool turned = part->order == LIVE_TRANSPOSED;
-    int rc = check_shape(path, t, array->vector ? 1 : 2, turned ? array->cols : part->rows,
-                         turned ? part->rows : array->cols, err);
+    const bool turned = part->order == LIVE_TRANSPOSED;
+    const int64_t cols = is_half(part) ? 2 * array->cols : array->cols;
+    int rc = check_shape(path, t, array->vector ? 1 : 2, turned ? cols : part->rows,
+                         turned ? part->rows : cols, err);
     if (!rc)
         rc = check_dtype(path, t, err);
     if (rc)
@@ -195,7 +202,7 @@ static int list_unused(const loader *l, char **out, dsc_error *err)
         const dsc_safetensors *file = live_checkpoint_file(l->files, s);
         for (size_t i = 0; i < dsc_safetensors_count(file) && !rc; i++) {
             const dsc_tensor *t = dsc_safetensors_at(file, i);
-            if (!live_name_computed(t->name) &&
+            if (!live_name_computed(t->name) && !live_eagle3_names(l->config, t->name) &&
                 !bsearch(&t, used, l->jobs, sizeof *used, compare_tensors))
                 rc = dsc_buffer_printf(&text, err, "%s%s", text.length ? ", " : "", t->name);
         }
@@ -289,6 +296,21 @@ static int upload_vector(loader *l, const job *j, dsc_error *err)
                                            count * sizeof(float), err);
 }
 
+// The left or the right half of each row.
+static int upload_half(loader *l, const job *j, dsc_error *err)
+{
+    const size_t rows = (size_t)j->part->rows;
+    const size_t half = (size_t)j->array->cols * dsc_dtype_bytes(j->tensor->dtype);
+    const unsigned char *from = l->whole + (j->part->order == LIVE_RIGHT ? half : 0);
+    int rc = room_for_turned(l, rows * half, err);
+    if (rc)
+        return rc;
+    for (size_t i = 0; i < rows; i++)
+        memcpy((unsigned char *)l->turned + i * half, from + 2 * i * half, half);
+    return l->backend->type->memory.upload(l->backend, device_row(j->array, j->part->row),
+                                           l->turned, rows * half, err);
+}
+
 static int upload_transposed(loader *l, const job *j, dsc_error *err)
 {
     size_t size = dsc_dtype_bytes(j->tensor->dtype);
@@ -319,10 +341,12 @@ static int take_piece(loader *l, const job *j, const live_piece *p, dsc_error *e
     if (j->same)
         return compare_tied(l, j, p, err);
     bool last = p->offset + p->bytes == j->tensor->end - j->tensor->begin;
-    if (j->array->vector || j->part->order == LIVE_TRANSPOSED) {
+    if (j->array->vector || j->part->order == LIVE_TRANSPOSED || is_half(j->part)) {
         int rc = gather(l, j, p, err);
         if (rc || !last)
             return rc;
+        if (is_half(j->part))
+            return upload_half(l, j, err);
         return j->array->vector ? upload_vector(l, j, err) : upload_transposed(l, j, err);
     }
     if (j->part->order == LIVE_INTERLEAVED)
@@ -369,6 +393,8 @@ static int load(owned *o, const char *folder, char **unused, dsc_error *err)
         rc = live_layout_alloc(&o->layout, w, err);
     if (!rc)
         rc = read_tensors(&l, &w->file_bytes, err);
+    if (!rc && w->config.family == LIVE_EAGLE3)
+        rc = live_eagle3_columns(w, l.files, err);
     if (!rc)
         rc = live_fingerprint_files(l.files, w->fingerprint, err);
     if (!rc) // the matrices' dtype, whatever config.json gives
@@ -429,6 +455,8 @@ static int make(owned *o, const live_config *shape, dsc_dtype dtype, uint64_t se
         else if (p->kind == LIVE_SCALE)
             rc = fill_ones(b, *p->vector, p->rows, err);
     }
+    if (!rc && shape->family == LIVE_EAGLE3)
+        rc = live_eagle3_columns(w, NULL, err);
     return rc;
 }
 
@@ -478,6 +506,7 @@ void live_weights_free(live_weights *w)
         b->type->memory.free(b, p->vector ? (void *)*p->vector : p->matrix->data);
     }
     b->type->memory.free(b, w->inv_freq);
+    b->type->memory.free(b, w->column);
     live_layout_free(&o->layout);
     free(w->layer);
     free(w->medusa);

@@ -13,8 +13,9 @@ typedef struct live_layer {
     float *norm1, *norm1_bias; // [hidden] before the attention
     live_matrix qkv;           // [(heads + 2 kv_heads) * head][hidden]: queries, keys, values
     float *qkv_bias;
-    float *q_norm, *k_norm; // [head]
-    live_matrix out;        // [hidden][heads * head]
+    live_matrix qkv_feature; // EAGLE-3: the columns of qkv for the feature; qkv has the embedding's
+    float *q_norm, *k_norm;  // [head]
+    live_matrix out;         // [hidden][heads * head]
     float *out_bias;
     float *norm2, *norm2_bias; // before the feed-forward
     live_matrix up;            // [2 feed_forward][hidden]: gate, up; or [feed_forward][hidden]
@@ -34,12 +35,17 @@ typedef struct live_weights {
     live_backend *backend;
     live_matrix embed;     // [vocab][hidden]; no rows: the head uses the target's
     live_matrix positions; // [positions][hidden], GPT-2
-    live_matrix head;      // [vocab][hidden]; when tied, the same data as embed
+    live_matrix
+        head; // [vocab][hidden], EAGLE-3 [draft_vocab][hidden]; when tied, the same data as embed
     float *norm, *norm_bias;
     float *inv_freq;   // [rotated / 2]
     live_layer *layer; // [config.layers], in host memory
-    live_matrix join;  // EAGLE: [hidden][2 hidden], multiplied by (embedding, feature)
+    live_matrix join;  // EAGLE: [hidden][2 hidden], multiplied by (embedding, feature);
+                       // EAGLE-3: [hidden][LIVE_TAPS * hidden], by the features of the target
     float *join_bias;
+    float *feature_norm; // EAGLE-3: [hidden] of the feature, before the attention
+    // EAGLE-3: [vocab] the draft token of each token, or -1. On the device.
+    int32_t *column;
     live_medusa_head *medusa; // [config.medusa_heads], in host memory
     double bytes;             // on the device
     double load_s;            // wall time of loading

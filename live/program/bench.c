@@ -62,11 +62,12 @@ int live_bench_open(live_bench *n, const live_weights *w, const live_weights *ta
     if (!rc)
         rc = fill_cache(n, seed, err);
     if (!rc && live_config_is_head(c))
-        rc = n->b->type->memory.alloc(n->b, &n->features,
-                                      (size_t)(size.slots * c->hidden) * sizeof *n->features, err);
-    if (!rc && n->features)
-        rc = n->b->type->memory.fill(n->b, n->features, DSC_F32, size.slots * c->hidden, seed, 1, 1,
-                                     err);
+        rc = n->b->type->memory.alloc(n->b, &n->features.rows,
+                                      (size_t)(size.slots * c->hidden) * sizeof(float), err);
+    if (!rc && n->features.rows)
+        rc = n->b->type->memory.fill(n->b, n->features.rows, DSC_F32, size.slots * c->hidden, seed,
+                                     1, 1, err);
+    n->features.slots = size.slots;
     return rc;
 }
 
@@ -76,14 +77,15 @@ void live_bench_close(live_bench *n)
         return;
     live_room_free(&n->room);
     live_cache_free(&n->cache, n->b);
-    n->b->type->memory.free(n->b, n->features);
+    n->b->type->memory.free(n->b, n->features.rows);
     *n = (live_bench){0};
 }
 
 int live_bench_pass(live_bench *n, const live_batch *batch, double *seconds, dsc_error *err)
 {
     const double start = live_now_s();
-    int rc = live_pass(n->w, n->target, &n->cache, &n->room, n->features, n->features, batch, err);
+    int rc =
+        live_pass(n->w, n->target, &n->cache, &n->room, &n->features, &n->features, batch, err);
     if (!rc)
         rc = n->b->type->pass.wait(n->b, err);
     *seconds = live_now_s() - start;

@@ -13,7 +13,7 @@ typedef struct live_bench {
     live_backend *b;
     live_cache cache;
     live_room room;
-    float *features; // [slots][hidden] of a head
+    live_features features; // of a head
 } live_bench;
 
 // Maxima over the passes of a measurement.

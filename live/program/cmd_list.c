@@ -27,6 +27,7 @@ static const line lines[] = {
     {"architecture", "gpt2", "GPT-2"},
     {"architecture", "gpt_neox", "GPT-NeoX, Pythia"},
     {"architecture", "eagle", "EAGLE-1 head of a Llama model, as draft model"},
+    {"architecture", "eagle3", "EAGLE-3 head, as draft model"},
     {"architecture", "medusa", "Medusa-1 heads, as draft model"},
     {"dtype", "bf16", "weights as stored, accumulation in fp32"},
     {"dtype", "f16", "weights as stored, accumulation in fp32"},

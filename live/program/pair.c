@@ -18,7 +18,7 @@ const dsc_option live_pair_options[LIVE_PAIR_OPTIONS] = {
     [LIVE_PAIR_TARGET] = {.name = "target", .kind = DSC_OPTION_TEXT, .metavar = "DIR",
      .help = "target model: a Hugging Face folder with config.json and *.safetensors"},
     [LIVE_PAIR_DRAFT] = {.name = "draft", .kind = DSC_OPTION_TEXT, .metavar = "DIR",
-     .help = "draft model: a Hugging Face folder of a model, or of an EAGLE-1 head or Medusa heads "
+     .help = "draft model: a Hugging Face folder of a model, or of an EAGLE head or Medusa heads "
              "trained for the target"},
     [LIVE_PAIR_MIDDLE] = {.name = "middle", .kind = DSC_OPTION_TEXT, .metavar = "DIR",
      .help = "middle model of a cascade, between draft and target"},
@@ -292,7 +292,8 @@ static int open_backends(live_pair *p, dsc_error *err)
 static void cut_rows(live_weights *w, int64_t vocab)
 {
     live_matrix *const of_tokens[] = {&w->embed, &w->head};
-    for (size_t i = 0; i < sizeof of_tokens / sizeof *of_tokens; i++)
+    const size_t count = w->config.family == LIVE_EAGLE3 ? 1 : 2; // its head's are draft tokens
+    for (size_t i = 0; i < count; i++)
         if (of_tokens[i]->rows > vocab)
             of_tokens[i]->rows = vocab;
     for (int64_t h = 0; h < w->config.medusa_heads; h++)

@@ -79,11 +79,13 @@ static double matrix_cells(const live_bench *n, double *last, double *bytes)
     const live_weights *w = n->w;
     const live_matrix *head = w->config.family == LIVE_EAGLE ? &n->target->head : &w->head;
     const bool medusa = w->config.family == LIVE_MEDUSA; // the heads have the output matrices
-    double cells = cells_of(&w->join);
+    // An EAGLE-3 head joins features once per step of the target; its own passes do not.
+    double cells = w->config.family == LIVE_EAGLE3 ? 0 : cells_of(&w->join);
     *last = medusa ? 0 : cells_of(head);
     for (int64_t i = 0; i < w->config.layers; i++) {
         const live_layer *l = &w->layer[i];
-        cells += cells_of(&l->qkv) + cells_of(&l->out) + cells_of(&l->up) + cells_of(&l->down);
+        cells += cells_of(&l->qkv) + cells_of(&l->qkv_feature) + cells_of(&l->out);
+        cells += cells_of(&l->up) + cells_of(&l->down);
     }
     for (int64_t h = 0; h < w->config.medusa_heads; h++)
         cells += cells_of(&w->medusa[h].linear) + cells_of(&w->medusa[h].out);

@@ -73,10 +73,23 @@ static int check_memory(const live_session *s, dsc_error *err)
     return rc;
 }
 
-static int keep_features(live_session *s, dsc_error *err)
+// Keeps the features that `head` (NULL: the session itself) reads.
+static int keep_features(live_session *s, const live_config *head, dsc_error *err)
 {
-    const size_t bytes = (size_t)(s->slots * s->w->config.hidden) * sizeof *s->features;
-    return s->features ? DSC_OK : s->b->type->memory.alloc(s->b, &s->features, bytes, err);
+    live_features want = {.slots = s->slots}, *f = &s->features;
+    const bool tapped = head && head->family == LIVE_EAGLE3;
+    int rc = tapped ? live_config_taps(head, s->w->config.layers, want.tap, err) : DSC_OK;
+    want.taps = tapped ? LIVE_TAPS : 0;
+    if (rc)
+        return rc;
+    if (f->rows)
+        return f->taps == want.taps && !memcmp(f->tap, want.tap, sizeof want.tap)
+                   ? DSC_OK
+                   : dsc_fail(err, DSC_EUSAGE, "two heads read different features of the target");
+    *f = want;
+    const int64_t planes = tapped ? LIVE_TAPS : 1;
+    const size_t bytes = (size_t)(planes * s->slots * s->w->config.hidden) * sizeof *f->rows;
+    return s->b->type->memory.alloc(s->b, &f->rows, bytes, err);
 }
 
 // A head must fit the model whose features it reads.
@@ -111,9 +124,9 @@ static int allocate_device(live_session *s, dsc_error *err)
     if (!rc && c->layers)
         rc = live_cache_new(&s->cache, s->w, 1, s->slots, err);
     if (!rc && is_eagle(s))
-        rc = keep_features(s, err);
+        rc = keep_features(s, NULL, err);
     if (!rc && s->target)
-        rc = keep_features(s->target, err);
+        rc = keep_features(s->target, c, err);
     if (!rc)
         rc = device->memory.alloc(s->b, &s->rows.logits, (size_t)rows * row, err);
     if (!rc && !s->b->on_host)
@@ -135,7 +148,7 @@ int live_session_new(live_session **out, const live_weights *w, live_session *ta
     s->target = head ? target : NULL;
     s->context = context;
     s->nodes = nodes;
-    s->lead = w->config.family == LIVE_EAGLE;
+    s->lead = live_config_is_eagle(&w->config);
     s->slots = context + nodes + 1;
     s->list.capacity = nodes + 2 > PREFILL ? nodes + 2 : PREFILL;
     s->host.capacity = s->b->on_host ? 0 : rows < HOST_ROWS ? rows : HOST_ROWS;
@@ -163,7 +176,7 @@ void live_session_free(live_session *s)
     live_overlaps_free(s->overlaps, s->b);
     live_room_free(&s->room);
     live_cache_free(&s->cache, s->b);
-    s->b->type->memory.free(s->b, s->features);
+    s->b->type->memory.free(s->b, s->features.rows);
     s->b->type->memory.free(s->b, s->rows.logits);
     s->b->type->memory.free_host(s->b, s->host.logits);
     dsc_arena_fini(&s->arena);

@@ -269,11 +269,14 @@ static int move_rows(live_session *s, const int32_t *from, int64_t count, int64_
 {
     const int64_t width = s->w->config.hidden;
     int rc = s->b->type->pass.move(s->b, &s->cache, from, count, to, err);
-    for (int64_t i = 0; i < count && s->features && !rc; i++)
-        if (from[i] != to + i)
-            rc = s->b->type->memory.copy(s->b, s->features + (to + i) * width,
-                                         s->features + from[i] * width,
-                                         (size_t)width * sizeof(float), err);
+    for (int t = 0; t < live_features_planes(&s->features) && !rc; t++) {
+        float *plane = live_features_plane(&s->features, t, width);
+        for (int64_t i = 0; i < count && !rc; i++)
+            if (from[i] != to + i)
+                rc =
+                    s->b->type->memory.copy(s->b, plane + (to + i) * width, plane + from[i] * width,
+                                            (size_t)width * sizeof(float), err);
+    }
     return rc;
 }
 

@@ -68,7 +68,7 @@ int live_session_run(live_session *s, const live_batch *batch, bool from_target,
     if (s->b->on_host) // the pass writes the logits where they are kept
         s->room.into = s->rows.logits + s->rows.count * s->w->config.vocab;
     int rc = live_pass(s->w, s->target ? s->target->w : NULL, &s->cache, &s->room,
-                       own ? s->features : s->target->features, s->features, batch, err);
+                       own ? &s->features : &s->target->features, &s->features, batch, err);
     if (!rc)
         rc = s->b->type->pass.wait(s->b, err);
     *clock += live_now_s() - start;

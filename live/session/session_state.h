@@ -82,7 +82,7 @@ struct live_session {
     live_session *target; // the session whose features a head reads
     live_cache cache;
     live_room room;
-    float *features; // [slots][hidden] last hidden states, if a head reads them
+    live_features features; // if a head reads them
     int64_t context, nodes, slots, lead;
     live_sampling sampling;
     live_times times;
@@ -112,7 +112,7 @@ static inline bool is_medusa(const live_session *s)
 
 static inline bool is_eagle(const live_session *s)
 {
-    return s->w->config.family == LIVE_EAGLE;
+    return live_config_is_eagle(&s->w->config);
 }
 
 static inline int64_t text_length(const live_session *s)

@@ -23,7 +23,8 @@ typedef struct rig {
 
 static live_config config_of(live_family family)
 {
-    const bool eagle = family == LIVE_EAGLE, medusa = family == LIVE_MEDUSA;
+    const bool eagle3 = family == LIVE_EAGLE3, eagle = eagle3 || family == LIVE_EAGLE;
+    const bool medusa = family == LIVE_MEDUSA;
     return (live_config){.family = family,
                          .layers = medusa  ? 0
                                    : eagle ? 1
@@ -43,9 +44,11 @@ static live_config config_of(live_family family)
                          .rope_theta = 1e4,
                          .medusa_heads = medusa ? 3 : 0,
                          .medusa_layers = medusa ? 1 : 0,
+                         .draft_vocab = eagle3 ? VOCAB / 2 : 0,
+                         .tap = {0, eagle3 ? 1 : 0, eagle3 ? 2 : 0},
                          .fc_bias = eagle,
                          .begin = -1,
-                         .normed = !eagle};
+                         .normed = !eagle || eagle3};
 }
 
 // Creates a target and, unless `draft` is 0, a draft model or head with that seed.
@@ -234,6 +237,8 @@ static void test_head_counts(void **state)
     (void)state;
     for (uint64_t draft = 2; draft < 5; draft++)
         same_counts(LIVE_EAGLE, draft, 4);
+    for (uint64_t draft = 2; draft < 5; draft++)
+        same_counts(LIVE_EAGLE3, draft, 4);
     for (uint64_t draft = 2; draft < 5; draft++)
         same_counts(LIVE_MEDUSA, draft, 3);
 }
@@ -492,6 +497,7 @@ static void test_rollouts(void **state)
     (void)state;
     rollouts(LIVE_LLAMA, 4);
     rollouts(LIVE_EAGLE, 4);
+    rollouts(LIVE_EAGLE3, 4);
     rollouts(LIVE_MEDUSA, 3);
 }
 

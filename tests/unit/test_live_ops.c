@@ -508,6 +508,25 @@ static void test_lists(void **state)
     drop(in), drop(out);
 }
 
+static void test_spread(void **state)
+{
+    (void)state;
+    static const int32_t column[7] = {-1, 2, 0, -1, 1, -1, 3};
+    float *in = numbers(3 * 4, 9), *out = poison(3 * 7);
+    const live_batch batch = {0};
+    dsc_error err;
+    begin(&batch);
+    assert_ok(backend->type->pass.spread(backend, out, in, column, 3, 4, 7, &err), err);
+    end();
+    for (int i = 0; i < 3; i++)
+        for (int j = 0; j < 7; j++)
+            if (column[j] < 0)
+                assert_true(out[i * 7 + j] == -INFINITY);
+            else
+                same_bits(out + i * 7 + j, in + i * 4 + column[j], 1);
+    drop(in), drop(out);
+}
+
 // --- kernels -------------------------------------------------------------------------------------
 
 static void test_exponentials(void **state)
@@ -608,13 +627,13 @@ static void test_probe(void **state)
 int main(void)
 {
     static const struct CMUnitTest each[] = {
-        cmocka_unit_test(test_half),          cmocka_unit_test(test_fill),
-        cmocka_unit_test(test_memory),        cmocka_unit_test(test_huge_pages),
-        cmocka_unit_test(test_matmul),        cmocka_unit_test(test_matmul_bits),
-        cmocka_unit_test(test_norm),          cmocka_unit_test(test_activate),
-        cmocka_unit_test(test_select),        cmocka_unit_test(test_summarize),
-        cmocka_unit_test(test_lists),         cmocka_unit_test(test_exponentials),
-        cmocka_unit_test(test_kernels_agree),
+        cmocka_unit_test(test_half),         cmocka_unit_test(test_fill),
+        cmocka_unit_test(test_memory),       cmocka_unit_test(test_huge_pages),
+        cmocka_unit_test(test_matmul),       cmocka_unit_test(test_matmul_bits),
+        cmocka_unit_test(test_norm),         cmocka_unit_test(test_activate),
+        cmocka_unit_test(test_select),       cmocka_unit_test(test_summarize),
+        cmocka_unit_test(test_lists),        cmocka_unit_test(test_spread),
+        cmocka_unit_test(test_exponentials), cmocka_unit_test(test_kernels_agree),
     };
     static const struct CMUnitTest once[] = {
         cmocka_unit_test(test_open),

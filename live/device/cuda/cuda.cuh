@@ -174,6 +174,8 @@ int cuda_clear(live_cuda *c, void *p, size_t bytes, dsc_error *err);
 // Operations, by file.
 int cuda_embed(live_backend *b, float *out, int64_t stride, const live_matrix *table,
                const live_matrix *positions, dsc_error *err); // rows.cu
+int cuda_spread(live_backend *b, float *out, const float *in, const int32_t *column, int64_t rows,
+                int64_t in_width, int64_t width, dsc_error *err);
 int cuda_gather(live_backend *b, float *out, int64_t out_stride, const float *in, int64_t in_stride,
                 int64_t width, live_index list, dsc_error *err);
 int cuda_scatter(live_backend *b, float *out, const float *in, int64_t width, live_index list,

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// Operations on rows of activations: embed, gather, scatter, norm, add. They move at most a few
-// hundred kilobytes while a forward pass reads gigabytes of weights, so latency is their cost: each
-// is one launch and avoids a second pass over global memory where possible.
+// Operations on rows of activations: embed, gather, scatter, norm, add, spread. They move at most a
+// few hundred kilobytes while a forward pass reads gigabytes of weights, so latency is their cost:
+// each is one launch and avoids a second pass over global memory where possible.
 #include "live/device/cuda/cuda.cuh"
 
 // A block per row of the pass. Reads one row of the table (and of the positions) and writes one
@@ -159,4 +159,28 @@ int cuda_add(live_backend *b, float *out, const float *in, int64_t count, dsc_er
         return failed;
     return cuda_launch(c, "add", add_kernel, dim3((unsigned)cuda_blocks(count, 256)), 256, err, out,
                        in, count);
+}
+
+// A thread per number of `out`.
+static __global__ void spread_kernel(float *out, const float *in, const int32_t *column,
+                                     int64_t in_width, int64_t width, int64_t count)
+{
+    cuda_wait_previous();
+    const int64_t i = (int64_t)blockIdx.x * blockDim.x + threadIdx.x;
+    if (i >= count)
+        return;
+    const int32_t at = column[i % width];
+    out[i] = at < 0 ? -INFINITY : in[i / width * in_width + at];
+}
+
+int cuda_spread(live_backend *b, float *out, const float *in, const int32_t *column, int64_t rows,
+                int64_t in_width, int64_t width, dsc_error *err)
+{
+    live_cuda *c = cuda_of(b);
+    const int64_t count = rows * width;
+    const int failed = cuda_use(c, err);
+    if (failed || count == 0)
+        return failed;
+    return cuda_launch(c, "spread", spread_kernel, dim3((unsigned)cuda_blocks(count, 256)), 256,
+                       err, out, in, column, in_width, width, count);
 }
