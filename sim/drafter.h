@@ -166,11 +166,11 @@ struct dsc_drafter_type {
 };
 
 DSC_API extern const dsc_drafter_type dsc_drafter_none, dsc_drafter_oracle, dsc_drafter_llma,
-    dsc_drafter_ngram, dsc_drafter_suffix, dsc_drafter_draft_model, dsc_drafter_hf_dynamic,
-    dsc_drafter_threshold, dsc_drafter_spectr, dsc_drafter_spectr_tree, dsc_drafter_tree,
-    dsc_drafter_dynamic_tree, dsc_drafter_sequoia, dsc_drafter_cascade, dsc_drafter_lookahead,
-    dsc_drafter_ouroboros, dsc_drafter_pearl, dsc_drafter_parallel, dsc_drafter_ddtree,
-    dsc_drafter_recorded, dsc_drafter_recorded_steps, dsc_drafter_adaptive,
+    dsc_drafter_ngram, dsc_drafter_ngram_tree, dsc_drafter_suffix, dsc_drafter_draft_model,
+    dsc_drafter_hf_dynamic, dsc_drafter_threshold, dsc_drafter_spectr, dsc_drafter_spectr_tree,
+    dsc_drafter_tree, dsc_drafter_dynamic_tree, dsc_drafter_sequoia, dsc_drafter_cascade,
+    dsc_drafter_lookahead, dsc_drafter_ouroboros, dsc_drafter_pearl, dsc_drafter_parallel,
+    dsc_drafter_ddtree, dsc_drafter_recorded, dsc_drafter_recorded_steps, dsc_drafter_adaptive,
     dsc_drafter_adaptive_ngram, dsc_drafter_adaptive_suffix, dsc_drafter_adaptive_recorded;
 
 // The methods of the library, NULL-terminated.

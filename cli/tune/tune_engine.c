@@ -111,6 +111,14 @@ static const form forms[] = {
     {CLI_SGLANG, &dsc_drafter_dynamic_tree, .kind = CLI_DRAFT_EAGLE, .text = SGLANG_TREE("EAGLE")},
     {CLI_SGLANG, &dsc_drafter_dynamic_tree, .kind = CLI_DRAFT_EAGLE3,
      .text = SGLANG_TREE("EAGLE3")},
+    {CLI_SGLANG, &dsc_drafter_ngram_tree,
+     .text = "python3 -m sglang.launch_server --model-path MODEL --speculative-algorithm NGRAM "
+             "--disable-overlap-schedule --speculative-num-draft-tokens <num-draft-tokens> "
+             "--speculative-ngram-min-bfs-breadth <min-bfs-breadth> "
+             "--speculative-ngram-max-bfs-breadth <max-bfs-breadth> "
+             "--speculative-ngram-match-type <match-type> "
+             "--speculative-ngram-max-trie-depth <max-trie-depth> "
+             "--speculative-ngram-capacity <capacity>\n"},
     {CLI_HF, &dsc_drafter_none, .text = NO_SPECULATION},
     {CLI_HF, &dsc_drafter_draft_model,
      .text = HF_ASSISTANT("num-speculative-tokens", "constant", "0.0")},
@@ -165,12 +173,16 @@ static int append_value(dsc_buffer *b, const char *hole, const cli_engine_choice
 {
     const dsc_drafter_type *d = x->config->drafter;
     const size_t n = strcspn(hole, "+>");
-    char name[64], real[DSC_NUMBER_TEXT];
+    char name[64], choice[64], real[DSC_NUMBER_TEXT];
     snprintf(name, sizeof name, "%.*s", (int)n, hole);
     if (strcmp(name, "sampling") == 0)
         return dsc_buffer_puts(b, vllm_sampling(x->rule), err);
     const dsc_option *o = dsc_option_find(d->option, d->option_count, name);
     assert(o);
+    if (o->kind == DSC_OPTION_CHOICE) {
+        dsc_option_text(o, integer(x->config, name), choice, sizeof choice);
+        return dsc_buffer_puts(b, choice, err);
+    }
     if (o->kind != DSC_OPTION_REAL)
         return dsc_buffer_printf(b, err, "%" PRId64, integer(x->config, name) + (hole[n] == '+'));
     dsc_number_text(x->config->real[o - d->option], real);

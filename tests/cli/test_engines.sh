@@ -52,9 +52,12 @@ def check(engine, line):
         assert config["method"] in ("ngram", "suffix", "draft_model", "eagle", "eagle3", "mtp", "medusa")
         assert config["num_speculative_tokens"] > 0
     elif "sglang.launch_server" in line:
+        line = line.replace(" --disable-overlap-schedule", " --disable-overlap-schedule 1") # a flag
         got = options("sglang", shlex.split(line)[3:], numbers)
+        steps = got["--speculative-num-steps"]
+        assert (steps is None) == (got["--speculative-algorithm"] == "NGRAM")
         chain = got["--speculative-eagle-topk"] == 1
-        assert (got["--speculative-num-draft-tokens"] == got["--speculative-num-steps"] + 1) == chain
+        assert steps is None or (got["--speculative-num-draft-tokens"] == steps + 1) == chain
     elif line.startswith("llama-server "):
         options("llama.cpp", shlex.split(line)[1:], numbers)
     elif line.startswith("printf "):
@@ -101,6 +104,8 @@ for acceptance in vllm sglang tensorrt-llm; do
     parses vllm $copies --export-acceptance $acceptance
 done
 parses vllm rag.dst --method suffix --num-speculative-tokens 16 --cost linear:.02,.0002
+parses sglang rag.dst --method ngram-tree --num-draft-tokens 8,16 --match-type BFS,PROB \
+    --cost linear:.02,.0002
 parses transformers $copies
 drafts="pair.dst --method draft-model --num-speculative-tokens 1:6 --cost linear:.02,.0001,.0005"
 for kind in draft_model eagle eagle3 mtp medusa; do

@@ -11,6 +11,7 @@ import model_methods
 import phrase_methods
 import recorded_methods
 import text_methods
+import trie_methods
 from bpe import Tokenizer
 from counts import Counts
 from ngram_model import NgramModel
@@ -22,6 +23,7 @@ METHODS = {
     "oracle": text_methods.oracle,
     "llma": text_methods.llma,
     "ngram": text_methods.ngram,
+    "ngram-tree": trie_methods.ngram_tree,
     "suffix": text_methods.suffix,
     "draft-model": model_methods.chain,
     "hf-dynamic": model_methods.hf_dynamic,
@@ -44,7 +46,7 @@ METHODS = {
     "recorded": recorded_methods.recorded,
     "recorded-steps": recorded_methods.recorded_steps,
 }
-TEXT_OPTIONS = {"semantics", "references", "max_spec_factor", "max_spec_offset", "min_token_prob", "confidence", "name",
+TEXT_OPTIONS = {"semantics", "match_type", "references", "max_spec_factor", "max_spec_offset", "min_token_prob", "confidence", "name",
                 "widths", "acceptance", "draft_cost", "target_slope", "drafter", "policy",
                 "controller", "candidate_steps", "ema_alpha", "down_hysteresis", "up_hysteresis",
                 "ucb_semantics", "exploration_weight", "delta", "verify_cost", "history",
@@ -121,6 +123,14 @@ def table():
         on_traces("suffix", f"{LENGTH}={length} max-tree-depth={depth} branches={branches} "
                   f"max-spec-factor={factor} min-token-prob={least} max-spec-offset={offset} "
                   f"max-cached-requests={cached}", short)
+
+    for kind in ("BFS", "PROB"):
+        for tokens, least, most, depth, capacity in (
+                (12, 1, 10, 18, 10000000), (2, 1, 1, 18, 10000000), (64, 2, 4, 6, 10000000),
+                (24, 3, 3, 2, 10000000), (8, 1, 8, 12, 300), (16, 1, 10, 18, 19)):
+            on_traces("ngram-tree", f"num-draft-tokens={tokens} min-bfs-breadth={least} "
+                      f"max-bfs-breadth={most} match-type={kind} max-trie-depth={depth} "
+                      f"capacity={capacity}", short)
 
     drafts = ("order=2,mix=0", "order=3,mix=0", "order=3,mix=0.75")
     for length in (1, 2, 5, 100):
