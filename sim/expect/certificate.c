@@ -196,6 +196,27 @@ static void replay(const collector *c, const dsc_path_token *token, int most, co
     }
 }
 
+// Adds the bound of every number of paths at one position, by length. The first i + 1 tokens y are
+// accepted only where they are the output, P(y), and a path drafts them, 1 - (1 - Q(y))^K, so no
+// rule accepts them with a probability above min(1, (1 - (1 - Q(y))^K) / P(y)) given that y, whose
+// mean over outputs bounds the rule's; what follows y may shift it at one position.
+// The first token's bound is the exact one.
+static void add_bounds(const collector *c, const dsc_path_token *token, int most,
+                       const double *first, double sum[RULES][DSC_CERTIFICATE_LENGTH])
+{
+    const int from = FIRST_PATHS + DSC_CERTIFICATE_PATHS;
+    for (int k = 0; k < (int)c->count; k++) {
+        double draft = 1, target = 1, accepted = 0;
+        for (int i = 0; i < most; i++) {
+            draft *= token[i].draft;
+            target *= token[i].target;
+            const double drafted = -expm1(c->paths[k] * log1p(-fmin(draft, 1)));
+            const double given = drafted < target ? drafted / target : 1;
+            sum[from + k][i] += accepted += i ? given : first[from + k];
+        }
+    }
+}
+
 static void add_halves(collector *c, int64_t at)
 {
     const int odd = c->requests % 2;
@@ -229,9 +250,7 @@ static int visit(void *context, const dsc_request *q, dsc_error *err)
             token[i] = c->place[s + i].token;
         compare(c, c->place[s].rule);
         replay(c, token, most, c->place[s].rule, sum);
-        for (size_t k = 0; k < c->count; k++)
-            sum[FIRST_PATHS + DSC_CERTIFICATE_PATHS + k][0] +=
-                c->place[s].rule[FIRST_PATHS + DSC_CERTIFICATE_PATHS + k];
+        add_bounds(c, token, most, c->place[s].rule, sum);
         add_halves(c, s);
         for (int i = 0; i < most; i++)
             c->out->positions[i]++;
@@ -296,19 +315,17 @@ static double bound_of(const collector *c, int i, int paths)
 static void finish(collector *c)
 {
     dsc_certificate *o = c->out;
+    double step[DSC_CERTIFICATE_PATHS]; // a bound of the acceptance of the first i + 1 tokens
     for (int i = 0; i < c->length && o->positions[i]; i++) {
         finish_mean(c, REJECTION, i, &o->rejection[i]);
         finish_mean(c, BLOCK, i, &o->block[i]);
         for (size_t k = 0; k < c->count; k++) {
             dsc_certified *b = o->bound[k];
             finish_mean(c, FIRST_PATHS + (int)k, i, &o->gbv[k][i]);
-            if (i == 0) {
-                finish_mean(c, FIRST_PATHS + DSC_CERTIFICATE_PATHS + (int)k, 0, &b[0]);
-                continue;
-            }
-            const double before = i > 1 ? b[i - 1].accepted - b[i - 2].accepted : b[0].accepted;
-            b[i].accepted = b[i - 1].accepted + fmin(bound_of(c, i, c->paths[k]), before);
-            b[i].half = NAN;
+            finish_mean(c, FIRST_PATHS + DSC_CERTIFICATE_PATHS + (int)k, i, &b[i]);
+            step[k] = i ? fmin(bound_of(c, i, c->paths[k]), step[k]) : b[0].accepted;
+            if (i && b[i - 1].accepted + step[k] < b[i].accepted)
+                b[i] = (dsc_certified){.accepted = b[i - 1].accepted + step[k], .half = NAN};
         }
     }
 }

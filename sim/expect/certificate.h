@@ -16,7 +16,10 @@
 // means of P(A) and of Q(A) = E_target[draft/target; A] over positions follow from the output's
 // first i - 1 tokens and the distributions of the last one, and Q^K is convex, so the mean of
 // Q(A)^K is at least the K-th power of the mean. The best c is found on one half of the requests
-// and applied to the other. The bound is an estimate: few positions give a noisy one.
+// and applied to the other. The bound is an estimate: few positions give a noisy one. A second
+// bound holds given each output: its first i tokens y are accepted only where a path drafts them,
+// so with a probability of at most min(1, (1 - (1 - Q(y))^K) / P(y)). The lower sum of the two is
+// reported.
 #ifndef DSC_SIM_CERTIFICATE_H
 #define DSC_SIM_CERTIFICATE_H
 
