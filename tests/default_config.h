@@ -40,11 +40,8 @@ static inline bool fits_models(const dsc_drafter_type *d, const dsc_verifier_typ
                                bool marginals, dsc_draft_kind *dist)
 {
     dsc_error ignored;
-    const dsc_fit all = {.draft = true,
-                         .middle = true,
-                         .marginals = marginals,
-                         .dists = true,
-                         .off_path = true};
+    const dsc_fit all = {
+        .draft = true, .middle = true, .marginals = marginals, .dists = true, .off_path = true};
     return dsc_draft_kind_for(dist, d, v, &all, &ignored) == DSC_OK;
 }
 

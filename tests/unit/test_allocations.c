@@ -100,11 +100,8 @@ static void none_in_the_loop(void **state)
     int pairs = 0;
     for (const dsc_drafter_type *const *d = dsc_drafters(); *d; d++)
         for (const dsc_verifier_type *const *v = dsc_verifiers(); *v; v++) {
-            const dsc_fit all = {.draft = true,
-                                 .middle = true,
-                                 .marginals = true,
-                                 .dists = true,
-                                 .off_path = true};
+            const dsc_fit all = {
+                .draft = true, .middle = true, .marginals = true, .dists = true, .off_path = true};
             dsc_draft_kind kind;
             dsc_config c;
             bench b = {0};
