@@ -28,7 +28,7 @@ const dsc_option live_pair_options[LIVE_PAIR_OPTIONS] = {
     [LIVE_PAIR_DRAFT_SHAPE] = {.name = "draft-shape", .kind = DSC_OPTION_TEXT,
      .metavar = "PRESET|config.json",
      .help = "use random weights of this shape instead of --draft; may be the config.json of an "
-             "EAGLE-1 head"},
+             "EAGLE head"},
     [LIVE_PAIR_RANDOM_WEIGHTS] = {.name = "random-weights", .kind = DSC_OPTION_INT,
      .metavar = "SEED", .min = 0, .max = INT64_MAX,
      .help = "seed of the random weights of --shape and --draft-shape"},

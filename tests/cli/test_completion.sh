@@ -88,7 +88,7 @@ offers "$(first_words methods)" sim a.dst --method =
 offers "llma" sweep a.dst --method = ll
 offers "docs turns prompt all" sim a.dst --method llma --references ""
 offers "turns" sim a.dst --method llma --references = t
-offers "llma,pearl" tune a.dst --method llma,p
+offers "llma,parallel llma,pearl" tune a.dst --method llma,p
 offers "speedup throughput block_efficiency" tune --objective ""
 offers "vllm sglang tensorrt-llm llama.cpp transformers" tune --engine ""
 offers "paper,code" sweep a.dst --method llma --semantics paper,c

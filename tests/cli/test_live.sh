@@ -30,7 +30,7 @@ threads=--threads=1
 
 # --- every method, on tiny models --------------------------------------------------------------
 llama=$fixtures/llama
-"$draftscope" list methods | sed 's/ .*//; /recorded/d' >methods
+"$draftscope" list methods | sed "s/ .*//; /recorded\|^parallel$\|^ddtree$/d" >methods # those two: below
 while read -r method; do
     good run --target "$llama" --draft "$llama" --middle "$llama" --method "$method" \
         --prompts ids.jsonl --max-tokens 24 --baseline --json $threads
@@ -334,11 +334,14 @@ Answer:'
         check "$method: divergences of rounding only: $(field divergence_margins)" \
             test "$(field divergences)" = 0.0
     done
-    if [ -d "$demo/eagle" ]; then
-        good run --target "$demo/target" --draft "$demo/eagle" --method tree -p "$question" \
-            --max-tokens 48 --baseline --json $threads
-        is divergences 0.0
-    fi
+    for head in eagle eagle3; do
+        [ -d "$demo/$head" ] || continue
+        for method in tree dynamic-tree; do
+            good run --target "$demo/target" --draft "$demo/$head" --method $method -p "$question" \
+                --max-tokens 48 --baseline --json $threads
+            is divergences 0.0
+        done
+    done
     if [ -d "$demo/medusa" ]; then
         good run --target "$demo/target" --draft "$demo/medusa" --method tree -p "$question" \
             --max-tokens 48 --baseline --json $threads
