@@ -95,8 +95,26 @@ int dsc_outfile_open(dsc_outfile *f, const char *path, bool force, dsc_error *er
     return rc;
 }
 
+// The folder of a path, to be freed; NULL when out of memory.
+static char *folder_of(const char *path)
+{
+    const char *slash = strrchr(path, '/');
+    if (!slash)
+        return strdup(".");
+    return strndup(path, slash == path ? 1 : (size_t)(slash - path));
+}
+
+// A nameless file shows as well as one with a name that its folder can be written to, and a process
+// that is killed at this moment leaves nothing. Some file systems have only files with names.
 int dsc_outfile_check(const char *path, bool force, dsc_error *err)
 {
+    char *folder = strcmp(path, "-") ? folder_of(path) : NULL;
+    int fd = folder ? open(folder, O_TMPFILE | O_WRONLY | O_CLOEXEC, 0600) : -1;
+    free(folder);
+    if (fd >= 0) {
+        close(fd);
+        return check_name(path, force, err);
+    }
     dsc_outfile f;
     int rc = dsc_outfile_open(&f, path, force, err);
     dsc_outfile_abort(&f);
@@ -111,13 +129,10 @@ bool dsc_same_file(const char *a, const char *b)
 
 int dsc_sync_folder(const char *path, dsc_error *err)
 {
-    char *folder = strdup(path);
+    char *folder = folder_of(path);
     if (!folder)
         return dsc_fail(err, DSC_ENOMEM, "out of memory");
-    char *slash = strrchr(folder, '/');
-    if (slash)
-        slash[slash == folder] = '\0';
-    int fd = open(slash ? folder : ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC), rc = DSC_OK;
+    int fd = open(folder, O_RDONLY | O_DIRECTORY | O_CLOEXEC), rc = DSC_OK;
     // Some file systems cannot sync a folder and return EINVAL. Nothing more can be done there.
     if (fd < 0 || (fsync(fd) && errno != EINVAL))
         rc = dsc_fail_errno(err, DSC_EIO, errno, "cannot sync the folder of %s", path);

@@ -8,6 +8,7 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <signal.h>
+#include <sys/inotify.h>
 #include <sys/resource.h>
 #include <sys/wait.h>
 
@@ -207,6 +208,31 @@ static void bad_names_are_refused(void **state)
     assert_int_equal(count_files(false), 1);
 }
 
+// A check that is killed leaves nothing, because the file that it makes has no name.
+static void a_check_makes_no_name(void **state)
+{
+    (void)state;
+    dsc_error e;
+    char event[4096];
+    int nameless = open(scratch, O_TMPFILE | O_WRONLY, 0600);
+    if (nameless < 0)
+        skip(); // a file system whose files all have names
+    close(nameless);
+    int watch = inotify_init1(IN_NONBLOCK | IN_CLOEXEC);
+    if (watch < 0)
+        skip();
+    assert_true(inotify_add_watch(watch, scratch, IN_CREATE | IN_DELETE | IN_MOVE) >= 0);
+    assert_ok(dsc_outfile_check(in_scratch("new"), false, &e), e);
+    assert_ok(dsc_outfile_check(in_scratch("new"), true, &e), e);
+    assert_int_equal(read(watch, event, sizeof event), -1);
+    assert_int_equal(errno, EAGAIN);
+    put("new", "seen");
+    assert_true(read(watch, event, sizeof event) > 0);
+    close(watch);
+    assert_int_equal(dsc_outfile_check(in_scratch("no/x"), false, &e), DSC_EIO);
+    assert_int_equal(dsc_outfile_check("", false, &e), DSC_EUSAGE);
+}
+
 static void temporary_names(void **state)
 {
     (void)state;
@@ -234,6 +260,7 @@ int main(void)
         TEST(two_writers_write_whole_files),
         TEST(a_full_disk_leaves_none_of_several),
         TEST(bad_names_are_refused),
+        TEST(a_check_makes_no_name),
         cmocka_unit_test(temporary_names),
     };
     return cmocka_run_group_tests_name("outfile", tests, NULL, NULL);
