@@ -138,6 +138,10 @@ struct dsc_drafter_type {
     // models. NULL: the request itself.
     int (*view)(const dsc_config *config, const dsc_trace_info *trace, dsc_request *q,
                 dsc_arena *arena, dsc_error *err);
+    // Of methods that read more of a recorded draft model than its ranks: checks whether the trace
+    // has the columns and the settings for the configuration. DSC_EUSAGE: what is missing. NULL:
+    // the method reads ranks, or needs distributions.
+    int (*recorded)(const dsc_config *config, const dsc_trace_info *trace, dsc_error *err);
     // Returns whether the configuration is an upper bound and no method that could be run. NULL:
     // never.
     bool (*is_bound)(const dsc_config *config);

@@ -11,6 +11,7 @@
 #include "theory/otm_sampler.h"
 
 enum { REQUESTS = 4, MOST = 7, K = 3, G = 2, DEPTH = 2, OTM = K * (K + 3) / 2, STEPS = 3 };
+enum { NODES = 4, PASSES = 2, TOPK = 5, OFFSETS = 3, TOP = 2 };
 
 static const int64_t outputs[REQUESTS] = {3, 0, 1, MOST};
 static const int64_t step_counts[REQUESTS] = {2, 0, 0, 3};
@@ -23,6 +24,9 @@ typedef struct made {
     float kseq[MOST][K][2], specinfer[MOST][K + 1], otm[MOST][OTM];
     uint16_t accepted[STEPS], drafted[STEPS];
     float draft_s[STEPS], verify_s[STEPS];
+    int32_t candidate[MOST][NODES], marginal[MOST][OFFSETS][TOP];
+    uint16_t parent[MOST][NODES], scored[MOST][PASSES];
+    float path[MOST][NODES], marginal_logp[MOST][OFFSETS][TOP], logp_y[MOST][OFFSETS];
 } made;
 
 static made all[REQUESTS];
@@ -55,6 +59,21 @@ static void make_position(made *m, int64_t j, uint64_t *random)
         m->target_rollout[j][i] = (int32_t)(draw(random) % VOCAB);
     for (int d = 0; d < DEPTH; d++)
         m->rank[j][d] = j % 4 == 3 ? DSC_RANK_NONE : (uint16_t)(draw(random) % VOCAB);
+    for (int i = 0; i < NODES; i++) { // the last one is missing at every other position
+        const bool none = i + 1 == NODES && j % 2;
+        m->candidate[j][i] = none ? 0 : (int32_t)(draw(random) % VOCAB);
+        m->parent[j][i] = none ? DSC_PARENT_NONE : (uint16_t)(draw(random) % (uint64_t)(i + 1));
+        m->path[j][i] = none ? -__builtin_inff() : -uniform(random);
+    }
+    for (int i = 0; i < PASSES; i++)
+        m->scored[j][i] = (uint16_t)(draw(random) % (TOPK + 1));
+    for (int i = 0; i < OFFSETS; i++) {
+        for (int t = 0; t < TOP; t++) {
+            m->marginal[j][i][t] = (int32_t)(draw(random) % VOCAB);
+            m->marginal_logp[j][i][t] = t && j % 3 == 0 ? -__builtin_inff() : -uniform(random);
+        }
+        m->logp_y[j][i] = -uniform(random);
+    }
     m->accept[0][j] = (uint16_t)(draw(random) % 6);
     m->accept[1][j] = (uint16_t)(draw(random) % 65536);
     for (int k = 1, at = 0; k <= K; at += ++k) {
@@ -89,6 +108,12 @@ static dsc_trace_info columns_info(void)
     info.has_kseq = info.has_specinfer = info.has_otm = true;
     for (int side = 0; side < DSC_SIDES; side++)
         info.has_argmax[side] = info.has_entropy[side] = info.has_rollout[side] = true;
+    info.has_candidates = info.has_marginals = true;
+    info.candidate_steps = PASSES;
+    info.candidate_topk = TOPK;
+    info.candidate_nodes = NODES;
+    info.marginal_offsets = OFFSETS;
+    info.marginal_top = TOP;
     info.steps = DSC_STEPS_ALIGNED;
     info.has_step_drafted = info.has_step_draft_s = info.has_step_verify_s = true;
     info.rank_depth = DEPTH;
@@ -116,6 +141,8 @@ static dsc_request_input request_of(int r)
         .replayed = {{m->argmax[0], m->argmax[1]}, {m->entropy[0], m->entropy[1]}, m->rank[0]},
         .sufficient = {m->kseq[0][0], m->specinfer[0], m->otm[0]},
         .rollouts = {m->draft_rollout[0], m->target_rollout[0]},
+        .candidates = {m->candidate[0], m->parent[0], m->path[0], m->scored[0]},
+        .marginals = {m->marginal[0][0], m->marginal_logp[0][0], m->logp_y[0]},
     };
 }
 
@@ -163,6 +190,13 @@ static void same_columns(const dsc_request *q, const dsc_trace_info *i, int r)
     same(q->sufficient.otm, m->otm, 4 * n * OTM, i->has_otm);
     same(q->rollouts.draft, m->draft_rollout, 4 * n * G, i->has_rollout[DSC_SIDE_DRAFT]);
     same(q->rollouts.target, m->target_rollout, 4 * n * (G + 1), i->has_rollout[DSC_SIDE_TARGET]);
+    same(q->candidates.token, m->candidate, 4 * n * NODES, i->has_candidates);
+    same(q->candidates.parent, m->parent, 2 * n * NODES, i->has_candidates);
+    same(q->candidates.logp, m->path, 4 * n * NODES, i->has_candidates);
+    same(q->candidates.scored, m->scored, 2 * n * PASSES, i->has_candidates);
+    same(q->marginals.token, m->marginal, 4 * n * OFFSETS * TOP, i->has_marginals);
+    same(q->marginals.logp, m->marginal_logp, 4 * n * OFFSETS * TOP, i->has_marginals);
+    same(q->marginals.logp_y, m->logp_y, 4 * n * OFFSETS, i->has_marginals);
     assert_int_equal(q->steps.count, i->steps ? steps : 0);
     same(q->steps.accepted, m->accepted, 2 * steps, i->steps);
     same(q->steps.drafted, m->drafted, 2 * steps, i->has_step_drafted);
@@ -282,6 +316,8 @@ static void recorded_is_told(void **state)
                 {"otm", 44 * OTM},
                 {"draft_rollout", 44 * G},
                 {"target_rollout", 44 * (G + 1)},
+                {"candidates", 11 * (10 * NODES + 2 * PASSES)},
+                {"marginals", 44 * OFFSETS * (2 * TOP + 1)},
                 {"steps_aligned", 5 * 8 + 10},
                 {"step_drafted", 10},
                 {"step_draft_s", 20},
@@ -304,8 +340,11 @@ static void recorded_is_told(void **state)
     assert_null(dsc_trace_recorded(info, -1));
     assert_int_equal(dsc_shard_recorded_bytes(s, WANTED), 0);
     expect_ok(dsc_trace_parameters(&parameters, info, &err), &err);
-    assert_string_equal(parameters, "{\"rank_depth\":2,\"statistics_k\":3,\"rollout_length\":2,"
-                                    "\"accept\":{\"z\":5,\"eagle-2.1_a+B\":65535}}");
+    assert_string_equal(parameters,
+                        "{\"rank_depth\":2,\"statistics_k\":3,\"rollout_length\":2,"
+                        "\"candidate_steps\":2,\"candidate_topk\":5,"
+                        "\"candidate_nodes\":4,\"marginal_offsets\":3,"
+                        "\"marginal_top\":2,\"accept\":{\"z\":5,\"eagle-2.1_a+B\":65535}}");
     free(parameters);
     dsc_shard_close(s);
     dsc_trace_close(t);
@@ -436,7 +475,7 @@ static void aligned_steps_add_up(void **state)
 
 // --- the writer refuses ------------------------------------------------------------------------
 
-enum { USAGE_CASES = 5, CASES = 24 };
+enum { USAGE_CASES = 5, CASES = 30 };
 
 // Makes change number i to request 3. Returns the expected message.
 static const char *spoil(int i, dsc_request_input *q)
@@ -466,6 +505,14 @@ static const char *spoil(int i, dsc_request_input *q)
     case 20: m->drafted[2] = 3; return "request 0: step 2 accepted 4 tokens but drafted only 3";
     case 21: m->draft_s[1] = -1; return "'step.draft_s'[1]: -1 is not finite";
     case 22: m->accepted[1] = m->drafted[1] = 3; return "aligned steps must add up to the output";
+    case 23: m->candidate[1][2] = VOCAB; return "'candidate.token'[6]: token id 1000 is outside";
+    case 24: m->parent[1][1] = 2; return "'candidate.parent'[5]: parent 2; the parent must be";
+    case 25:
+        m->parent[0][1] = DSC_PARENT_NONE;
+        return "'candidate.parent'[2]: parent "; // one follows the end
+    case 26: m->path[1][1] = 1e-7f; return "'candidate.logp'[5]: 1e-07 is not the logarithm";
+    case 27: m->marginal[1][0][1] = -1; return "'marginal.token'[7]: token id";
+    case 28: m->logp_y[1][1] = .5f; return "'marginal.logp_y'[4]: 0.5 is not the logarithm";
     default: q->output.count = 2; return "the output has 2 tokens, but its steps wrote";
     }
 }
@@ -510,6 +557,11 @@ static void bad_descriptions_are_refused(void **state)
         "the cap of drafter z is 0; it must be 1",
         "the cap of drafter z is 65536",
         "two drafters are named z",
+        "candidate_steps is 0; it must be 1 to 65535",
+        "candidate_topk is -1",
+        "candidate_nodes is 65535; it must be 1 to 65534",
+        "marginal_offsets is 0",
+        "marginal_top is 65536",
     };
     for (int i = 0; i < (int)(sizeof words / sizeof words[0]); i++) {
         dsc_error err = {0};
@@ -529,6 +581,11 @@ static void bad_descriptions_are_refused(void **state)
         case 10: info.drafter[0].cap = 0; break;
         case 11: info.drafter[0].cap = 65536; break;
         case 12: strcpy(info.drafter[1].name, "z"); break;
+        case 13: info.candidate_steps = 0; break;
+        case 14: info.candidate_topk = -1; break;
+        case 15: info.candidate_nodes = 65535; break;
+        case 16: info.marginal_offsets = 0; break;
+        case 17: info.marginal_top = 65536; break;
         }
         expect_failure(dsc_trace_writer_open(&w, in_scratch("a.dst"), &info, true, 0, &err),
                        DSC_EUSAGE, &err, words[i]);
