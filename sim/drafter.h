@@ -85,6 +85,7 @@ typedef struct dsc_match_lengths {
 typedef enum dsc_draft_replay {
     DSC_DRAFT_REPLAY_NONE,      // it does not: the method needs the loop or `match_lengths`
     DSC_DRAFT_REPLAY_CHAIN,     // one draft of `limit` tokens from the draft model
+    DSC_DRAFT_REPLAY_OFFSETS,   // the same from a parallel drafter, whose tokens are independent
     DSC_DRAFT_REPLAY_SEQUENCES, // `drafts` independent samples of `limit` tokens
     DSC_DRAFT_REPLAY_TREE       // independent samples at each node of a tree of `levels`
 } dsc_draft_replay;

@@ -130,6 +130,7 @@ const dsc_drafter_type dsc_drafter_parallel = {
     .needs_draft = true,
     .needs_marginals = true,
     .kinds = DSC_DRAFT_TOPK | DSC_DRAFT_SAMPLED,
+    .replay = DSC_DRAFT_REPLAY_OFFSETS,
     .state_size = sizeof(parallel),
     .option = options,
     .option_count = 1,
