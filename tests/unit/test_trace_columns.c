@@ -634,7 +634,7 @@ static void unknown_is_left_unread(void **state)
     assert_int_equal(info->rank_depth, 0);
     assert_int_equal(info->statistics_k, K);
     assert_int_equal(info->drafters, 0);
-    assert_int_equal(dsc_shard_unknown(s), 20 - 5); // of 16 columns, offsets and two drafters
+    assert_int_equal(dsc_shard_unknown(s), 27 - 5); // of 23 columns, offsets and two drafters
     dsc_shard_close(s);
     dsc_trace_close(t);
 }
