@@ -24,6 +24,8 @@ enum {
     RANK_DEPTH,
     LOGPROBS,
     ROLLOUTS,
+    CANDIDATES,
+    MARGINALS,
 };
 static const double SHARD_S = 60;
 // clang-format off
@@ -53,6 +55,12 @@ static const dsc_option options[] = {
      .max = 1024,
      .help = "record G greedy tokens of the draft model from each position on, and the target's "
              "argmax along them"},
+    {.name = "candidates", .kind = DSC_OPTION_TEXT, .metavar = "S:K[:C]",
+     .help = "record the candidates of dynamic-tree with S steps and K children at each position: "
+             "all, or the C best; sim then replays it and smaller trees"},
+    {.name = "marginals", .kind = DSC_OPTION_TEXT, .metavar = "D:M",
+     .help = "record the M most probable tokens of Medusa heads at D offsets after each position; "
+             "sim then replays parallel and ddtree"},
     CLI_OPTION_FORCE,
     CLI_OPTION_SEED,
     CLI_OPTION_PROGRESS,
@@ -277,14 +285,19 @@ static int read_record(context *c, dsc_error *err)
     o->rollout = (int32_t)v[ROLLOUTS].integer;
     o->parallel = call->method[0]->parallel;
     o->shard_s = SHARD_S;
+    o->limit = v[MAX_TOKENS].integer;
+    int rc =
+        v[CANDIDATES].text ? live_record_candidates(&o->trees, v[CANDIDATES].text, err) : DSC_OK;
+    if (!rc && v[MARGINALS].text)
+        rc = live_record_marginals(&o->trees, v[MARGINALS].text, err);
     o->nodes = live_record_nodes(o);
-    return read_rows(o, v[LOGPROBS].text, err);
+    return rc ? rc : read_rows(o, v[LOGPROBS].text, err);
 }
 
 // Refuses columns of a draft model where none is recorded.
 static int check_columns(const dsc_option_value *value, dsc_error *err)
 {
-    static const int of_draft[] = {DRAFTS, RANK_DEPTH, ROLLOUTS};
+    static const int of_draft[] = {DRAFTS, RANK_DEPTH, ROLLOUTS, CANDIDATES, MARGINALS};
     for (size_t i = 0; i < sizeof of_draft / sizeof *of_draft; i++)
         if (value[of_draft[i]].given)
             return dsc_fail(err, DSC_EUSAGE, "--%s requires a draft model to record: --draft DIR",
@@ -315,8 +328,9 @@ static int prepare(context *c, dsc_error *err)
         rc = live_job_read(job, &want, err);
     if (!rc)
         rc = live_prompts_read(&job->prompts, v[PROMPTS].text, err);
-    if (!rc) // rollouts continue after the text
-        rc = live_job_open(job, c->record.rollout, err);
+    const live_record *o = &c->record;
+    if (!rc) // rollouts and candidates continue after the text
+        rc = live_job_open(job, o->rollout > o->trees.steps ? o->rollout : o->trees.steps, err);
     return rc ? rc : open_recorder(c, err);
 }
 

@@ -247,6 +247,10 @@ echo '{"prompt": "ab", "output": [98, 257], "references": ["abc"], "logprobs": [
     '"statistics": {"k": 1, "kseq": [[[1, 0]], [[1, 1]]], "specinfer": [[0, 1], [0, 0]],' \
     '"otm": [[1, 0], [0, 1]]},' \
     '"rollouts": {"length": 1, "draft": [[1], [2]], "target": [[1, 2], [2, 3]]},' \
+    '"candidates": {"steps": 1, "topk": 1, "nodes": 1, "token": [[1], [2]], "parent": [[0], [null]],' \
+    '"logp": [[-1], [null]], "scored": [[1], [1]]},' \
+    '"marginals": {"offsets": 1, "top": 1, "token": [[[1]], [[2]]], "logp": [[[-1]], [[0]]],' \
+    '"logp_y": [[-1], [-2]]},' \
     '"steps": {"aligned": true, "accepted": [1], "drafted": [1], "draft_s": [0.5],' \
     '"verify_s": [1]}, "accept": {"NAME": {"cap": 2, "accepted": [1, 1]}}}' >all.jsonl
 check "a small trace" "$DRAFTSCOPE" trace import --tokenizer bytes all.jsonl -o all.dst

@@ -133,11 +133,28 @@ static int read_finish(const json_t *reason, dsc_import_record *out, dsc_error *
 int dsc_import_prompt_read(const json_t *line, int32_t vocab_size, dsc_import_record *out,
                            dsc_error *err)
 {
-    static const char *const known[] = {
-        "id",           "prompt",        "output",        "references",     "draft_rows",
-        "target_rows",  "finish_reason", "metadata",      "logprobs",       "draft_logprobs",
-        "draft_argmax", "target_argmax", "draft_entropy", "target_entropy", "draft_ranks",
-        "statistics",   "rollouts",      "steps",         "accept",         NULL};
+    static const char *const known[] = {"id",
+                                        "prompt",
+                                        "output",
+                                        "references",
+                                        "draft_rows",
+                                        "target_rows",
+                                        "finish_reason",
+                                        "metadata",
+                                        "logprobs",
+                                        "draft_logprobs",
+                                        "draft_argmax",
+                                        "target_argmax",
+                                        "draft_entropy",
+                                        "target_entropy",
+                                        "draft_ranks",
+                                        "statistics",
+                                        "rollouts",
+                                        "steps",
+                                        "accept",
+                                        "candidates",
+                                        "marginals",
+                                        NULL};
     if (!json_is_object(line))
         return dsc_import_not_object(line, err);
     const json_t *id = json_object_get(line, "id"), *prompt = json_object_get(line, "prompt");

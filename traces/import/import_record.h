@@ -136,18 +136,21 @@ int dsc_import_add_drafter(dsc_import_record *r, const char *name, int64_t cap, 
 int dsc_import_columns_read(dsc_import_record *r, const json_t *line, dsc_error *err);
 
 // The place of the columns in draftscope's JSON lines, for import and export: the objects whose
-// columns share a parameter (object 0 is the line itself), and the columns in them. The lists end
+// columns share parameters (object 0 is the line itself), and the columns in them. The lists end
 // with a NULL name. Accept lengths are in a separate object "accept".
+enum { DSC_JSON_PARAMETERS = 3 };
 typedef struct dsc_json_object {
-    const char *name, *member; // the object, and the member that is the parameter
-    int parameter;             // in dsc_parameters, or -1
+    const char *name;
+    const char *member[DSC_JSON_PARAMETERS]; // the members that are parameters
+    int parameters;                          // their number
+    int parameter;                           // the first of them in dsc_parameters; others follow
 } dsc_json_object;
 typedef struct dsc_json_column {
     int object;
     const char *name;
     int column;
 } dsc_json_column;
-enum { DSC_JSON_STEPS = 4 }; // the object of steps, whose member "aligned" is a boolean
+enum { DSC_JSON_STEPS = 6 }; // the object of steps, whose member "aligned" is a boolean
 extern const dsc_json_object dsc_json_objects[];
 extern const dsc_json_column dsc_json_columns[];
 
