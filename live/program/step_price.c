@@ -12,8 +12,10 @@
 #include <inttypes.h>
 #include <math.h>
 #include <stdlib.h>
+#include <string.h>
 
 enum { MOST_TOKENS = 1024, STEPS = 16 }; // of the synthetic pair's output
+enum { LONGEST_TEXT = 24 };              // of a parameter that is printed
 
 int live_cost_open(dsc_cost *out, const char *text, dsc_error *err)
 {
@@ -168,16 +170,20 @@ int live_step_price_of(live_step_price *out, const dsc_cost *cost, const live_ru
 
 // --- text ----------------------------------------------------------------------------------------
 
-// "window=15 level=5 guesses=15": the numbers of a configuration.
+// "window=15 level=5 guesses=15": the numbers of a configuration, and short texts.
 static void parameters_text(const dsc_config *config, char *out, size_t size)
 {
     const dsc_drafter_type *d = config->drafter;
     size_t at = 0;
     *out = '\0';
-    for (size_t o = 0; o < d->option_count && at < size; o++)
-        if (d->option[o].kind == DSC_OPTION_INT)
-            at += (size_t)snprintf(out + at, size - at, "%s%s=%" PRId64, at ? " " : "",
-                                   d->option[o].name, config->parameter[o]);
+    for (size_t o = 0; o < d->option_count && at < size; o++) {
+        const char *text = d->option[o].kind == DSC_OPTION_TEXT ? config->text[o] : NULL;
+        char number[24];
+        snprintf(number, sizeof number, "%" PRId64, config->parameter[o]);
+        if (d->option[o].kind == DSC_OPTION_INT || (text && strlen(text) <= LONGEST_TEXT))
+            at += (size_t)snprintf(out + at, size - at, "%s%s=%s", at ? " " : "", d->option[o].name,
+                                   text ? text : number);
+    }
 }
 
 void live_step_price_text(const live_step_price *p, const dsc_config *config, const char *cost,

@@ -50,7 +50,7 @@ says "no step pays, whatever is accepted, because it emits at most 1 tokens"
 run lookahead --window 2 --level 3 --guesses 1
 says "it pays only above 1."
 run tree --tree chain:3 # as draft-model
-says "(up to 4 tokens in the target's pass, 3 passes of the draft model) costs 1.82 plain tokens"
+says "a full step of tree with tree=chain:3 (up to 4 tokens in the target's pass, 3 passes of the draft model) costs 1.82 plain tokens"
 priced
 run ngram --num-speculative-tokens 9
 says "(up to 10 tokens in the target's pass) costs 1.82 plain tokens"
