@@ -87,8 +87,13 @@ static json_t *describe(const context *c, live_side side)
     const bool head = live_config_is_head(&w->config);
     json_t *o = json_pack("{s:s, s:b, s:s, s:s}", "architecture", m.architecture, "head", head,
                           "dtype", m.dtype, "device", m.device);
-    json_object_set_new(o, m.folder ? "folder" : "shape",
-                        dsc_json_text(m.folder ? m.folder : m.shape));
+    json_object_set_new(o,
+                        m.folder  ? "folder"
+                        : m.shape ? "shape"
+                                  : "layers",
+                        dsc_json_text(m.folder  ? m.folder
+                                      : m.shape ? m.shape
+                                                : m.layers));
     if (*m.config_sha256)
         json_object_set_new(o, "config_sha256", json_string(m.config_sha256));
     json_object_set_new(o, "weights_sha256", json_string(m.weights_sha256));

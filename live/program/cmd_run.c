@@ -5,10 +5,12 @@
 #include "live/program/job.h"
 #include "live/program/live.h"
 #include "live/program/run_detail.h"
+#include "live/program/step_price.h"
 #include "traces/import/import_record.h"
 #include "cli/guard.h"
 
 #include <inttypes.h>
+#include <math.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -23,6 +25,7 @@ enum {
     SKIP,
     MAX_TOKENS,
     BASELINE,
+    COST,
 };
 // clang-format off
 static const dsc_option options[] = {
@@ -53,6 +56,10 @@ static const dsc_option options[] = {
     {.name = "baseline", .kind = DSC_OPTION_FLAG,
      .help = "also decode the same requests without drafts: adds the measured speedup and, at "
              "temperature 0, whether the outputs are equal"},
+    {.name = "cost", .kind = DSC_OPTION_TEXT, .metavar = "table:FILE|linear:...",
+     .help = "cost model of these models' passes, such as the table of draftscope live profile: "
+             "prints before the run above how many tokens per step the method pays, and after it "
+             "the predicted and the measured speedup"},
     {.name = "output", .letter = 'o', .kind = DSC_OPTION_TEXT, .metavar = "FILE.jsonl",
      .help = "write texts and tokens to this file, in the format of trace import --format jsonl; "
              "- is standard output, and the results go to standard error"},
@@ -74,6 +81,8 @@ typedef struct context {
     live_run plain;
     live_report report;
     live_detail detail;
+    dsc_cost cost;   // --cost; its type is NULL without
+    dsc_price price; // of the run, once it has ended
     dsc_outfile output;
     cli_progress progress;
     dsc_arena arena; // a copy of the method's output
@@ -345,7 +354,31 @@ static void print_divergences(const context *c)
     }
 }
 
-static int print_result(const context *c, bool interrupted, dsc_error *err)
+// Predicted and measured results on stderr. The run's passes may be outside of a table.
+static void compare_with_cost(context *c)
+{
+    live_report *r = &c->report;
+    const live_measure *m = &r->measure;
+    dsc_error err;
+    char measured[80] = "";
+    c->price = (dsc_price){NAN, NAN, NAN, NAN, NAN, NAN};
+    r->price = &c->price;
+    if (dsc_price_run(&c->price, &c->cost, &r->counts, 1, &err)) {
+        c->price = (dsc_price){NAN, NAN, NAN, NAN, NAN, NAN};
+        fprintf(stderr, "draftscope: note: no predicted speedup: %s\n", err.message);
+        return;
+    }
+    if (r->baseline)
+        snprintf(measured, sizeof measured, ", measured %.2f", live_report_decode_speedup(r));
+    fprintf(stderr,
+            "draftscope: %.2f tokens per step, which cost %.2f plain tokens: predicted speedup "
+            "%.2f%s; passes without prefill predicted %.3g s, measured %.3g s%s\n",
+            (double)r->counts.output_tokens / (double)r->counts.target_calls,
+            live_report_step_cost(r), c->price.speedup, measured, c->price.time_s,
+            m->draft_s + m->verify_s, r->baseline ? "" : " (--baseline measures the speedup)");
+}
+
+static int print_result(context *c, bool interrupted, dsc_error *err)
 {
     const live_run *run = &c->job.run;
     const live_origin origin = {.pair = &c->job.pair,
@@ -359,6 +392,8 @@ static int print_result(const context *c, bool interrupted, dsc_error *err)
                                 .baseline = c->report.baseline,
                                 .interrupted = interrupted};
     live_row row = {.err = err};
+    if (c->cost.type)
+        compare_with_cost(c);
     live_report_put(&c->report, &row);
     if (c->call->json)
         live_detail_put(&c->detail, &origin, &row);
@@ -467,6 +502,25 @@ static int64_t recorded_nodes(const context *c)
     return most < limit ? most : limit;
 }
 
+// Says before any weights are loaded what a full step costs, for a prompt of mean length.
+static int announce_cost(const context *c, dsc_error *err)
+{
+    const live_prompts *p = &c->job.prompts;
+    const char *text = c->call->value[COST].text;
+    live_step_price price;
+    char line[900];
+    int64_t tokens = 0;
+    for (size_t i = 0; i < p->count; i++)
+        tokens += p->item[i].request.prompt.count;
+    int rc = live_step_price_of(&price, &c->cost, &c->job.run,
+                                p->count ? tokens / (int64_t)p->count : 1, err);
+    if (rc)
+        return rc;
+    live_step_price_text(&price, &c->job.config, text, line, sizeof line);
+    fprintf(stderr, "draftscope: %s\n", line);
+    return DSC_OK;
+}
+
 // Runs the cheap checks first, then loads the weights.
 static int prepare(context *c, dsc_error *err)
 {
@@ -476,6 +530,8 @@ static int prepare(context *c, dsc_error *err)
     int rc = check_words(call, err);
     if (!rc)
         rc = live_job_begin(job, call, err);
+    if (!rc && call->value[COST].text)
+        rc = live_cost_open(&c->cost, call->value[COST].text, err);
     if (!rc && call->value[REPLAY].given)
         rc = dsc_trace_open(&c->replayed, call->value[REPLAY].text, err);
     if (!rc)
@@ -487,6 +543,8 @@ static int prepare(context *c, dsc_error *err)
         rc = live_job_read(job, &want, err);
     if (!rc)
         rc = read_prompts(c, err);
+    if (!rc && c->cost.type && job->config.drafter != &dsc_drafter_none)
+        rc = announce_cost(c, err);
     if (!rc && job->run.record)
         job->pair.least_nodes = recorded_nodes(c);
     return rc ? rc : live_job_open(job, 0, err);
@@ -499,6 +557,7 @@ static void context_fini(context *c)
     live_detail_fini(&c->detail);
     live_run_fini(&c->plain);
     live_job_fini(&c->job);
+    dsc_cost_fini(&c->cost);
     dsc_trace_close(c->replayed);
     dsc_arena_fini(&c->arena);
 }

@@ -45,6 +45,7 @@ enum {
     FIRST_REQUEST,
     PROMPTS_HASH,
     OUTPUTS_HASH,
+    DRAFT_LAYERS,
     MODELS, // ARCHITECTURE and what follows it, for each model
     FIELDS = MODELS + 4 * LIVE_SIDES
 };
@@ -115,6 +116,8 @@ static const dsc_column fields[FIELDS] = {
      "SHA-256 of the prompts' token ids, each prompt preceded by its length"},
     [OUTPUTS_HASH] = {"outputs_sha256", DSC_CELL_TEXT,
      "SHA-256 of the outputs' token ids, each output preceded by its length"},
+    [DRAFT_LAYERS] = {"draft_layers", DSC_CELL_TEXT,
+     "value of --draft-layers: the layers of the target that are the draft model"},
     [MODELS] =
     {"target_architecture", DSC_CELL_TEXT, "target: model_type in config.json"},
     {"target_dtype", DSC_CELL_TEXT, "target: dtype of the stored weights"},
@@ -269,6 +272,8 @@ static void put_models(live_row *r, const live_pair *p)
         const int at = MODELS + side * OF_MODEL;
         if (!live_identify(m, p, (live_side)side))
             continue;
+        if (m->layers)
+            put_text(r, DRAFT_LAYERS, m->layers);
         put_text(r, at + ARCHITECTURE, m->architecture);
         put_text(r, at + DTYPE, m->dtype);
         put_text(r, at + CONFIG_HASH, m->config_sha256);

@@ -15,12 +15,14 @@ enum { STEPS, TOPK, TOKENS };
 // clang-format off
 static const dsc_option options[] = {
     {.name = "num-steps", .kind = DSC_OPTION_INT, .metavar = "S", .initial = "8", .min = 1,
+     .sizes = "1,2,3,5,8",
      .max = DSC_MAX_LEVELS, .help = "levels of the tree, each a draft forward pass"},
     {.name = "eagle-topk", .kind = DSC_OPTION_INT, .metavar = "K", .initial = "10", .min = 1,
+     .sizes = "1,2,4,10",
      .max = 100, .help = "candidates of a level that are expanded, and children of each; 1: a "
                          "chain"},
     {.name = "num-draft-tokens", .kind = DSC_OPTION_INT, .metavar = "N", .initial = "60",
-     .min = 2, .max = DSC_TREE_NODES,
+     .sizes = "2,3,4,8,16,32,60", .min = 2, .max = DSC_TREE_NODES,
      .help = "tokens in the target call, the root included: the best N - 1 candidates are kept"},
 };
 // clang-format on
