@@ -114,7 +114,7 @@ EOF
 done <commands
 
 entries draftscope.1 OPTIONS | first_column >page
-printf '%s\n' --help --version >program
+printf '%s\n' --help --json-schema --version >program
 same "draftscope(1): options" program page
 check "draftscope --help, --version, -h" \
     sh -c '"$DRAFTSCOPE" --help && "$DRAFTSCOPE" --version && "$DRAFTSCOPE" -h'
