@@ -94,6 +94,7 @@ BEGIN {
         print line
     }
     print "</nav>\n<main>"
+    if (manual) print "<h1 class=\"page\">" title "</h1>"
 }
 
 {

@@ -202,7 +202,7 @@ check "draftscope-theory(1): every column that accept writes" sh -c '! grep . mi
     while read -r command; do "$DRAFTSCOPE" live "$command" --help; done <live_commands
     while read -r command; do "$DRAFTSCOPE" theory "$command" --help; done <theory_commands
     "$DRAFTSCOPE" list methods | sed 's/^/--/' # --METHOD.PARAMETER
-    echo " --help --version --PARAMETER --name --length --gamma --k --batch " # the last four: synonyms
+    echo " --help --json-schema --version --PARAMETER --name --length --gamma --k --batch " # the last four: synonyms
 } | tr ' ,=' '\n\n\n' | sed -n 's/^\(--[A-Za-z][A-Za-z-]*\).*/\1/p' | sort -u >known
 for path in "$man_dir"/*.[157]; do
     plain "${path##*/}" | tr ' ,=[]()' '\n\n\n\n\n\n\n' |
