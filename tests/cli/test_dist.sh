@@ -81,6 +81,6 @@ if [ -e "$top/.git" ] && command -v git >/dev/null; then
     sed 's|^[^/]*/||' names | sort >packed
     (cd "$top" && git ls-files) | grep -v '^\.' | sort >tracked
     comm -23 tracked packed >missing
-    if [ -s tracked ] && [ ! -s missing ]; then ok; else not_ok "the tarball lacks: $(cat missing)"; fi
+    if [ -s tracked ] && [ ! -s missing ]; then ok; else not_ok "the tarball lacks $(wc -l <missing) files: $(head -n 5 missing | tr "\n" " ")"; fi
 fi
 summary
