@@ -4,6 +4,7 @@
 # from REUSE.toml for files that have none, and from LICENSES/. Most files are under the first license,
 # Apache-2.0, and share the stanza `Files: *`.
 set -eu
+tag=SPDX-License-Ident''ifier # in two parts, as this is no such line
 cat <<'END'
 Format: https://www.debian.org/doc/packaging-manuals/copyright-format/1.0/
 Upstream-Name: draftscope
@@ -21,10 +22,10 @@ END
 
 # Each line: license, holder, pattern.
 {
-    grep -rIl --exclude-dir=debian 'SPDX-License-Identifier: ' . |
+    grep -rIl --exclude-dir=debian "$tag: " . |
         while IFS= read -r file; do
             license=$(head -n 5 "$file" |
-                sed -n 's/.*SPDX-License-Identifier: \([A-Za-z0-9.-]*\).*/\1/p' | head -n 1)
+                sed -n "s/.*$tag: \([A-Za-z0-9.-]*\).*/\1/p" | head -n 1)
             case $license in
             '' | Apache-2.0) ;;
             *) printf '%s\tdraftscope authors\t%s\n' "$license" "${file#./}" ;;

@@ -34,8 +34,9 @@ done
 # --- copyright ---------------------------------------------------------------------------------
 mkdir copy copy/LICENSES copy/a
 cp "$top"/LICENSES/*.txt copy/LICENSES/
-printf '/* SPDX-License-Identifier: GPL-3.0-or-later */\n' >copy/a/g.c
-printf '# SPDX-License-Identifier: Apache-2.0\n' >copy/a/b.sh
+tag=SPDX-License-Ident''ifier
+printf '/* %s: GPL-3.0-or-later */\n' $tag >copy/a/g.c
+printf '# %s: Apache-2.0\n' $tag >copy/a/b.sh
 cat >copy/REUSE.toml <<'END'
 version = 1
 [[annotations]]
