@@ -127,7 +127,7 @@ runs "the sample that is installed" "cp /usr/share/draftscope/sample/rag.jsonl \
 runs "advise" "draftscope advise rag.jsonl --tokenizer tokenizer.json --cost linear:0.020,0.0005 --engine vllm -o rag"
 if grep -q 'speculative' said; then ok; else not_ok "advise printed: $(head -n 5 said)"; fi
 grep -v '^$' said | head -n 6 | sed 's/^/# /'
-runs "sweep and tune" "draftscope trace import --tokenizer tokenizer.json rag.jsonl -o rag.dst &&
+runs "sweep and tune" "draftscope trace info rag.dst &&
     draftscope sweep rag.dst --method ngram --num-speculative-tokens 2,4 -o sweep.tsv &&
     draftscope tune rag.dst --method ngram --num-speculative-tokens 2,4"
 runs "published figures" "draftscope validate --published spectr-appb leviathan"
@@ -145,7 +145,7 @@ runs "man draftscope" "man draftscope | grep -q 'draftscope - ' && man draftscop
 runs "plot" "draftscope plot length sweep.tsv -o - && draftscope report sweep.tsv -o report.html"
 runs "an example of the library" "cc \$(pkg-config --cflags draftscope) \
     /usr/share/doc/libdraftscope-dev/examples/theory.c -o theory \$(pkg-config --libs draftscope) -lm && ./theory"
-runs "the pages" "test -s /usr/share/doc/draftscope-doc/html/index.html"
+runs "the pages" "test -s /usr/share/doc/draftscope/html/index.html"
 runs "removal" "apt-get purge -y -qq draftscope draftscope-live libdraftscope0 libdraftscope-dev &&
     ! test -e /usr/bin/draftscope && ! test -e /usr/share/draftscope"
 summary
