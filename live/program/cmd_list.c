@@ -89,13 +89,14 @@ static int add_shapes(dsc_table *t, dsc_error *err)
     return rc;
 }
 
+static const dsc_column column[] = {
+    {"kind", DSC_CELL_TEXT, "device, architecture, draft model, dtype, feature or shape"},
+    {"name", DSC_CELL_TEXT, "value for options"},
+    {"what", DSC_CELL_TEXT, "description"},
+};
+
 static int make(dsc_table *t, dsc_error *err)
 {
-    static const dsc_column column[] = {
-        {"kind", DSC_CELL_TEXT, "device, architecture, draft model, dtype, feature or shape"},
-        {"name", DSC_CELL_TEXT, "value for options"},
-        {"what", DSC_CELL_TEXT, "description"},
-    };
     int rc = dsc_table_add_columns(t, column, sizeof column / sizeof *column, err);
     if (!rc)
         rc = add_devices(t, err);
@@ -141,5 +142,6 @@ const cli_command live_cmd_list = {
     .about = "Lists devices, supported architectures, kinds of draft models, dtypes of weights, "
              "shapes for --shape, and "
              "the features of this build.",
+    .fields = {CLI_FIELDS("Fields of --json", column)},
     .execute = execute,
 };

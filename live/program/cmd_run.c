@@ -562,13 +562,13 @@ static void context_fini(context *c)
     dsc_arena_fini(&c->arena);
 }
 
-static void print_fields(void)
+static void visit_fields(cli_fields_visit *visit, void *user)
 {
     size_t fields;
     const dsc_column *field = live_report_fields(&fields);
-    cli_print_fields("Measured fields", field, fields);
+    visit(user, "Measured fields", field, fields);
     field = live_detail_fields(&fields);
-    cli_print_fields("Fields of --json only", field, fields);
+    visit(user, "Fields of --json only", field, fields);
 }
 
 static int execute(const cli_call *call, dsc_error *err)
@@ -604,6 +604,6 @@ const cli_command live_cmd_run = {
              "results so far.",
     .most = -1,
     .what = "prompts",
-    .more_help = print_fields,
+    .more_fields = visit_fields,
     .execute = execute,
 };

@@ -114,7 +114,7 @@ EOF
 done <commands
 
 entries draftscope.1 OPTIONS | first_column >page
-printf '%s\n' --help --version >program
+printf '%s\n' --help --json-schema --version >program
 same "draftscope(1): options" program page
 check "draftscope --help, --version, -h" \
     sh -c '"$DRAFTSCOPE" --help && "$DRAFTSCOPE" --version && "$DRAFTSCOPE" -h'
@@ -202,7 +202,7 @@ check "draftscope-theory(1): every column that accept writes" sh -c '! grep . mi
     while read -r command; do "$DRAFTSCOPE" live "$command" --help; done <live_commands
     while read -r command; do "$DRAFTSCOPE" theory "$command" --help; done <theory_commands
     "$DRAFTSCOPE" list methods | sed 's/^/--/' # --METHOD.PARAMETER
-    echo " --help --version --PARAMETER --name --length --gamma --k --batch " # the last four: synonyms
+    echo " --help --json-schema --version --PARAMETER --name --length --gamma --k --batch " # the last four: synonyms
 } | tr ' ,=' '\n\n\n' | sed -n 's/^\(--[A-Za-z][A-Za-z-]*\).*/\1/p' | sort -u >known
 for path in "$man_dir"/*.[157]; do
     plain "${path##*/}" | tr ' ,=[]()' '\n\n\n\n\n\n\n' |
