@@ -143,6 +143,10 @@ good trace export chats.dst -o chats.out
 check "the import: $(cat chats.out)" sh -c 'grep -q "<start_of_turn>user.nA<end_of_turn>" chats.out &&
     ! grep -q "<s>" chats.out'
 
+good trace import --tokenizer model --map messages=question,output=answer gsm8k.jsonl -o gsm8k.dst
+good trace export gsm8k.dst -o gsm8k.out
+check "an import of questions as messages: $(cat gsm8k.out)" sh -c \
+    'grep -q "<start_of_turn>user.nHow many?<end_of_turn>.n<start_of_turn>model" gsm8k.out'
 unknown="render the file first: python3 contrib/render_chats.py model FILE"
 echo '{% for i in range(1000000000) %}{% for j in range(1000000000) %}x{% endfor %}{% endfor %}' \
     >model/chat_template.jinja
@@ -274,6 +278,7 @@ check "--eos: a line end ends outputs" sh -c 'grep -q "200\]},\"finish_reason\":
 cp "$demo"/target/* model
 chmod u+w model/*
 sed 's/<s>/<|endoftext|>/; s/<\/s>/<|im_end|>/' "$demo/target/tokenizer.json" >model/tokenizer.json
+sed 's/"eos_token_id": 1/"eos_token_id": 0/' "$demo/target/config.json" >model/config.json
 eos_is() { # trace, id
     good trace info "$1" --json
     check "$1: EOS token $2" grep -q "\"eos_token\": *$2[,}]" out
@@ -298,7 +303,8 @@ for ends in '[1, 0]' 1; do
 done
 rm model/generation_config.json
 good trace import --tokenizer model/tokenizer.json texts.jsonl -o imported.dst --force
-eos_is imported.dst 1 # config.json
+eos_is imported.dst 0 # config.json
+check "config.json is no guess: $(cat err)" test ! -s err
 rm model/config.json
 good trace import --tokenizer model texts.jsonl -o imported.dst --force
 check "the guess is told: $(cat err)" grep -q "outputs end with <|endoftext|>, the first of the usual" err

@@ -90,16 +90,16 @@ static void test_recognizing(void **state)
         {"<｜Assistant｜> <｜User｜>", "deepseek3"},
         {"<｜Assistant｜> <｜User｜> <think>", "deepseek-r1"},
     };
-    static const char *const unknown[] = {"",
-                                          "'<|im_start|>system\\nYou are Dolphin.<|im_end|>'",
-                                          "'<|im_start|>system\nYou are Dolphin.<|im_end|>'",
-                                          "'<|im_start|>system\nYou are a helpful AI assistant "
-                                          "named SmolLM, trained by Hugging Face, twice<|im_end|>'",
-                                          "{{ messages }}",
-                                          "'[INST] ' + content",
-                                          "<|im_start|> <end_of_utterance>",
-                                          "<|im_start|> enable_thinking <think> others",
-                                          "<｜Assistant｜> <｜User｜> thinking"};
+    static const char *const unknown[] = {
+        "",
+        "'<|im_start|>system\\nYou are Dolphin.<|im_end|>'",
+        "'<|im_start|>system\nYou are Dolphin.<|im_end|>'",
+        "<|im_start|>system\nYou are a helpful AI assistant named SmolLM.<|im_end|>",
+        "{{ messages }}",
+        "'[INST] ' + content",
+        "<|im_start|> <end_of_utterance>",
+        "<|im_start|> enable_thinking <think> others",
+        "<｜Assistant｜> <｜User｜> thinking"};
     for (size_t i = 0; i < sizeof known / sizeof *known; i++) {
         const dsc_chat_template *t = dsc_chat_template_recognize(known[i][0]);
         assert_non_null(t);
