@@ -34,8 +34,7 @@ static const dsc_option options[] = {
     {.name = "rule", .kind = DSC_OPTION_TEXT, .metavar = "NAME",
      .help = "verification rule (default: as for draftscope live run)"},
     {.name = "prompts", .kind = DSC_OPTION_TEXT, .metavar = "FILE",
-     .help = "prompts as JSON lines {\"prompt\": TEXT or ids, \"references\": [...]}, plain, .gz "
-             "or .zst; - is standard input"},
+     .help = LIVE_PROMPTS_HELP},
     {.name = "requests", .kind = DSC_OPTION_INT, .metavar = "N", .initial = "0", .min = 0,
      .max = 1000000000, .help = "number of prompts of the file to record; 0: all"},
     {.name = "max-tokens", .kind = DSC_OPTION_INT, .metavar = "M", .initial = "256", .min = 1,
@@ -61,6 +60,7 @@ static const dsc_option options[] = {
     {.name = "marginals", .kind = DSC_OPTION_TEXT, .metavar = "D:M",
      .help = "record the M most probable tokens of Medusa heads at D offsets after each position; "
              "sim then replays parallel and ddtree"},
+    LIVE_OPTIONS_TEXT,
     CLI_OPTION_FORCE,
     CLI_OPTION_SEED,
     CLI_OPTION_PROGRESS,
@@ -112,6 +112,9 @@ static char *make_provenance(const context *c)
         s->top_p, "distribution_temperature", s->temperature > 0 ? s->temperature : 1, "seed",
         (json_int_t)c->call->seed, "max_tokens", (json_int_t)c->call->value[MAX_TOKENS].integer,
         "prompts_sha256", prompts);
+    json_object_set_new(o, "eos", live_ends_json(&c->job));
+    if (c->job.stop_texts)
+        json_object_set_new(o, "stop", live_stops_json(&c->job));
     for (int side = 0; side < LIVE_SIDES; side++) {
         json_t *model = describe(c, (live_side)side);
         if (model)
@@ -250,6 +253,7 @@ static int open_recorder(context *c, dsc_error *err)
     o->target_config = &p->weights[LIVE_TARGET]->config;
     o->draft_config = own ? &draft->config : NULL;
     o->tokenizer = p->tokenizer;
+    o->ends = &c->job.ends;
     o->sampling = p->sampling;
     o->provenance = provenance;
     o->stop = on_position;
@@ -371,6 +375,7 @@ const cli_command live_cmd_record = {
              "and need no model. With --draft the draft model is recorded even if the method does "
              "not use it. Finished requests are kept when it is interrupted.",
     .what = "no argument",
+    .repeated = live_repeated,
     .needs_out = "-o NAME.dst is required",
     .execute = execute,
 };

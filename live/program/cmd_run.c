@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // draftscope live run: runs a method on real models, measures it, and compares it with plain
 // decoding on request.
+#include "base/json_text.h"
 #include "base/outfile.h"
 #include "live/program/job.h"
 #include "live/program/live.h"
@@ -34,8 +35,7 @@ static const dsc_option options[] = {
      .help = "verification rule (default: greedy at temperature 0, else rejection, kseq or "
              "specinfer, by how the method drafts)"},
     {.name = "prompts", .kind = DSC_OPTION_TEXT, .metavar = "FILE",
-     .help = "prompts as JSON lines {\"prompt\": TEXT or ids, \"references\": [...]}, plain, .gz "
-             "or .zst; - is standard input"},
+     .help = LIVE_PROMPTS_HELP},
     {.name = "prompt", .letter = 'p', .kind = DSC_OPTION_FLAG,
      .help = "take the arguments as prompts"},
     {.name = "replay", .kind = DSC_OPTION_TEXT, .metavar = "NAME.dst",
@@ -63,6 +63,7 @@ static const dsc_option options[] = {
     {.name = "output", .letter = 'o', .kind = DSC_OPTION_TEXT, .metavar = "FILE.jsonl",
      .help = "write texts and tokens to this file, in the format of trace import --format jsonl; "
              "- is standard output, and the results go to standard error"},
+    LIVE_OPTIONS_TEXT,
     CLI_OPTION_FORCE,
     {.name = "json", .kind = DSC_OPTION_FLAG,
      .help = "print one JSON object and no texts; a file of such lines is the input of draftscope "
@@ -179,7 +180,8 @@ static int write_line(context *c, const dsc_request *q, const live_output *out,
 {
     const live_measure *m = &c->job.run.measure;
     const dsc_model *target = live_session_model(c->job.pair.session[LIVE_TARGET]);
-    const bool ended = out->count && dsc_model_is_end(target, out->token[out->count - 1]);
+    const bool ended = (out->count && dsc_model_is_end(target, out->token[out->count - 1])) ||
+                       (c->job.run.stop && c->job.run.stop->ended);
     json_t *references =
         q->references ? reference_list(&c->job.prompts.item[q->index - c->job.prompts.skipped])
                       : NULL;
@@ -381,6 +383,9 @@ static void compare_with_cost(context *c)
 static int print_result(context *c, bool interrupted, dsc_error *err)
 {
     const live_run *run = &c->job.run;
+    json_t *stops = c->job.stop_texts ? live_stops_json(&c->job) : NULL;
+    char *stop = stops ? dsc_json_dump(stops, JSON_COMPACT) : NULL;
+    json_decref(stops);
     const live_origin origin = {.pair = &c->job.pair,
                                 .prompts = &c->job.prompts,
                                 .counts = &c->report.counts,
@@ -388,6 +393,8 @@ static int print_result(context *c, bool interrupted, dsc_error *err)
                                     c->replayed ? dsc_trace_get_info(c->replayed)->hash : NULL,
                                 .seed = run->seed,
                                 .max_tokens = run->max_tokens,
+                                .ends = &c->job.ends,
+                                .stop = stop,
                                 .replay_draft = run->record != NULL,
                                 .baseline = c->report.baseline,
                                 .interrupted = interrupted};
@@ -403,6 +410,7 @@ static int print_result(context *c, bool interrupted, dsc_error *err)
     else if (!rc)
         print_summary(&row.table, is_standard(c->call->out) ? stderr : stdout);
     live_row_fini(&row);
+    free(stop);
     print_divergences(c);
     return rc;
 }
@@ -441,6 +449,21 @@ static int read_prompts(context *c, dsc_error *err)
     return rc;
 }
 
+// Options that change no recorded output.
+static int check_replay(const cli_call *call, dsc_error *err)
+{
+    static const char *const names[] = {"max-tokens", "eos", "stop", "map", "chat-template"};
+    for (size_t i = 0; i < sizeof names / sizeof *names && call->value[REPLAY].given; i++)
+        if (cli_call_value(call, names[i])->given)
+            return dsc_fail(
+                err, DSC_EUSAGE,
+                "--%s and --replay cannot be combined: prompts and outputs are as recorded",
+                names[i]);
+    return call->value[PROMPT].given && cli_call_value(call, "map")->given
+               ? dsc_fail(err, DSC_EUSAGE, "--map and -p cannot be combined")
+               : DSC_OK;
+}
+
 static int check_words(const cli_call *call, dsc_error *err)
 {
     const dsc_option_value *value = call->value;
@@ -457,9 +480,9 @@ static int check_words(const cli_call *call, dsc_error *err)
     if (call->json && is_standard(call->out))
         return dsc_fail(err, DSC_EUSAGE,
                         "--json and -o - both use standard output; use -o FILE.jsonl");
-    if (value[MAX_TOKENS].given && value[REPLAY].given)
-        return dsc_fail(err, DSC_EUSAGE,
-                        "--max-tokens and --replay cannot be combined: outputs are as recorded");
+    int rc = check_replay(call, err);
+    if (rc)
+        return rc;
     return value[PROMPT].given
                ? cli_check_positionals(call->words, 1, -1, "-p: a prompt", err)
                : cli_check_positionals(call->words, 0, 0, "no argument without -p", err);
@@ -541,6 +564,7 @@ static int prepare(context *c, dsc_error *err)
         rc = dsc_outfile_check(call->out, call->force, err);
     if (!rc)
         rc = live_job_read(job, &want, err);
+    c->plain.stop = job->run.stop;
     if (!rc)
         rc = read_prompts(c, err);
     if (!rc && c->cost.type && job->config.drafter != &dsc_drafter_none)
@@ -603,6 +627,7 @@ const cli_command live_cmd_run = {
              "tokens, and the seconds. When interrupted, it finishes the step and prints the "
              "results so far.",
     .most = -1,
+    .repeated = live_repeated,
     .what = "prompts",
     .more_fields = visit_fields,
     .execute = execute,

@@ -243,7 +243,7 @@ static int load_tokenizer(dsc_tokenizer **out, const char *folder, dsc_error *er
 {
     dsc_buffer path = {0};
     *out = NULL;
-    int rc = folder ? dsc_buffer_printf(&path, err, "%s/tokenizer.json", folder) : DSC_OK;
+    int rc = folder ? dsc_tokenizer_path(&path, folder, err) : DSC_OK;
     const bool there = !rc && folder && access(path.data, F_OK) == 0;
     if (there)
         rc = dsc_check_regular(path.data, err);

@@ -442,7 +442,9 @@ static int open_writer(live_recorder *r, dsc_error *err)
     dsc_trace_info info = {
         .tokenizer_name = (char *)(uintptr_t)(t ? dsc_tokenizer_name(t) : "none"),
         .vocab_size = r->vocab,
-        .eos_token = c->ends ? c->end[0] : -1,
+        .eos_token = o->ends   ? o->ends->eos
+                     : c->ends ? c->end[0]
+                               : -1,
         .has_text = t != NULL,
         .has_target_logp = true,
         .has_draft_logp = draft,

@@ -13,7 +13,7 @@
 #include "live/program/record_trees.h"
 #include "live/session/session.h"
 #include "sim/loop.h"
-#include "traces/tokenizer/tokenizer.h"
+#include "traces/tokenizer/ends.h"
 
 typedef struct live_record {
     // The run's sessions; they outlive the recorder. draft: NULL if there is none, or if it has no
@@ -21,6 +21,7 @@ typedef struct live_record {
     live_session *target, *draft, *middle;
     const live_config *target_config, *draft_config;
     const dsc_tokenizer *tokenizer; // NULL: token ids only, no texts
+    const dsc_ends *ends;           // the target's; NULL: those of target_config
     live_sampling sampling;
     const char *path; // of the trace
     bool force;       // replace an existing trace
