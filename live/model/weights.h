@@ -47,7 +47,7 @@ typedef struct live_weights {
     // EAGLE-3: [vocab] the draft token of each token, or -1. On the device.
     int32_t *column;
     live_medusa_head *medusa; // [config.medusa_heads], in host memory
-    bool borrowed;            // the arrays are those of other weights: live/model/layers.h
+    bool borrowed;            // the arrays are those of other weights: live/model/kept_layers.h
     double bytes;             // on the device; 0 if borrowed
     double load_s;            // wall time of loading
     double file_bytes;

@@ -6,7 +6,7 @@
 #include "base/file.h"
 #include "cli/cli.h"
 #include "cli/guard.h"
-#include "live/model/layers.h"
+#include "live/model/kept_layers.h"
 #include "live/model/vocabulary.h"
 
 #include <inttypes.h>

@@ -48,7 +48,7 @@ bool live_pair_has_draft(const dsc_option_value *value);
 // A model as the options name it: one of them, or none.
 typedef struct live_named {
     const char *folder, *shape;
-    const char *layers; // of the target: live/model/layers.h
+    const char *layers; // of the target: live/model/kept_layers.h
 } live_named;
 
 typedef struct live_pair {

@@ -6,7 +6,7 @@
 #include "tests/kept_layers.h"
 #include "tests/scratch.h"
 
-#include "live/model/layers.h"
+#include "live/model/kept_layers.h"
 #include "live/session/session.h"
 
 enum { TOKENS = 12, ROOM = 32, NODES = 8 };

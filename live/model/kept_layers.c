@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Layers of a target as its draft model: reads the list of layers, and copies the addresses of
 // their arrays. A session of these weights differs from the target's in its layers only.
-#include "live/model/layers.h"
+#include "live/model/kept_layers.h"
 
 #include "base/memory.h"
 

@@ -2,8 +2,8 @@
 // Self-speculation: some layers of a target, followed by its final norm and output matrix, are a
 // draft model that shares the target's weights. The first layers are LayerSkip's early exit
 // (Elhoushi et al. 2024); others left out are Draft & Verify's skipped layers (Zhang et al. 2023).
-#ifndef DSC_LIVE_LAYERS_H
-#define DSC_LIVE_LAYERS_H
+#ifndef DSC_LIVE_KEPT_LAYERS_H
+#define DSC_LIVE_KEPT_LAYERS_H
 
 #include "live/model/weights.h"
 
