@@ -29,7 +29,14 @@ typedef enum live_activation {
     LIVE_GELU,      // x/2 (1 + erf(x / sqrt 2))
     LIVE_GELU_TANH, // its tanh approximation (gelu_new)
     LIVE_SILU,
+    LIVE_GELU_TANH_GATE, // the tanh approximation of gelu(gate), times up
 } live_activation;
+
+// Whether the activation multiplies the up projection by a gate.
+static inline bool live_is_gated(live_activation a)
+{
+    return a == LIVE_SILU_GATE || a == LIVE_GELU_TANH_GATE;
+}
 
 // Weights [rows][cols], row-major: F32, F16 or BF16.
 typedef struct live_matrix {
@@ -132,6 +139,9 @@ struct live_batch {
     // Bit j of row i of mask[tokens][words]: token i attends to slot prefix + j. The bit of its own
     // slot is set; no bit at or beyond slot `used` is.
     const uint64_t *mask;
+    // The same for attention with a window, in a model of which some layers have none; NULL:
+    // `mask`.
+    const uint64_t *window_mask;
     int64_t words, used;   // used: slots of the cache in use, including this pass
     const int32_t *output; // [outputs] rows of activations that logits are computed for
     int64_t outputs;
@@ -181,8 +191,8 @@ typedef struct live_norming {
 
 // A product with a weight matrix, with the norm before it and the activation after it:
 //     out = act(norm(in) w^T + bias)    or    out += norm(in) w^T + bias
-// in[rows][w->cols], out[rows][w->rows]. With LIVE_SILU_GATE the first half of w's rows are the
-// gates, the second half the up projection, and out is [rows][w->rows / 2]. in and out do not
+// in[rows][w->cols], out[rows][w->rows]. With a gate the first half of w's rows are the gates,
+// the second half the up projection, and out is [rows][w->rows / 2]. in and out do not
 // overlap. Sums are accumulated in F32 or better. DSC_EUSAGE: `activate` and `add` together, or an
 // out_dtype other than F32 without `activate`.
 typedef struct live_product {
@@ -243,9 +253,10 @@ typedef struct live_pass_type {
     int (*end)(live_backend *b, dsc_error *err);
     int (*wait)(live_backend *b, dsc_error *err); // until all previous calls have taken effect
 
-    // out[row * stride ..+cols] = table[token of the row] (+ positions[its position], or NULL).
+    // out[row * stride ..+cols] = scale * table[token of the row] (+ positions[its position], or
+    // NULL).
     int (*embed)(live_backend *b, float *out, int64_t stride, const live_matrix *table,
-                 const live_matrix *positions, dsc_error *err);
+                 const live_matrix *positions, float scale, dsc_error *err);
     // out row i = in row list[i], each of `width` numbers; strides are in numbers. LIVE_OUTPUTS,
     // LIVE_FEATURES.
     int (*gather)(live_backend *b, float *out, int64_t out_stride, const float *in,
@@ -266,8 +277,8 @@ typedef struct live_pass_type {
                   const live_cache *cache, int64_t layer, dsc_error *err);
     // out[rows][heads * head], F32 unless a->stored, from the queries in qkv and the cache: softmax
     // over the slots that the batch lets each token attend to. With a window, a token at position p
-    // attends only to slots > p - window of the prefix (whose slots are positions); the mask
-    // already excludes the others.
+    // attends only to slots > p - window of the prefix (whose slots are positions); window_mask, or
+    // else the mask, already excludes the others.
     int (*attend)(live_backend *b, void *out, const float *qkv, const live_attention *a,
                   const live_cache *cache, int64_t layer, dsc_error *err);
     int (*add)(live_backend *b, float *out, const float *in, int64_t count, dsc_error *err);

@@ -80,7 +80,7 @@ int live_cpu_move(live_backend *b, const live_cache *cache, const int32_t *from,
 
 // cpu_rows.c
 int live_cpu_embed(live_backend *b, float *out, int64_t stride, const live_matrix *table,
-                   const live_matrix *positions, dsc_error *err);
+                   const live_matrix *positions, float scale, dsc_error *err);
 int live_cpu_spread(live_backend *b, float *out, const float *in, const int32_t *column,
                     int64_t rows, int64_t in_width, int64_t width, dsc_error *err);
 int live_cpu_gather(live_backend *b, float *out, int64_t out_stride, const float *in,
@@ -89,8 +89,7 @@ int live_cpu_scatter(live_backend *b, float *out, const float *in, int64_t width
                      dsc_error *err);
 int live_cpu_norm(live_backend *b, float *out, const float *in, const live_norming *n, int64_t rows,
                   int64_t width, dsc_error *err);
-// LIVE_SILU_GATE: in[rows][2 width], gate then up; else in[rows][width]. out may not be in for
-// LIVE_SILU_GATE.
+// With a gate: in[rows][2 width], gate then up, and out may not be in; else in[rows][width].
 int live_cpu_activate(live_backend *b, float *out, const float *in, live_activation kind,
                       int64_t rows, int64_t width, dsc_error *err);
 int live_cpu_add(live_backend *b, float *out, const float *in, int64_t count, dsc_error *err);

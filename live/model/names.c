@@ -24,6 +24,24 @@ static const char *const llama[LIVE_MODULES] = {
     [LIVE_UP] = "layers.#.mlp.up_proj",
     [LIVE_DOWN] = "layers.#.mlp.down_proj",
 };
+static const char *const gemma3[LIVE_MODULES] = {
+    [LIVE_EMBED] = "embed_tokens",
+    [LIVE_FINAL_NORM] = "norm",
+    [LIVE_HEAD] = "lm_head",
+    [LIVE_NORM1] = "layers.#.input_layernorm",
+    [LIVE_QUERY] = "layers.#.self_attn.q_proj",
+    [LIVE_KEY] = "layers.#.self_attn.k_proj",
+    [LIVE_VALUE] = "layers.#.self_attn.v_proj",
+    [LIVE_QUERY_NORM] = "layers.#.self_attn.q_norm",
+    [LIVE_KEY_NORM] = "layers.#.self_attn.k_norm",
+    [LIVE_ATTENTION_OUT] = "layers.#.self_attn.o_proj",
+    [LIVE_POST_NORM1] = "layers.#.post_attention_layernorm",
+    [LIVE_NORM2] = "layers.#.pre_feedforward_layernorm",
+    [LIVE_GATE] = "layers.#.mlp.gate_proj",
+    [LIVE_UP] = "layers.#.mlp.up_proj",
+    [LIVE_DOWN] = "layers.#.mlp.down_proj",
+    [LIVE_POST_NORM2] = "layers.#.post_feedforward_layernorm",
+};
 static const char *const eagle3[LIVE_MODULES] = {
     [LIVE_EMBED] = "embed_tokens",
     [LIVE_FINAL_NORM] = "norm",
@@ -71,10 +89,13 @@ static const char *const medusa[LIVE_MODULES] = {
 // The prefixes in use, the usual one first, and a tensor that shows which one it is.
 static const struct {
     const char *const *names;
-    const char *prefix[3];
+    const char *prefix[5];
     live_module sign;
 } families[] = {
     [LIVE_LLAMA] = {llama, {"model.", "", NULL}, LIVE_EMBED},
+    [LIVE_GEMMA3] = {gemma3,
+                     {"model.", "language_model.model.", "model.language_model.", "", NULL},
+                     LIVE_EMBED},
     [LIVE_GPT2] = {gpt2, {"transformer.", "", NULL}, LIVE_EMBED},
     [LIVE_NEOX] = {neox, {"gpt_neox.", "", NULL}, LIVE_EMBED},
     [LIVE_EAGLE] = {llama, {"", "model.", NULL}, LIVE_JOIN},
@@ -91,7 +112,9 @@ void live_name(char out[LIVE_TENSOR_NAME], live_family family, const char *prefi
                bool bias, int64_t i, int64_t j)
 {
     const char *pattern = families[family].names[m];
-    size_t at = (size_t)snprintf(out, LIVE_TENSOR_NAME, "%s", m == LIVE_HEAD ? "" : prefix);
+    // The output matrix of a multimodal model is a part of the same whole as its decoder.
+    const char *of_head = strcmp(prefix, "language_model.model.") ? "" : "language_model.";
+    size_t at = (size_t)snprintf(out, LIVE_TENSOR_NAME, "%s", m == LIVE_HEAD ? of_head : prefix);
     for (const char *p = pattern; *p; p++) {
         if (*p == '#') {
             at += (size_t)snprintf(out + at, LIVE_TENSOR_NAME - at, "%" PRId64, i);

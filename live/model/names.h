@@ -9,7 +9,7 @@ typedef enum live_module {
     LIVE_EMBED,
     LIVE_POSITIONS,
     LIVE_FINAL_NORM,
-    LIVE_HEAD, // the output matrix; its name has no prefix
+    LIVE_HEAD, // the output matrix; its name has no prefix, or "language_model."
     LIVE_JOIN,
     LIVE_FEATURE_NORM, // EAGLE-3
     LIVE_NORM1,        // of layer i, from here on
@@ -20,10 +20,12 @@ typedef enum live_module {
     LIVE_QUERY_NORM,
     LIVE_KEY_NORM,
     LIVE_ATTENTION_OUT,
+    LIVE_POST_NORM1, // of the output of the attention
     LIVE_NORM2,
     LIVE_GATE,
     LIVE_UP,
     LIVE_DOWN,
+    LIVE_POST_NORM2,    // of the output of the feed-forward
     LIVE_MEDUSA_LINEAR, // of head i, block j
     LIVE_MEDUSA_OUT,
     LIVE_MODULES

@@ -40,8 +40,6 @@ static void read_scaling(live_config *c, const live_keys *k, int64_t original)
 // (5).
 static int find_object(live_keys *rope, const live_keys *k)
 {
-    const char *name;
-    json_t *value;
     bool old = live_key(k, "rope_scaling", NULL) != NULL;
     *rope = *k;
     rope->where = old ? "rope_scaling." : "rope_parameters.";
@@ -49,6 +47,13 @@ static int find_object(live_keys *rope, const live_keys *k)
     if (rope->object && !json_is_object(rope->object))
         return live_key_fail(k, "'%.*s' is not an object", (int)strlen(rope->where) - 1,
                              rope->where);
+    return DSC_OK;
+}
+
+static int check_flat(const live_keys *rope, const live_keys *k)
+{
+    const char *name;
+    json_t *value;
     json_object_foreach(rope->object, name, value)
     {
         if (json_is_object(value))
@@ -63,7 +68,7 @@ static int find_object(live_keys *rope, const live_keys *k)
 int live_rope_read(live_config *c, const live_keys *k, double share)
 {
     live_keys rope;
-    if (find_object(&rope, k))
+    if (find_object(&rope, k) || check_flat(&rope, k))
         return k->err->status;
     c->rope_theta = live_key_real(k, "rope_theta", "rotary_emb_base", 1, 1e15, 10000);
     c->rope_theta = live_key_real(&rope, "rope_theta", NULL, 1, 1e15, c->rope_theta);
@@ -87,19 +92,59 @@ int live_rope_read(live_config *c, const live_keys *k, double share)
     return k->err->status;
 }
 
+// The objects of the two kinds of layers are within rope_parameters (transformers 5), or their keys
+// are next to each other.
+int live_rope_read_gemma3(live_config *c, const live_keys *k)
+{
+    static const char *const both = "'rope_parameters' must have 'full_attention' and "
+                                    "'sliding_attention'";
+    live_keys rope, full, local;
+    if (find_object(&rope, k))
+        return k->err->status;
+    full = local = rope;
+    const bool nested = rope.object && !strcmp(rope.where, "rope_parameters.");
+    local.object = NULL;
+    if (nested) {
+        full.object = json_object_get(rope.object, "full_attention");
+        full.where = "rope_parameters.full_attention.";
+        local.object = json_object_get(rope.object, "sliding_attention");
+        local.where = "rope_parameters.sliding_attention.";
+        if (!json_is_object(full.object) || !json_is_object(local.object))
+            return live_key_fail(k, "%s", both);
+    }
+    c->rotated = c->head;
+    c->rope_theta = live_key_real(k, "rope_theta", NULL, 1, 1e15, 1e6);
+    c->rope_theta = live_key_real(&full, "rope_theta", NULL, 1, 1e15, c->rope_theta);
+    c->local_theta = live_key_real(k, "rope_local_base_freq", NULL, 1, 1e15, 1e4);
+    c->local_theta = live_key_real(&local, "rope_theta", NULL, 1, 1e15, c->local_theta);
+    if (full.object)
+        read_scaling(c, &full, c->positions);
+    const char *type = live_key_text(&local, "rope_type", "type", "default");
+    if (strcmp(type, "default"))
+        return live_key_fail(k,
+                             "'%srope_type' \"%.40s\" is not supported (layers with a window are "
+                             "rotated without scaling)",
+                             local.where, type);
+    if (c->rotated < 2 || c->rotated % 2)
+        return live_key_fail(k, "'head_dim' is %lld; it must be even", (long long)c->head);
+    return k->err->status;
+}
+
 // In float and in the order of operations of transformers' modeling_rope_utils.py: at position 8192
 // the last bit of inv_freq changes the angle of a pair by up to 5e-4 radians.
-void live_config_rope(const live_config *c, float *inv_freq)
+void live_config_rope(const live_config *c, bool local, float *inv_freq)
 {
+    const double theta = local ? c->local_theta : c->rope_theta;
+    const live_rope rope = local ? LIVE_ROPE_PLAIN : c->rope;
     const float pi2 = (float)(2 * M_PI), factor = (float)c->rope_factor;
     const float low = (float)c->rope_low, high = (float)c->rope_high;
     const double original = (double)c->rope_original;
     for (int64_t i = 0; i < c->rotated / 2; i++) {
         float exponent = (float)(2 * i) / (float)c->rotated;
-        float f = 1.0f / (float)pow((double)(float)c->rope_theta, (double)exponent);
-        if (c->rope == LIVE_ROPE_LINEAR)
+        float f = 1.0f / (float)pow((double)(float)theta, (double)exponent);
+        if (rope == LIVE_ROPE_LINEAR)
             f /= factor;
-        if (c->rope == LIVE_ROPE_LLAMA3) {
+        if (rope == LIVE_ROPE_LLAMA3) {
             float wavelength = pi2 / f;
             if (wavelength > (float)(original / c->rope_low)) {
                 f /= factor;

@@ -286,6 +286,8 @@ static int upload_vector(loader *l, const job *j, dsc_error *err)
         return rc;
     float *to = l->turned, *plain = to + count;
     live_cpu_kernel_c.widen(plain, l->whole, j->tensor->dtype, (int64_t)count);
+    for (size_t i = 0; i < count && c->norm_plus_one && j->array->kind == LIVE_SCALE; i++)
+        plain[i] += 1;
     if (j->part->order == LIVE_INTERLEAVED) {
         size_t head = (size_t)c->head, heads = (size_t)c->heads;
         for (size_t b = 0; b < 3 * heads; b++)
@@ -506,6 +508,7 @@ void live_weights_free(live_weights *w)
         b->type->memory.free(b, p->vector ? (void *)*p->vector : p->matrix->data);
     }
     b->type->memory.free(b, w->inv_freq);
+    b->type->memory.free(b, w->local_freq);
     b->type->memory.free(b, w->column);
     live_layout_free(&o->layout);
     free(w->layer);

@@ -17,11 +17,13 @@ typedef struct live_layer {
     float *q_norm, *k_norm;  // [head]
     live_matrix out;         // [hidden][heads * head]
     float *out_bias;
+    float *post_norm1;         // [hidden] of the output of the attention, Gemma 3
     float *norm2, *norm2_bias; // before the feed-forward
     live_matrix up;            // [2 feed_forward][hidden]: gate, up; or [feed_forward][hidden]
     float *up_bias;
     live_matrix down; // [hidden][feed_forward]
     float *down_bias;
+    float *post_norm2; // [hidden] of the output of the feed-forward, Gemma 3
 } live_layer;
 
 typedef struct live_medusa_head {
@@ -39,6 +41,8 @@ typedef struct live_weights {
         head; // [vocab][hidden], EAGLE-3 [draft_vocab][hidden]; when tied, the same data as embed
     float *norm, *norm_bias;
     float *inv_freq;   // [rotated / 2]
+    float *local_freq; // [rotated / 2] of the layers with config.local_theta
+    float embed_scale; // config.embed_scale, rounded to the embedding's dtype; 1: none
     live_layer *layer; // [config.layers], in host memory
     live_matrix join;  // EAGLE: [hidden][2 hidden], multiplied by (embedding, feature);
                        // EAGLE-3: [hidden][LIVE_TAPS * hidden], by the features of the target

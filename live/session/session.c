@@ -25,6 +25,7 @@ static int allocate_lists(live_session *s, dsc_error *err)
     const size_t rows = (size_t)kept_rows(c, s->nodes), nodes = (size_t)s->nodes + 1;
     const size_t context = (size_t)s->context, buffers = (size_t)s->host.capacity;
     const size_t list = larger((size_t)s->list.capacity, nodes), words = (list + WORD - 1) / WORD;
+    const bool mixed = live_config_mixes_windows(c);
     const struct {
         void *out;
         size_t count, size;
@@ -48,13 +49,16 @@ static int allocate_lists(live_session *s, dsc_error *err)
                 {&s->list.slot, list, sizeof *s->list.slot},
                 {&s->list.output, list, sizeof *s->list.output},
                 {&s->list.feature, list, sizeof *s->list.feature},
-                {&s->list.mask, list * words, sizeof *s->list.mask}};
+                {&s->list.mask, list * words, sizeof *s->list.mask},
+                {&s->list.window_mask, mixed ? list * words : 0, sizeof *s->list.window_mask}};
     int rc = DSC_OK;
     s->list.words = (int64_t)words;
     for (size_t i = 0; i < sizeof want / sizeof *want && !rc; i++)
         rc = dsc_arena_alloc(&s->arena, want[i].out, want[i].count, want[i].size, err);
     for (int64_t i = 0; i < s->host.capacity && !rc; i++)
         s->host.row[i] = -1;
+    if (!mixed)
+        s->list.window_mask = NULL;
     return rc;
 }
 
