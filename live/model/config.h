@@ -28,7 +28,13 @@ enum {
 };
 
 // How rotary angles are scaled (rope_scaling).
-typedef enum live_rope { LIVE_ROPE_PLAIN, LIVE_ROPE_LINEAR, LIVE_ROPE_LLAMA3 } live_rope;
+typedef enum live_rope {
+    LIVE_ROPE_PLAIN,
+    LIVE_ROPE_LINEAR,
+    LIVE_ROPE_LLAMA3,
+    LIVE_ROPE_YARN,
+    LIVE_ROPE_DYNAMIC, // plain up to `positions`; longer texts are refused
+} live_rope;
 
 typedef struct live_config {
     live_family family;
@@ -61,6 +67,9 @@ typedef struct live_config {
     live_rope rope;
     double rope_factor, rope_low, rope_high; // Llama-3: low_freq_factor, high_freq_factor
     int64_t rope_original;                   // original_max_position_embeddings
+    double rope_fast, rope_slow;             // YaRN: beta_fast, beta_slow
+    bool rope_truncate;                      // YaRN
+    double rope_attention; // YaRN: the rotated queries and keys are multiplied by it; 0: by 1
     int64_t medusa_heads, medusa_layers;
     int64_t draft_vocab; // EAGLE-3: tokens that the head can draft; else 0
     // EAGLE-3: the layers of the target whose inputs are its features, ascending; the number of

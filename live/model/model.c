@@ -214,16 +214,24 @@ static live_rotation rotation(const pass *p, int64_t i)
                            c->norm_epsilon};
 }
 
+// What scores are multiplied by. YaRN multiplies rotated queries and keys by the same factor.
+static double score_scale(const pass *p, const live_rotation *turn)
+{
+    const live_config *c = p->c;
+    const double scale = c->attention_scale > 0 ? c->attention_scale : 1 / sqrt((double)c->head);
+    const bool scaled = c->rope_attention > 0 && turn->rotated && turn->inv_freq == p->w->inv_freq;
+    return scaled ? scale * c->rope_attention * c->rope_attention : scale;
+}
+
 // Attention over the cache with the queries in qkv; its output is added to the residual stream.
 static int attention(const pass *p, int64_t i, dsc_error *err)
 {
     const live_layer *l = &p->w->layer[i];
     const live_config *c = p->c;
     const live_room *r = p->room;
-    const double scale = c->attention_scale > 0 ? c->attention_scale : 1 / sqrt((double)c->head);
-    const live_attention a = {c->heads, c->kv_heads, c->head, scale, live_config_window(c, i),
-                              true};
     const live_rotation turn = rotation(p, i);
+    const live_attention a = {
+        c->heads, c->kv_heads, c->head, score_scale(p, &turn), live_config_window(c, i), true};
     int rc = p->op->rotate(p->b, r->qkv, &turn, &a, p->cache, i, err);
     if (!rc)
         rc = p->op->attend(p->b, r->mixed, r->qkv, &a, p->cache, i, err);

@@ -96,6 +96,19 @@ static int keep_features(live_session *s, const live_config *head, dsc_error *er
     return s->b->type->memory.alloc(s->b, &f->rows, bytes, err);
 }
 
+// Dynamic scaling depends on the length that a text had when a key was computed, so beyond the
+// trained length results would depend on how passes are cut.
+static int check_length(const live_session *s, dsc_error *err)
+{
+    const live_config *c = &s->w->config;
+    if (c->rope != LIVE_ROPE_DYNAMIC || s->context <= c->positions)
+        return DSC_OK;
+    return dsc_fail(err, DSC_EUSAGE,
+                    "a text of %" PRId64 " tokens is longer than max_position_embeddings, %" PRId64
+                    ", beyond which rope type dynamic is not supported",
+                    s->context, c->positions);
+}
+
 // A head must fit the model whose features it reads.
 static int check_target(const live_session *s, dsc_error *err)
 {
@@ -157,6 +170,8 @@ int live_session_new(live_session **out, const live_weights *w, live_session *ta
     s->list.capacity = nodes + 2 > PREFILL ? nodes + 2 : PREFILL;
     s->host.capacity = s->b->on_host ? 0 : rows < HOST_ROWS ? rows : HOST_ROWS;
     rc = check_target(s, err);
+    if (!rc)
+        rc = check_length(s, err);
     if (!rc)
         rc = check_memory(s, err);
     if (!rc)

@@ -38,6 +38,10 @@ LLAMA3_ROPE = dict(rope_type="llama3", factor=8.0, low_freq_factor=1.0, high_fre
                    original_max_position_embeddings=64)  # wavelengths on both sides and between
 
 
+YARN_ROPE = dict(rope_type="yarn", factor=4.0, beta_fast=4.0, beta_slow=0.5,
+                 original_max_position_embeddings=32)  # the ramp ends within the pairs
+
+
 def llama_like(kind, vocab, hidden, heads, kv, ffn, **more):
     """Returns a config.json as on the Hub before transformers 5; without `kv`, as before GQA."""
     config = dict(architectures=[kind + "ForCausalLM"], model_type=kind.lower(), bos_token_id=1,
@@ -94,6 +98,12 @@ MODELS = {
     "llama_fp16": (llama_like("Llama", 67, 24, 3, 1, 20, torch_dtype="float16"), dict()),
     "llama3": (llama_like("Llama", 91, 32, 2, 1, 20, rope_scaling=LLAMA3_ROPE,
                           tie_word_embeddings=True), dict(new=True)),
+    "llama_rope_yarn": (llama_like("Llama", 69, 32, 2, 1, 20, rope_scaling=YARN_ROPE,
+                                   rope_theta=1000.0), dict(new=True)),
+    "llama_yarn_old": (llama_like("Llama", 73, 32, 2, 1, 20, rope_theta=1000.0, rope_scaling=dict(
+        YARN_ROPE, truncate=False, mscale=2.0, mscale_all_dim=0.5)), dict()),
+    "llama_dynamic": (llama_like("Llama", 83, 24, 3, 1, 20, rope_scaling=dict(
+        rope_type="dynamic", factor=2.0)), dict(new=True)),
     "mistral": (llama_like("Mistral", 73, 32, 2, 1, 20, head_dim=12, sliding_window=None),
                 dict(new=True)),
     "mistral_window": (llama_like("Mistral", 69, 24, 2, 1, 20, sliding_window=8), dict()),
@@ -102,6 +112,16 @@ MODELS = {
                          use_sliding_window=False, max_window_layers=0), dict()),
     "qwen3": (llama_like("Qwen3", 77, 32, 3, 1, 24, tie_word_embeddings=True, head_dim=12),
               dict(new=True)),
+    # Layer 0 has no window: max_window_layers.
+    "qwen3_window": (llama_like("Qwen3", 73, 32, 3, 1, 24, head_dim=12, sliding_window=6,
+                                use_sliding_window=True, max_window_layers=1), dict()),
+    # Layer 1 is not rotated; in "smollm3_window" it has a window.
+    "smollm3": (llama_like("SmolLM3", 75, 32, 4, 2, 20, no_rope_layer_interval=2,
+                           tie_word_embeddings=True, pad_token_id=None),
+                dict()),
+    "smollm3_window": (llama_like("SmolLM3", 79, 24, 3, 1, 20, no_rope_layers=[1, 0, 1],
+                                  num_hidden_layers=3, use_sliding_window=True, sliding_window=6,
+                                  mlp_bias=True, pad_token_id=None), dict(new=True)),
     # Layer 1 of 3 has no window, as the pattern makes it.
     "gemma3_text": (gemma3(71, 32, 20, rope_scaling=dict(rope_type="linear", factor=4.0)), dict()),
     "gemma3_new": (gemma3(67, 24, 28), dict(new=True)),

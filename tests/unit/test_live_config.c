@@ -229,11 +229,11 @@ static void test_refused(void **state)
         {"{\"model_type\": \"llama\", \"quantization_config\": {\"bits\": 4}, " SIZES "}",
          "quantized weights"},
         {"{\"model_type\": \"llama\", \"num_local_experts\": 8, " SIZES "}", "mixture of experts"},
-        {"{\"model_type\": \"llama\", \"rope_scaling\": {\"type\": \"yarn\", \"factor\": 4}, " SIZES
-         "}",
-         "'rope_scaling.rope_type' \"yarn\" is not supported"},
+        {"{\"model_type\": \"llama\", \"rope_scaling\": {\"type\": \"longrope\", \"factor\": "
+         "4}, " SIZES "}",
+         "'rope_scaling.rope_type' \"longrope\" is not supported"},
         {"{\"model_type\": \"llama\", \"rope_scaling\": {\"type\": \"dynamic\"}, " SIZES "}",
-         "\"dynamic\""},
+         "'rope_scaling.factor' is missing"},
         {"{\"model_type\": \"llama\", \"rope_scaling\": {\"type\": \"linear\"}, " SIZES "}",
          "'rope_scaling.factor' is missing"},
         {"{\"model_type\": \"llama\", \"rope_parameters\": {\"full_attention\": {}}, " SIZES "}",
