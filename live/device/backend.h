@@ -208,6 +208,18 @@ typedef struct live_product {
     float *wide;  // [rows][w->rows], required with an activation
 } live_product;
 
+// A feed-forward of several experts, of which each token uses some. Expert x has the rows from x *
+// (rows / experts) on of `up` and `down`.
+typedef struct live_experts {
+    const live_matrix *router; // [experts][hidden]
+    const live_matrix *up,
+        *down;             // [experts * 2 width][hidden] gates then up; [experts * hidden][width]
+    int64_t experts, used; // 1 <= used <= experts
+    bool normalized;       // the weights of the used experts sum to 1
+    live_activation activation; // with a gate
+    live_norming norm;          // of the input
+} live_experts;
+
 // Measured rates of a device.
 typedef struct live_probe {
     double read_bytes_s; // reading a large array once
@@ -270,6 +282,11 @@ typedef struct live_pass_type {
     // in[rows], out[rows]: see live_product.
     int (*product)(live_backend *b, void *out, const void *in, int64_t rows, const live_product *p,
                    dsc_error *err);
+    // out[rows][hidden] += the weighted outputs of the experts that have the largest probabilities
+    // for norm(in)[rows][hidden]. A weight is the probability, a softmax over the router's logits,
+    // or that over the sum of the used ones. NULL: the device does not run experts.
+    int (*experts)(live_backend *b, float *out, const float *in, int64_t rows,
+                   const live_experts *e, dsc_error *err);
     // qkv[rows][(heads + 2 kv_heads) * head]: norms and rotates queries and keys (pairs (i, i +
     // rotated / 2)), leaves the queries in place and writes the slots of `layer` in the KV
     // cache.

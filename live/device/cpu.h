@@ -23,7 +23,8 @@ typedef struct cpu_backend {
     cpu_scratch angles;
     const float *angles_of; // NULL: none yet
     int64_t angles_pairs;
-    cpu_scratch work; // of one operation
+    cpu_scratch work;    // of one operation
+    cpu_scratch experts; // of that operation, which calls others
     struct cpu_page
         *page; // where the next block of some 100 KB is allocated, or NULL (cpu_memory.c)
 } cpu_backend;
@@ -69,6 +70,10 @@ int live_cpu_matmul(live_backend *b, float *out, const live_matrix *w, const flo
 // cpu_rows.c: norm, product and activation in sequence.
 int live_cpu_product(live_backend *b, void *out, const void *in, int64_t rows,
                      const live_product *p, dsc_error *err);
+
+// cpu_experts.c
+int live_cpu_experts(live_backend *b, float *out, const float *in, int64_t rows,
+                     const live_experts *e, dsc_error *err);
 
 // cpu_attend.c
 int live_cpu_rotate(live_backend *b, float *qkv, const live_rotation *r, const live_attention *a,

@@ -32,6 +32,7 @@ typedef struct architecture {
     bool bias_keys, feed_bias; // attention_bias, mlp_bias
     bool tied;                 // if tie_word_embeddings is missing
     live_windows windows;
+    bool experts; // num_experts
     // Sizes; 0: required.
     int64_t hidden, layers, heads, vocab, feed_forward;
 } architecture;
@@ -46,6 +47,8 @@ static const architecture architectures[] = {
      .windows = LIVE_WINDOWS_SWITCHED},
     {"smollm3",  LIVE_LLAMA, 32768,  4,  0,   0,    128000, 128001, .bias_keys = true,
      .feed_bias = true, .tied = true, .windows = LIVE_WINDOWS_UNROTATED},
+    {"qwen3_moe", LIVE_LLAMA, 32768, 4,  0,   4096, -1, -1, .bias_keys = true, .qk_norm = true,
+     .windows = LIVE_WINDOWS_SWITCHED_ALL, .experts = true},
     {"gemma3_text", LIVE_GEMMA3, 131072, 4, 256, 4096, 2, 1, .bias_keys = true, .qk_norm = true,
      .tied = true, .windows = LIVE_WINDOWS_PATTERN, .hidden = 2304, .layers = 26, .heads = 8,
      .vocab = 262208, .feed_forward = 9216},
@@ -61,22 +64,23 @@ enum { ARCHITECTURES = sizeof architectures / sizeof *architectures };
 // supported one.
 static const struct {
     const char *key, *what;
+    const char *except; // the model_type that supports it, or NULL
 } refused[] = {
-    {"quantization_config", "quantized weights"},
-    {"compression_config", "compressed weights"},
-    {"num_local_experts", "a mixture of experts"},
-    {"num_experts", "a mixture of experts"},
-    {"n_routed_experts", "a mixture of experts"},
-    {"kv_lora_rank", "latent attention"},
-    {"no_rope_layers", "layers without rotation"},
-    {"use_bidirectional_attention", "attention to later tokens"},
-    {"attn_logit_softcapping", "capped attention"},
-    {"final_logit_softcapping", "capped logits"},
-    {"logit_scale", "scaled logits"},
-    {"scale_attn_by_inverse_layer_idx", "attention scaled by the layer"},
-    {"is_encoder_decoder", "an encoder"},
-    {"add_cross_attention", "attention to an encoder"},
-    {"alibi", "attention biased by distance"},
+    {.key = "quantization_config", .what = "quantized weights"},
+    {.key = "compression_config", .what = "compressed weights"},
+    {.key = "num_local_experts", .what = "a mixture of experts", .except = "qwen3_moe"},
+    {.key = "num_experts", .what = "a mixture of experts", .except = "qwen3_moe"},
+    {.key = "n_routed_experts", .what = "a mixture of experts"},
+    {.key = "kv_lora_rank", .what = "latent attention"},
+    {.key = "no_rope_layers", .what = "layers without rotation", .except = "smollm3"},
+    {.key = "use_bidirectional_attention", .what = "attention to later tokens"},
+    {.key = "attn_logit_softcapping", .what = "capped attention"},
+    {.key = "final_logit_softcapping", .what = "capped logits"},
+    {.key = "logit_scale", .what = "scaled logits"},
+    {.key = "scale_attn_by_inverse_layer_idx", .what = "attention scaled by the layer"},
+    {.key = "is_encoder_decoder", .what = "an encoder"},
+    {.key = "add_cross_attention", .what = "attention to an encoder"},
+    {.key = "alibi", .what = "attention biased by distance"},
 };
 
 static int check_features(const live_keys *k)
@@ -84,7 +88,7 @@ static int check_features(const live_keys *k)
     const char *type = json_string_value(json_object_get(k->object, "model_type"));
     for (size_t i = 0; i < sizeof refused / sizeof *refused; i++) {
         json_t *x = live_key(k, refused[i].key, NULL);
-        if (type && !strcmp(type, "smollm3") && !strcmp(refused[i].key, "no_rope_layers"))
+        if (type && refused[i].except && strcmp(type, refused[i].except) == 0)
             continue;
         if (x && !json_is_false(x) && !(json_is_integer(x) && json_integer_value(x) == 0))
             return live_key_fail(k, "'%s' requests %s, which is not supported", refused[i].key,
@@ -237,6 +241,8 @@ static int read_llama(live_config *c, const architecture *a, const live_keys *k)
     live_layers_read(c, a->windows, a->window, k);
     if (a->family == LIVE_GEMMA3)
         return read_gemma3(c, k);
+    if (a->experts)
+        live_experts_read(c, k);
     read_activation(c, k, "hidden_act");
     return live_rope_read(c, k, 1);
 }
@@ -529,6 +535,11 @@ int live_config_of_shape(live_config *out, const char *text, dsc_error *err)
         rc = read_config(out, &k);
     if (!rc && (!out->hidden || !out->vocab))
         rc = dsc_fail(err, DSC_EINPUT, "%s: 'hidden_size' or 'vocab_size' is missing", text);
+    if (!rc && out->experts)
+        rc = dsc_fail(err, DSC_EUSAGE,
+                      "%s: random weights of a mixture of experts are not supported: routers with "
+                      "random weights do not use experts as trained ones do",
+                      text);
     json_decref(k.object);
     return rc;
 }

@@ -25,6 +25,7 @@ enum { LIVE_MAX_ENDS = 8, LIVE_MAX_LAYERS = 1000, LIVE_NAME = 32, LIVE_TAPS = 3 
 enum {
     LIVE_LAYER_FULL = 1,      // attends to all tokens, although the model has a window
     LIVE_LAYER_UNROTATED = 2, // queries and keys are not rotated (SmolLM3)
+    LIVE_LAYER_DENSE = 4,     // one feed-forward, although the model has experts (Qwen3-MoE)
 };
 
 // How rotary angles are scaled (rope_scaling).
@@ -70,6 +71,9 @@ typedef struct live_config {
     double rope_fast, rope_slow;             // YaRN: beta_fast, beta_slow
     bool rope_truncate;                      // YaRN
     double rope_attention; // YaRN: the rotated queries and keys are multiplied by it; 0: by 1
+    int64_t experts, experts_per_token; // 0: none
+    int64_t expert_feed_forward;
+    bool experts_normalized; // the weights of a token's experts sum to 1
     int64_t medusa_heads, medusa_layers;
     int64_t draft_vocab; // EAGLE-3: tokens that the head can draft; else 0
     // EAGLE-3: the layers of the target whose inputs are its features, ascending; the number of
@@ -88,6 +92,12 @@ typedef struct live_config {
 static inline int64_t live_config_window(const live_config *c, int64_t i)
 {
     return c->layer[i] & LIVE_LAYER_FULL ? 0 : c->window;
+}
+
+// Whether layer i has experts.
+static inline bool live_config_is_sparse(const live_config *c, int64_t i)
+{
+    return c->experts > 0 && !(c->layer[i] & LIVE_LAYER_DENSE);
 }
 
 // Whether some layers have a window and others have none.

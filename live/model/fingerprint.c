@@ -103,3 +103,13 @@ void live_fingerprint_random(const live_config *c, dsc_dtype dtype, uint64_t see
     dsc_sha256_update(&s, text, (size_t)n < sizeof text ? (size_t)n : sizeof text - 1);
     dsc_sha256_final(&s, hex);
 }
+
+void live_fingerprint_converted(dsc_dtype dtype, char hex[DSC_SHA256_HEX])
+{
+    const char *name = dsc_dtype_name(dtype);
+    dsc_sha256 s;
+    dsc_sha256_init(&s);
+    dsc_sha256_update(&s, hex, strlen(hex));
+    dsc_sha256_update(&s, name, strlen(name));
+    dsc_sha256_final(&s, hex);
+}

@@ -95,7 +95,9 @@ int live_layers_read(live_config *c, live_windows which, int64_t window, const l
     if (window ? !json_is_null(json_object_get(k->object, "sliding_window"))
                : live_key(k, "sliding_window", NULL) != NULL)
         c->window = live_key_count(k, "sliding_window", NULL, 1, INT32_MAX, window);
-    if (k->err->status || which == LIVE_WINDOWS_ALL)
+    if (which == LIVE_WINDOWS_SWITCHED_ALL && !live_key_flag(k, "use_sliding_window", false))
+        c->window = 0;
+    if (k->err->status || which == LIVE_WINDOWS_ALL || which == LIVE_WINDOWS_SWITCHED_ALL)
         return k->err->status;
     const bool listed = read_types(c, k);
     const int64_t n = number[which].name
@@ -110,5 +112,35 @@ int live_layers_read(live_config *c, live_windows which, int64_t window, const l
             return live_key_fail(k, "'sliding_window' is null, but layer %" PRId64 " has one", i);
     if (!k->err->status)
         simplify(c, use && c->window);
+    return k->err->status;
+}
+
+int live_experts_read(live_config *c, const live_keys *k)
+{
+    enum { MOST_EXPERTS = 4096, MOST_WIDTH = 1 << 20 };
+    json_t *list = live_key(k, "mlp_only_layers", NULL), *x;
+    size_t at;
+    c->experts = live_key_count(k, "num_experts", "num_local_experts", 0, MOST_EXPERTS, 128);
+    if (!c->experts || k->err->status)
+        return k->err->status;
+    c->experts_per_token =
+        live_key_count(k, "num_experts_per_tok", NULL, 1, c->experts, c->experts < 8 ? 0 : 8);
+    c->expert_feed_forward = live_key_count(k, "moe_intermediate_size", NULL, 1, MOST_WIDTH, 768);
+    c->experts_normalized = live_key_flag(k, "norm_topk_prob", false);
+    const int64_t step = live_key_count(k, "decoder_sparse_step", NULL, 1, INT32_MAX, 1);
+    for (int64_t i = 0; i < c->layers; i++)
+        c->layer[i] |= (i + 1) % step ? LIVE_LAYER_DENSE : 0;
+    if (list && !json_is_array(list))
+        return live_key_fail(k, "'mlp_only_layers' is not a list");
+    json_array_foreach(list, at, x)
+    {
+        const json_int_t i = json_integer_value(x);
+        if (!json_is_integer(x) || i < 0 || i >= c->layers)
+            return live_key_fail(k,
+                                 "'mlp_only_layers[%zu]' must be the number of a layer, from 0 to "
+                                 "%" PRId64,
+                                 at, c->layers - 1);
+        c->layer[i] |= LIVE_LAYER_DENSE;
+    }
     return k->err->status;
 }

@@ -143,6 +143,21 @@ static void feed_forward(builder *b, live_layer *l, live_order order)
         vector(b, &l->post_norm2, LIVE_SCALE, LIVE_POST_NORM2, c->hidden);
 }
 
+static void experts(builder *b, live_layer *l)
+{
+    const live_config *c = b->c;
+    const int64_t width = c->expert_feed_forward;
+    matrix(b, &l->router, NULL, LIVE_WEIGHT, LIVE_ROUTER, c->experts, c->hidden, LIVE_ROWS);
+    add_either(b, false, &l->expert_up, NULL, LIVE_WEIGHT, 2 * c->experts * width, c->hidden);
+    for (int64_t x = 0; x < c->experts; x++) {
+        add_part(b, LIVE_EXPERT_GATE, x, width, LIVE_ROWS);
+        add_part(b, LIVE_EXPERT_UP, x, width, LIVE_ROWS);
+    }
+    add_either(b, false, &l->expert_down, NULL, LIVE_RESIDUAL, c->experts * c->hidden, width);
+    for (int64_t x = 0; x < c->experts; x++)
+        add_part(b, LIVE_EXPERT_DOWN, x, c->hidden, LIVE_ROWS);
+}
+
 static void medusa(builder *b, live_medusa_head *h)
 {
     const live_config *c = b->c;
@@ -178,7 +193,10 @@ static void whole_model(builder *b, live_weights *w)
             norm(b, &l->norm1, &l->norm1_bias, LIVE_NORM1);
         attention(b, l, order);
         norm(b, &l->norm2, &l->norm2_bias, LIVE_NORM2);
-        feed_forward(b, l, order);
+        if (live_config_is_sparse(c, b->i))
+            experts(b, l);
+        else
+            feed_forward(b, l, order);
     }
     for (b->i = 0; b->i < c->medusa_heads; b->i++)
         medusa(b, &w->medusa[b->i]);

@@ -265,6 +265,20 @@ static int project_qkv(const pass *p, const live_layer *l, dsc_error *err)
     return rc;
 }
 
+static int run_experts(const pass *p, const live_layer *l, dsc_error *err)
+{
+    const live_config *c = p->c;
+    const live_experts e = {.router = &l->router,
+                            .up = &l->expert_up,
+                            .down = &l->expert_down,
+                            .experts = c->experts,
+                            .used = c->experts_per_token,
+                            .normalized = c->experts_normalized,
+                            .activation = c->activation,
+                            .norm = norming(p, l->norm2, l->norm2_bias)};
+    return p->op->experts(p->b, p->room->state, p->room->state, p->rows, &e, err);
+}
+
 static int block(const pass *p, int64_t i, dsc_error *err)
 {
     const live_layer *l = &p->w->layer[i];
@@ -274,6 +288,8 @@ static int block(const pass *p, int64_t i, dsc_error *err)
         rc = widen(p, l, err);
     if (!rc)
         rc = attention(p, i, err);
+    if (live_config_is_sparse(p->c, i))
+        return rc ? rc : run_experts(p, l, err);
     if (!rc && !p->c->parallel)
         rc = widen(p, l, err);
     return rc ? rc

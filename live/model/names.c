@@ -6,7 +6,7 @@
 #include <stdio.h>
 #include <string.h>
 
-// '#' stands for the layer; for Medusa, the first one is the head and the second one the block.
+// '#' stands for the layer, the second one for the expert; for Medusa, for the head and the block.
 static const char *const llama[LIVE_MODULES] = {
     [LIVE_EMBED] = "embed_tokens",
     [LIVE_FINAL_NORM] = "norm",
@@ -23,6 +23,10 @@ static const char *const llama[LIVE_MODULES] = {
     [LIVE_GATE] = "layers.#.mlp.gate_proj",
     [LIVE_UP] = "layers.#.mlp.up_proj",
     [LIVE_DOWN] = "layers.#.mlp.down_proj",
+    [LIVE_ROUTER] = "layers.#.mlp.gate",
+    [LIVE_EXPERT_GATE] = "layers.#.mlp.experts.#.gate_proj",
+    [LIVE_EXPERT_UP] = "layers.#.mlp.experts.#.up_proj",
+    [LIVE_EXPERT_DOWN] = "layers.#.mlp.experts.#.down_proj",
 };
 static const char *const gemma3[LIVE_MODULES] = {
     [LIVE_EMBED] = "embed_tokens",
@@ -138,13 +142,29 @@ bool live_name_ends_in(const char *name, const char *suffix)
     return n > m && strcmp(name + n - m, suffix) == 0;
 }
 
-bool live_name_computed(const char *name)
+static bool begins_with(const char *name, const char *prefix)
 {
-    static const char *const suffixes[] = {".rotary_emb.inv_freq", ".attn.bias",
-                                           ".attn.masked_bias", ".attention.bias",
-                                           ".attention.masked_bias"};
-    bool computed = false;
-    for (size_t i = 0; i < sizeof suffixes / sizeof *suffixes; i++)
-        computed |= live_name_ends_in(name, suffixes[i]);
-    return computed;
+    return strncmp(name, prefix, strlen(prefix)) == 0;
+}
+
+live_leftover live_name_leftover(live_family family, const char *name)
+{
+    static const struct {
+        const char *suffix;
+        bool anywhere; // not in this family only
+        live_family family;
+    } buffers[] = {
+        {".rotary_emb.inv_freq", true, LIVE_LLAMA}, {".position_ids", true, LIVE_LLAMA},
+        {".attn.bias", false, LIVE_GPT2},           {".attn.masked_bias", false, LIVE_GPT2},
+        {".attention.bias", false, LIVE_NEOX},      {".attention.masked_bias", false, LIVE_NEOX}};
+    static const char *const parts[] = {"vision_tower.", "multi_modal_projector.",
+                                        "model.vision_tower.", "model.multi_modal_projector."};
+    for (size_t i = 0; i < sizeof buffers / sizeof *buffers; i++)
+        if ((buffers[i].anywhere || buffers[i].family == family) &&
+            live_name_ends_in(name, buffers[i].suffix))
+            return LIVE_LEFT_COMPUTED;
+    for (size_t i = 0; i < sizeof parts / sizeof *parts && family == LIVE_GEMMA3; i++)
+        if (begins_with(name, parts[i]))
+            return LIVE_LEFT_PART;
+    return LIVE_LEFT_UNKNOWN;
 }

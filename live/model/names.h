@@ -25,6 +25,10 @@ typedef enum live_module {
     LIVE_GATE,
     LIVE_UP,
     LIVE_DOWN,
+    LIVE_ROUTER,
+    LIVE_EXPERT_GATE, // of expert j
+    LIVE_EXPERT_UP,
+    LIVE_EXPERT_DOWN,
     LIVE_POST_NORM2,    // of the output of the feed-forward
     LIVE_MEDUSA_LINEAR, // of head i, block j
     LIVE_MEDUSA_OUT,
@@ -48,8 +52,13 @@ const char *const *live_name_prefixes(live_family family, live_module *sign);
 
 bool live_name_ends_in(const char *name, const char *suffix); // in more than the suffix
 
-// Whether the tensor is a buffer that can be computed (rotary frequencies, causal masks) and that
-// old checkpoints store.
-bool live_name_computed(const char *name);
+// Tensors of a checkpoint that the forward pass does not need.
+typedef enum live_leftover {
+    LIVE_LEFT_UNKNOWN,  // results without it would be wrong
+    LIVE_LEFT_COMPUTED, // a buffer that can be computed (rotary frequencies, causal masks, position
+                        // numbers) and that old checkpoints store
+    LIVE_LEFT_PART,     // of the vision tower of a multimodal Gemma 3
+} live_leftover;
+live_leftover live_name_leftover(live_family family, const char *name);
 
 #endif

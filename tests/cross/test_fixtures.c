@@ -251,7 +251,7 @@ static void models_are_those_of_transformers(void **state)
         seen++;
     }
     closedir(d);
-    assert_true(seen >= 23);
+    assert_true(seen >= 25);
 }
 
 // --- heads ---------------------------------------------------------------------------------------

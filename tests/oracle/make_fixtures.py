@@ -65,6 +65,14 @@ def neox(vocab, hidden, heads, ffn, parallel):
                 use_parallel_residual=parallel, vocab_size=vocab)
 
 
+def qwen3_moe(vocab, hidden, used, **more):
+    """Returns a config.json whose head size is not hidden / heads."""
+    return llama_like("Qwen3Moe", vocab, hidden, 3, 1, 20, head_dim=12, model_type="qwen3_moe",
+                      **{**dict(num_experts=5, num_experts_per_tok=used, decoder_sparse_step=1,
+                                moe_intermediate_size=12, norm_topk_prob=False, mlp_only_layers=[],
+                                use_sliding_window=False), **more})
+
+
 def gemma3(vocab, hidden, ffn, **more):
     """Returns the config.json of a text model as on the Hub before transformers 5."""
     config = llama_like("Gemma3", vocab, hidden, 4, 2, ffn, architectures=["Gemma3ForCausalLM"],
@@ -122,6 +130,10 @@ MODELS = {
     "smollm3_window": (llama_like("SmolLM3", 79, 24, 3, 1, 20, no_rope_layers=[1, 0, 1],
                                   num_hidden_layers=3, use_sliding_window=True, sliding_window=6,
                                   mlp_bias=True, pad_token_id=None), dict(new=True)),
+    "qwen3_moe": (qwen3_moe(75, 32, 3, norm_topk_prob=True), dict(new=True)),
+    # Layers 1 and 3 have experts by the step, of which layer 3 has none after all.
+    "qwen3_moe_mixed": (qwen3_moe(79, 32, 2, num_hidden_layers=4, decoder_sparse_step=2,
+                                  mlp_only_layers=[3], num_experts=3), dict()),
     # Layer 1 of 3 has no window, as the pattern makes it.
     "gemma3_text": (gemma3(71, 32, 20, rope_scaling=dict(rope_type="linear", factor=4.0)), dict()),
     "gemma3_new": (gemma3(67, 24, 28), dict(new=True)),
@@ -338,6 +350,8 @@ def make_model(out, name, config, options):
     folder, built = write_checkpoint(out, name, config, **options)
     own = read_back(folder, name, built)
     model = AutoModelForCausalLM.from_pretrained(folder, dtype=torch.float64).eval()
+    if "num_experts" in config:  # grouped products have no float64
+        model.set_experts_implementation("eager")
     vocab = config["vocab_size"]
     embedding = model.get_input_embeddings()
     if hasattr(embedding, "embed_scale"):  # rounded as in its own dtype

@@ -167,6 +167,23 @@ static void test_dynamic(void **state)
     assert_memory_equal(f, plain, sizeof f);
 }
 
+static void test_experts(void **state)
+{
+    live_config c =
+        read_ok(*state, "{\"model_type\": \"qwen3_moe\", " SIZES "\"decoder_sparse_step\": 2,"
+                        "\"mlp_only_layers\": [3], \"num_experts\": 6, \"norm_topk_prob\": true,"
+                        "\"num_experts_per_tok\": 2, \"moe_intermediate_size\": 12}");
+    assert_true(c.qk_norm && !c.window && c.experts == 6 && c.experts_per_token == 2);
+    assert_true(c.expert_feed_forward == 12 && c.feed_forward == 96 && c.experts_normalized);
+    for (int i = 0; i < 4; i++)
+        assert_int_equal(live_config_is_sparse(&c, i), i == 1);
+    c = read_ok(*state, "{\"model_type\": \"qwen3_moe\", " SIZES "\"num_local_experts\": 9,"
+                        "\"use_sliding_window\": true, \"sliding_window\": 8}");
+    assert_true(c.experts == 9 && c.experts_per_token == 8 && c.expert_feed_forward == 768);
+    assert_false(c.experts_normalized);
+    assert_windows(&c, (int64_t[]){8, 8, 8, 8});
+}
+
 static void test_refused(void **state)
 {
     static const struct {
@@ -202,6 +219,13 @@ static void test_refused(void **state)
          "'no_rope_layers' has 2 entries; there are 4 layers"},
         {"{\"model_type\": \"smollm3\", " SIZES "\"no_rope_layers\": [1, 0, 2, 1]}",
          "'no_rope_layers[2]' must be 1 (rotated) or 0"},
+        {"{\"model_type\": \"qwen3_moe\", " SIZES "\"num_experts\": 4}",
+         "'num_experts_per_tok' is missing; it must be a whole number from 1 to 4"},
+        {"{\"model_type\": \"qwen3_moe\", " SIZES "\"mlp_only_layers\": [4]}",
+         "'mlp_only_layers[0]' must be the number of a layer, from 0 to 3"},
+        {"{\"model_type\": \"qwen3_moe\", " SIZES "\"mlp_only_layers\": 1}",
+         "'mlp_only_layers' is not a list"},
+        {"{\"model_type\": \"qwen3\", " SIZES "\"num_experts\": 4}", "a mixture of experts"},
         {"{\"model_type\": \"llama\", " SIZES "\"no_rope_layers\": [1, 0, 1, 1]}",
          "layers without rotation"},
         {"{\"model_type\": \"llama\", " SIZES "\"rope_scaling\": {\"type\": \"yarn\"}}",
@@ -231,7 +255,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         TEST(test_gemma3), TEST(test_gemma3_nested), TEST(test_smollm3), TEST(test_qwen),
-        TEST(test_yarn),   TEST(test_dynamic),       TEST(test_refused),
+        TEST(test_yarn),   TEST(test_dynamic),       TEST(test_experts), TEST(test_refused),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

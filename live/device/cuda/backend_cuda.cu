@@ -404,7 +404,7 @@ static const live_backend_type cuda_type = {
     {cuda_alloc, cuda_free, cuda_alloc_host, cuda_free_host, cuda_upload, cuda_download, cuda_copy,
      cuda_fetch, cuda_fill, cuda_cache_dtype, cuda_available},
     {cuda_begin, cuda_end, cuda_wait, cuda_embed, cuda_gather, cuda_scatter, cuda_norm,
-     cuda_product, cuda_rotate, cuda_attend, cuda_add, cuda_spread, cuda_select, cuda_summarize,
+     cuda_product, NULL, cuda_rotate, cuda_attend, cuda_add, cuda_spread, cuda_select, cuda_summarize,
      cuda_move},
     {cuda_compare, cuda_list, cuda_sample_residual},
     cuda_probe,
