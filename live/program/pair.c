@@ -179,10 +179,35 @@ static void note_unused(const live_pair *p)
                     live_pair_options[o].name);
 }
 
+// Whether this is a name such as "HuggingFaceTB/SmolLM2-135M", of plain characters.
+static bool is_hub_id(const char *text)
+{
+    static const char plain[] = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789_-.";
+    const size_t owner = strspn(text, plain), model = text[owner] ? owner + 1 : owner;
+    const size_t rest = strspn(text + model, plain);
+    return owner && *text != '.' && text[owner] == '/' && rest && text[model] != '.' &&
+           !text[model + rest];
+}
+
+static int check_folder(const char *folder, int option, dsc_error *err)
+{
+    const char *name = live_pair_options[option].name, *model = strrchr(folder, '/');
+    if (access(folder, F_OK) == 0 || !is_hub_id(folder))
+        return DSC_OK;
+    return dsc_fail(err, DSC_EINPUT,
+                    "--%s: there is no folder %s; if that is a model of the Hugging Face Hub, "
+                    "download it (hf download %s --local-dir %s) and give --%s %s",
+                    name, folder, folder, model + 1, name, model + 1);
+}
+
 static int read_configs(live_pair *p, dsc_error *err)
 {
+    static const int options[] = {LIVE_PAIR_TARGET, LIVE_PAIR_DRAFT, LIVE_PAIR_MIDDLE};
     const live_named *name = p->name;
     int rc = DSC_OK;
+    for (int s = 0; s < LIVE_SIDES && !rc; s++)
+        if (name[s].folder)
+            rc = check_folder(name[s].folder, options[s], err);
     for (int s = 0; s < LIVE_SIDES && !rc; s++)
         if (name[s].folder)
             rc = live_config_read(&p->config[s], name[s].folder, err);
@@ -410,14 +435,24 @@ int live_pair_check_heads(const live_pair *p, const dsc_config *config, dsc_erro
                     config->drafter->name, most, c->medusa_heads);
 }
 
+// Whether a longer text is refused because the rotation would depend on how its passes are cut.
+static bool is_limited_by_rope(const live_pair *p, int64_t room)
+{
+    bool limited = false;
+    for (int s = 0; s < LIVE_SIDES; s++)
+        limited |= p->config[s].rope == LIVE_ROPE_DYNAMIC && p->config[s].positions == room;
+    return limited;
+}
+
 int live_pair_sessions(live_pair *p, const dsc_config *config, int64_t longest, dsc_error *err)
 {
     const int64_t room = live_pair_room(p, config);
     const int64_t context = p->context ? p->context : longest;
     if (context > room || longest > room)
-        return dsc_fail(err, DSC_EUSAGE,
-                        "a text of %" PRId64 " tokens exceeds the limit of %" PRId64,
-                        context > longest ? context : longest, room > 0 ? room : 0);
+        return dsc_fail(
+            err, DSC_EUSAGE, "a text of %" PRId64 " tokens exceeds the limit of %" PRId64 "%s",
+            context > longest ? context : longest, room > 0 ? room : 0,
+            is_limited_by_rope(p, room) ? ", beyond which rope type dynamic is not supported" : "");
     p->context = context;
     int rc = DSC_OK;
     for (int s = 0; s < LIVE_SIDES && !rc; s++) {

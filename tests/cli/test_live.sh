@@ -188,7 +188,10 @@ bad 4 "different vocabularies" run --shape ./shape.json --draft-shape ./wide.jso
     --random-weights 3 --method draft-model --prompts ids.jsonl
 bad 2 "--random-weights requires --shape" run --target "$llama" --random-weights 3 --method none \
     --prompts ids.jsonl
-bad 2 "--dtype requires --shape" run --target "$llama" --dtype f32 --method none --prompts ids.jsonl
+bad 4 "download it (hf download HuggingFaceTB/SmolLM2-135M --local-dir SmolLM2-135M) and give --target" \
+    run --target HuggingFaceTB/SmolLM2-135M --method none --prompts ids.jsonl
+bad 4 "and give --draft b.c" run --target "$llama" --draft a/b.c --method draft-model --prompts ids.jsonl
+bad 4 "./no/config.json: No such file" run --target ./no --method none --prompts ids.jsonl
 good list
 check "list: the processors" grep -q '^  cpu  ' out
 good list --json
