@@ -490,7 +490,7 @@ static int of_preset(live_config *c, const char *text, dsc_error *err)
     int rc = dsc_model_shape_find(&s, text, err);
     if (rc)
         return rc;
-    if (!dsc_model_shape_is_dense(&s))
+    if (!dsc_model_shape_is_dense(&s) || s.kind > DSC_MODEL_QWEN3)
         return dsc_fail(
             err, DSC_EUSAGE,
             "shape '%s' is not a dense decoder: an encoder, experts and latent attention "

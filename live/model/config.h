@@ -10,7 +10,7 @@
 #include <stdbool.h>
 
 typedef enum live_family {
-    LIVE_LLAMA, // also Mistral, Qwen2 and Qwen3, whose tensors have the same names
+    LIVE_LLAMA, // also Mistral, Qwen2, Qwen3 and SmolLM3, whose tensors have the same names
     LIVE_GPT2,
     LIVE_NEOX,   // GPT-NeoX, Pythia
     LIVE_EAGLE,  // EAGLE-1 head: joins embedding and feature, one Llama block, no norm around it
