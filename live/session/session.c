@@ -120,6 +120,11 @@ static int check_target(const live_session *s, dsc_error *err)
                               is_eagle(s) ? "EAGLE" : "Medusa")
                    : DSC_OK;
     t = &s->target->w->config;
+    if (is_eagle(s) && t->embed_scale > 0)
+        return dsc_fail(err, DSC_EUSAGE,
+                        "an EAGLE head of a %s target, whose embeddings are scaled, is not "
+                        "supported",
+                        t->model_type);
     if (c->hidden != t->hidden || c->vocab != t->vocab)
         return dsc_fail(err, DSC_EUSAGE,
                         "the head was trained for a model of hidden size %" PRId64 " with %" PRId64
