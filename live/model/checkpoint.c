@@ -73,18 +73,25 @@ static int open_shard(live_checkpoint *c, const char *name, dsc_error *err)
 // --- pickled weights ---------------------------------------------------------------------------
 
 // Returns the suffix of the folder's pickled weights, or NULL; *first (of `size` bytes) is one of
-// their names. A trainer's pickled arguments do not count.
+// their names, pytorch_model* if there is one. What else a trainer pickles does not count.
 static const char *find_pickle(const char *folder, char *first, size_t size)
 {
     static const char *const suffixes[] = {".bin", ".pt", ".pth"};
+    static const char *const others[] = {"training_args", "optimizer", "scheduler", "rng_state"};
+    static const char usual[] = "pytorch_model";
     const char *found = NULL;
     struct dirent *e;
     DIR *d = opendir(folder);
-    while (d && !found && (e = readdir(d)))
-        for (size_t i = 0; i < sizeof suffixes / sizeof *suffixes && !found; i++)
-            if (live_name_ends_in(e->d_name, suffixes[i]) &&
-                !live_name_ends_in(e->d_name, "_args.bin"))
+    while (d && (!found || strncmp(first, usual, strlen(usual))) && (e = readdir(d))) {
+        bool other = false;
+        for (size_t i = 0; i < sizeof others / sizeof *others; i++)
+            other |= strncmp(e->d_name, others[i], strlen(others[i])) == 0;
+        if (other || (found && strncmp(e->d_name, usual, strlen(usual))))
+            continue;
+        for (size_t i = 0; i < sizeof suffixes / sizeof *suffixes; i++)
+            if (live_name_ends_in(e->d_name, suffixes[i]))
                 found = suffixes[i], snprintf(first, size, "%.100s", e->d_name);
+    }
     if (d)
         closedir(d);
     return found;
@@ -102,8 +109,8 @@ static int refuse(const char *folder, dsc_error *err)
                         single_names[0], index_name);
     return dsc_fail(
         err, DSC_EINPUT,
-        "%s: %s is a pickle, which can run arbitrary code when read; not "
-        "implemented; to convert it, run in that folder: python3 -c \"import sys, torch; "
+        "%s: to convert %s (a pickle, which could run code if it were read), run in that folder: "
+        "python3 -c \"import sys, torch; "
         "from safetensors.torch import save_file; save_file({k: v.clone().contiguous() "
         "for f in sys.argv[1:] for k, v in torch.load(f, map_location='cpu', "
         "weights_only=True).items()}, 'model.safetensors')\" ./%.*s*%s",

@@ -76,7 +76,8 @@ int live_layers_parse(int64_t **out, size_t *count, const char *text, int64_t la
 
 void live_config_keep(live_config *c, const int64_t *layer, size_t count)
 {
-    (void)layer; // all layers have one description
+    for (size_t i = 0; i < count; i++) // ascending, so none is read after it is written
+        c->layer[i] = c->layer[layer[i]];
     c->layers = (int64_t)count;
 }
 

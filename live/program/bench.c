@@ -54,6 +54,11 @@ int live_bench_open(live_bench *n, const live_weights *w, const live_weights *ta
 {
     const live_config *c = &w->config;
     *n = (live_bench){.w = w, .target = target, .b = w->backend};
+    if (c->experts)
+        return dsc_fail(err, DSC_EUSAGE,
+                        "a mixture of experts (%s) is run for its results; its times on a CPU are "
+                        "not those of an engine and are not measured",
+                        c->model_type);
     int rc = check_memory(n, size, err);
     if (!rc)
         rc = live_room_new(&n->room, w, size.rows, size.outputs, err);

@@ -19,11 +19,14 @@ typedef struct line {
 
 static const line lines[] = {
     {"architecture", "llama",
-     "Llama 1 to 3 (RoPE scaling linear and llama3) and relatives: TinyLlama, "
-     "Vicuna, Yi"},
+     "Llama 1 to 3 (RoPE scaling linear, llama3, yarn and dynamic) and relatives: TinyLlama, "
+     "SmolLM 1 and 2, Vicuna, Yi"},
     {"architecture", "mistral", "Mistral, with sliding windows"},
     {"architecture", "qwen2", "Qwen 2, 2.5"},
     {"architecture", "qwen3", "Qwen 3, dense"},
+    {"architecture", "qwen3_moe", "Qwen 3 with experts, on a CPU only"},
+    {"architecture", "smollm3", "SmolLM3, with layers that are not rotated"},
+    {"architecture", "gemma3_text", "Gemma 3, and the text part of multimodal ones (gemma3)"},
     {"architecture", "gpt2", "GPT-2"},
     {"architecture", "gpt_neox", "GPT-NeoX, Pythia"},
     {"architecture", "eagle", "EAGLE-1 head of a Llama model, as draft model"},

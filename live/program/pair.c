@@ -38,7 +38,8 @@ const dsc_option live_pair_options[LIVE_PAIR_OPTIONS] = {
      .metavar = "SEED", .min = 0, .max = INT64_MAX,
      .help = "seed of the random weights of --shape and --draft-shape"},
     [LIVE_PAIR_DTYPE] = {.name = "dtype", .kind = DSC_OPTION_CHOICE, .choices = "bf16|f16|f32",
-     .initial = "bf16", .help = "dtype of random weights; weights from a folder keep theirs"},
+     .initial = "bf16", .help = "dtype of random weights; if given, weights from a folder are "
+     "rounded to it, else they keep theirs"},
     [LIVE_PAIR_DEVICE] = {.name = "device", .kind = DSC_OPTION_TEXT,
      .metavar = "auto|cpu|cuda|cuda:N", .initial = "auto",
      .help = "device of the models; auto is the first GPU, or the CPU if there is none"},
@@ -161,10 +162,10 @@ static int read_names(live_pair *p, dsc_error *err)
     int rc = read_layer_names(p, err);
     if (rc)
         return rc;
-    for (int o = LIVE_PAIR_RANDOM_WEIGHTS; o <= LIVE_PAIR_DTYPE; o++)
-        if (value[o].given && !name[LIVE_TARGET].shape && !name[LIVE_DRAFT].shape)
-            return dsc_fail(err, DSC_EUSAGE, "--%s requires --shape or --draft-shape",
-                            option[o].name);
+    if (value[LIVE_PAIR_RANDOM_WEIGHTS].given && !name[LIVE_TARGET].shape &&
+        !name[LIVE_DRAFT].shape)
+        return dsc_fail(err, DSC_EUSAGE, "--%s requires --shape or --draft-shape",
+                        option[LIVE_PAIR_RANDOM_WEIGHTS].name);
     if (value[LIVE_PAIR_DRAFT_DEVICE].given && !is_named(&name[LIVE_DRAFT]) &&
         !is_named(&name[LIVE_MIDDLE]))
         return dsc_fail(err, DSC_EUSAGE,
@@ -220,10 +221,35 @@ static int read_layers(live_pair *p, dsc_error *err)
     return DSC_OK;
 }
 
+// Whether this is a name such as "HuggingFaceTB/SmolLM2-135M", of plain characters.
+static bool is_hub_id(const char *text)
+{
+    static const char plain[] = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789_-.";
+    const size_t owner = strspn(text, plain), model = text[owner] ? owner + 1 : owner;
+    const size_t rest = strspn(text + model, plain);
+    return owner && *text != '.' && text[owner] == '/' && rest && text[model] != '.' &&
+           !text[model + rest];
+}
+
+static int check_folder(const char *folder, int option, dsc_error *err)
+{
+    const char *name = live_pair_options[option].name, *model = strrchr(folder, '/');
+    if (access(folder, F_OK) == 0 || !is_hub_id(folder))
+        return DSC_OK;
+    return dsc_fail(err, DSC_EINPUT,
+                    "--%s: there is no folder %s; if that is a model of the Hugging Face Hub, "
+                    "download it (hf download %s --local-dir %s) and give --%s %s",
+                    name, folder, folder, model + 1, name, model + 1);
+}
+
 static int read_configs(live_pair *p, dsc_error *err)
 {
+    static const int options[] = {LIVE_PAIR_TARGET, LIVE_PAIR_DRAFT, LIVE_PAIR_MIDDLE};
     const live_named *name = p->name;
     int rc = DSC_OK;
+    for (int s = 0; s < LIVE_SIDES && !rc; s++)
+        if (name[s].folder)
+            rc = check_folder(name[s].folder, options[s], err);
     for (int s = 0; s < LIVE_SIDES && !rc; s++)
         if (name[s].folder)
             rc = live_config_read(&p->config[s], name[s].folder, err);
@@ -343,24 +369,27 @@ static void cut_rows(live_weights *w, int64_t vocab)
     w->config.vocab = vocab;
 }
 
-// Loads a model and adds the tensors that are not used to the note.
+// Loads a model and adds the parts that are not run to the note.
 static int load(live_pair *p, int side, dsc_buffer *note, dsc_error *err)
 {
     static const dsc_dtype dtypes[] = {DSC_BF16, DSC_F16, DSC_F32};
     const live_named *name = &p->name[side];
     const dsc_option_value *value = p->option;
+    const dsc_dtype *dtype = &dtypes[value[LIVE_PAIR_DTYPE].integer];
     char *unused = NULL;
     if (name->layers)
         return live_weights_layers(&p->weights[side], p->weights[LIVE_TARGET], p->kept,
                                    p->kept_count, p->backend[side], err);
     if (name->shape)
-        return live_weights_random(
-            &p->weights[side], &p->config[side], dtypes[value[LIVE_PAIR_DTYPE].integer],
-            (uint64_t)value[LIVE_PAIR_RANDOM_WEIGHTS].integer + (uint64_t)side, p->backend[side],
-            err);
-    int rc = live_weights_load(&p->weights[side], name->folder, p->backend[side], &unused, err);
+        return live_weights_random(&p->weights[side], &p->config[side], *dtype,
+                                   (uint64_t)value[LIVE_PAIR_RANDOM_WEIGHTS].integer +
+                                       (uint64_t)side,
+                                   p->backend[side], err);
+    int rc = live_weights_load_as(&p->weights[side], name->folder,
+                                  value[LIVE_PAIR_DTYPE].given ? dtype : NULL, p->backend[side],
+                                  &unused, err);
     if (!rc && unused && *unused)
-        rc = dsc_buffer_printf(note, err, "%s%s: ignored tensors: %s", note->length ? "; " : "",
+        rc = dsc_buffer_printf(note, err, "%s%s: not run: %s", note->length ? "; " : "",
                                name->folder, unused);
     free(unused);
     return rc;
@@ -451,14 +480,24 @@ int live_pair_check_heads(const live_pair *p, const dsc_config *config, dsc_erro
                     config->drafter->name, most, c->medusa_heads);
 }
 
+// Whether a longer text is refused because the rotation would depend on how its passes are cut.
+static bool is_limited_by_rope(const live_pair *p, int64_t room)
+{
+    bool limited = false;
+    for (int s = 0; s < LIVE_SIDES; s++)
+        limited |= p->config[s].rope == LIVE_ROPE_DYNAMIC && p->config[s].positions == room;
+    return limited;
+}
+
 int live_pair_sessions(live_pair *p, const dsc_config *config, int64_t longest, dsc_error *err)
 {
     const int64_t room = live_pair_room(p, config);
     const int64_t context = p->context ? p->context : longest;
     if (context > room || longest > room)
-        return dsc_fail(err, DSC_EUSAGE,
-                        "a text of %" PRId64 " tokens exceeds the limit of %" PRId64,
-                        context > longest ? context : longest, room > 0 ? room : 0);
+        return dsc_fail(
+            err, DSC_EUSAGE, "a text of %" PRId64 " tokens exceeds the limit of %" PRId64 "%s",
+            context > longest ? context : longest, room > 0 ? room : 0,
+            is_limited_by_rope(p, room) ? ", beyond which rope type dynamic is not supported" : "");
     p->context = context;
     int rc = DSC_OK;
     for (int s = 0; s < LIVE_SIDES && !rc; s++) {

@@ -101,13 +101,16 @@ static double bound_s(const bench *m, const int64_t at[KEYS])
     const live_cache *k = &m->n.cache;
     const double rows = (double)(at[0] * at[2]), seen = (double)(at[1] + at[0] - 1);
     const double chunk = (double)at[3], whole = (double)at[1] + chunk; // of the prompt
-    const double within = c->window ? fmin(seen, (double)c->window) : seen;
-    const double before = c->window ? 0 : (double)at[1] + (chunk - 1) / 2; // a token of the chunk
     double bytes, last, flops, cells = matrix_cells(&m->n, &last, &bytes);
     flops = 2 * (cells * (rows + chunk) + last * rows);
-    flops += 4 * (double)(c->layers * c->heads * c->head) * (rows * within + chunk * before);
-    bytes += 2 * (double)(k->layers * k->width) * (double)dsc_dtype_bytes(k->dtype) *
-             ((double)at[2] * within + (chunk > 0 && !c->window ? whole : 0));
+    for (int64_t i = 0; i < c->layers; i++) {
+        const int64_t window = live_config_window(c, i);
+        const double within = window ? fmin(seen, (double)window) : seen;
+        const double before = window ? 0 : (double)at[1] + (chunk - 1) / 2; // a token of the chunk
+        flops += 4 * (double)(c->heads * c->head) * (rows * within + chunk * before);
+        bytes += 2 * (double)k->width * (double)dsc_dtype_bytes(k->dtype) *
+                 ((double)at[2] * within + (chunk > 0 && !window ? whole : 0));
+    }
     return fmax(bytes / m->probe.read_bytes_s, flops / m->probe.flops_s);
 }
 

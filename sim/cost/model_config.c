@@ -80,7 +80,8 @@ static int check_experts(const dsc_model_shape *s, const char *path, dsc_error *
                         s->experts_per_token, s->experts);
     if (s->dense_layers >= s->layers)
         return dsc_fail(err, DSC_EINPUT,
-                        "%s: first_k_dense_replace leaves none of %" PRId64 " layers with experts",
+                        "%s: none of %" PRId64 " layers has experts (first_k_dense_replace, "
+                        "mlp_only_layers, decoder_sparse_step)",
                         path, s->layers);
     return DSC_OK;
 }
@@ -101,20 +102,59 @@ static int read_gpt_oss(dsc_model_shape *s, const char *path, json_t *j, dsc_err
     return read_mixtral(s, path, j, err);
 }
 
+// Whether a list of numbers of layers contains `layer`.
+static bool lists(json_t *list, int64_t layer)
+{
+    json_t *x;
+    size_t i;
+    bool found = false;
+    json_array_foreach(list, i, x) found |= json_is_integer(x) && json_integer_value(x) == layer;
+    return found;
+}
+
+// Every decoder_sparse_step-th layer has experts, except mlp_only_layers. transformers 5 writes
+// num_local_experts for num_experts.
 static int read_qwen3_moe(dsc_model_shape *s, const char *path, json_t *j, dsc_error *err)
 {
-    json_t *dense = json_object_get(j, "mlp_only_layers");
-    json_t *step = json_object_get(j, "decoder_sparse_step");
-    if (json_array_size(dense) > 0 || (step && json_integer_value(step) != 1))
-        return dsc_fail(err, DSC_EINPUT,
-                        "%s: fields 'mlp_only_layers' and 'decoder_sparse_step' must be [] and 1: "
-                        "experts in some layers only are not supported",
-                        path);
+    int64_t step;
+    const char *experts = json_object_get(j, "num_experts") ? "num_experts" : "num_local_experts";
     int rc = read_qwen3(s, path, j, err);
     if (!rc)
-        rc = GET({"num_experts", &s->experts, 0}, {"num_experts_per_tok", &s->experts_per_token, 0},
-                 {"moe_intermediate_size", &s->expert_feed_forward, 0});
-    return rc ? rc : check_experts(s, path, err);
+        rc = GET({experts, &s->experts, 0}, {"num_experts_per_tok", &s->experts_per_token, 0},
+                 {"moe_intermediate_size", &s->expert_feed_forward, 0},
+                 {"decoder_sparse_step", &step, 1});
+    if (rc)
+        return rc;
+    for (int64_t i = 0; i < s->layers; i++)
+        s->dense_layers += (i + 1) % step != 0 || lists(json_object_get(j, "mlp_only_layers"), i);
+    return check_experts(s, path, err);
+}
+
+static int read_smollm3(dsc_model_shape *s, const char *path, json_t *j, dsc_error *err)
+{
+    int rc = read_decoder(s, path, j, err);
+    s->tied = !json_is_false(json_object_get(j, "tie_word_embeddings"));
+    return rc;
+}
+
+// Missing sizes are those of transformers' configuration class.
+static int read_gemma3_text(dsc_model_shape *s, const char *path, json_t *j, dsc_error *err)
+{
+    s->kind = DSC_MODEL_GEMMA3;
+    s->tied = !json_is_false(json_object_get(j, "tie_word_embeddings"));
+    return GET({"hidden_size", &s->hidden, 2304}, {"intermediate_size", &s->feed_forward, 9216},
+               {"num_hidden_layers", &s->layers, 26}, {"num_attention_heads", &s->heads, 8},
+               {"vocab_size", &s->vocab, 262208}, {"num_key_value_heads", &s->kv_heads, 4},
+               {"head_dim", &s->head, 256});
+}
+
+static int read_gemma3(dsc_model_shape *s, const char *path, json_t *j, dsc_error *err)
+{
+    json_t *text = json_object_get(j, "text_config");
+    if (!json_is_object(text))
+        return dsc_fail(err, DSC_EINPUT, "%s: field 'text_config' is missing or not an object",
+                        path);
+    return read_gemma3_text(s, path, text, err);
 }
 
 static int read_deepseek(dsc_model_shape *s, const char *path, json_t *j, dsc_error *err)
@@ -179,10 +219,18 @@ static int read_config(dsc_model_shape *s, const char *path, json_t *j, dsc_erro
     static const struct {
         const char *type;
         int (*read)(dsc_model_shape *s, const char *path, json_t *j, dsc_error *err);
-    } types[] = {
-        {"llama", read_llama},          {"mistral", read_llama},   {"mixtral", read_mixtral},
-        {"qwen2", read_qwen2},          {"qwen3", read_qwen3},     {"qwen3_moe", read_qwen3_moe},
-        {"deepseek_v3", read_deepseek}, {"gpt_oss", read_gpt_oss}, {"t5", read_t5}};
+    } types[] = {{"llama", read_llama},
+                 {"mistral", read_llama},
+                 {"mixtral", read_mixtral},
+                 {"qwen2", read_qwen2},
+                 {"qwen3", read_qwen3},
+                 {"qwen3_moe", read_qwen3_moe},
+                 {"deepseek_v3", read_deepseek},
+                 {"gpt_oss", read_gpt_oss},
+                 {"t5", read_t5},
+                 {"smollm3", read_smollm3},
+                 {"gemma3", read_gemma3},
+                 {"gemma3_text", read_gemma3_text}};
     const char *type = json_string_value(json_object_get(j, "model_type"));
     for (size_t i = 0; type && i < sizeof types / sizeof *types; i++)
         if (strcmp(type, types[i].type) == 0) {
@@ -191,7 +239,7 @@ static int read_config(dsc_model_shape *s, const char *path, json_t *j, dsc_erro
         }
     return dsc_fail(err, DSC_EINPUT,
                     "%s: model_type '%.40s' is not one of llama, mistral, mixtral, qwen2, qwen3, "
-                    "qwen3_moe, deepseek_v3, gpt_oss, t5",
+                    "qwen3_moe, smollm3, gemma3_text, gemma3, deepseek_v3, gpt_oss, t5",
                     path, type ? type : "(none)");
 }
 

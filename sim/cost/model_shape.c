@@ -57,7 +57,8 @@ int dsc_model_shape_draft(dsc_model_shape *out, const char *text, const dsc_mode
 
 bool dsc_model_shape_is_dense(const dsc_model_shape *s)
 {
-    return s->kind <= DSC_MODEL_QWEN3 && !s->experts && !s->draft_head;
+    return (s->kind <= DSC_MODEL_QWEN3 || s->kind == DSC_MODEL_GEMMA3) && !s->experts &&
+           !s->draft_head;
 }
 
 // --- counting ----------------------------------------------------------------------------------
@@ -140,6 +141,7 @@ static double small_parameters(const dsc_model_shape *s)
     switch (s->kind) {
     case DSC_MODEL_QWEN2: return 2 * hidden + queries(s) + 2 * keys(s);
     case DSC_MODEL_QWEN3: return 2 * hidden + 2 * (double)s->head;
+    case DSC_MODEL_GEMMA3: return 4 * hidden + 2 * (double)s->head;
     case DSC_MODEL_DEEPSEEK: return 2 * hidden + (double)(s->query_rank + s->cache_rank);
     case DSC_MODEL_GPT_OSS: // also sinks, and biases of the router and the experts
         return 3 * hidden + queries(s) + 2 * keys(s) + (double)s->heads +

@@ -18,6 +18,7 @@ typedef enum dsc_model_shape_kind {
     DSC_MODEL_GPT_OSS,  // experts with biases, attention with biases and sinks
     DSC_MODEL_DEEPSEEK, // multi-head latent attention: the cache holds one latent vector per token
     DSC_MODEL_T5,       // encoder and decoder; a pass is one of the decoder, the encoder runs once
+    DSC_MODEL_GEMMA3,   // as QWEN3, with four norms per layer
 } dsc_model_shape_kind;
 
 // A head that drafts from the target's hidden states: one layer and the projection of its inputs.
@@ -43,7 +44,7 @@ typedef struct dsc_model_shape {
     int64_t experts, experts_per_token;
     int64_t expert_feed_forward;
     int64_t shared_experts;                           // that every token is multiplied by
-    int64_t dense_layers;                             // first layers, which have no experts
+    int64_t dense_layers;                             // layers that have no experts
     int64_t query_rank, cache_rank, rope, value_head; // DEEPSEEK; `head` is the part without RoPE
     dsc_draft_head draft_head;
     const char *weights; // number format that the checkpoint is published in; NULL: 16 bits
@@ -51,7 +52,8 @@ typedef struct dsc_model_shape {
 } dsc_model_shape;
 
 // A preset by its name, or the config.json of Hugging Face when `text` contains a '/' or ends in
-// ".json": model_type llama, mistral, mixtral, qwen2, qwen3, qwen3_moe, deepseek_v3, gpt_oss or t5.
+// ".json": model_type llama, mistral, mixtral, qwen2, qwen3, qwen3_moe, smollm3, gemma3_text,
+// gemma3 (its text_config), deepseek_v3, gpt_oss or t5. Windows of attention are ignored.
 // DSC_EUSAGE: no such preset (with the nearest name); DSC_EINPUT: a file that is not such a
 // configuration.
 int dsc_model_shape_find(dsc_model_shape *out, const char *text, dsc_error *err);

@@ -188,7 +188,22 @@ bad 4 "different vocabularies" run --shape ./shape.json --draft-shape ./wide.jso
     --random-weights 3 --method draft-model --prompts ids.jsonl
 bad 2 "--random-weights requires --shape" run --target "$llama" --random-weights 3 --method none \
     --prompts ids.jsonl
-bad 2 "--dtype requires --shape" run --target "$llama" --dtype f32 --method none --prompts ids.jsonl
+good run --target "$fixtures/qwen3_moe" --method ngram --prompts ids.jsonl --max-tokens 16 --baseline --json \
+    $threads
+is divergences 0.0
+bad 2 "a mixture of experts (qwen3_moe)" profile --target "$fixtures/qwen3_moe" -o x.tsv
+bad 2 "random weights of a mixture" run --shape "$fixtures/qwen3_moe/config.json" --random-weights 1 \
+    --method none --prompts ids.jsonl
+good run --target "$fixtures/gemma3_vision" --method ngram --prompts ids.jsonl --max-tokens 16 --baseline --json \
+    $threads
+is divergences 0.0
+check "a part that is not run" grep -q "not run: the vision tower (34 tensors)" err
+good run --target "$llama" --dtype bf16 --method none --prompts ids.jsonl --max-tokens 8 --json $threads
+is target_dtype '"BF16"'
+bad 4 "download it (hf download HuggingFaceTB/SmolLM2-135M --local-dir SmolLM2-135M) and give --target" \
+    run --target HuggingFaceTB/SmolLM2-135M --method none --prompts ids.jsonl
+bad 4 "and give --draft b.c" run --target "$llama" --draft a/b.c --method draft-model --prompts ids.jsonl
+bad 4 "./no/config.json: No such file" run --target ./no --method none --prompts ids.jsonl
 good list
 check "list: the processors" grep -q '^  cpu  ' out
 good list --json

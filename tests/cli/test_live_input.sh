@@ -92,7 +92,6 @@ bad 2 "--draft DIR (or --draft-shape" run --target "$llama" --draft= --method dr
 bad_run "--draft-device requires --draft, --draft-shape or --middle" --draft-device cpu
 bad_run "--draft and --draft-shape cannot be combined" --draft "$llama" --draft-shape tinyllama-1.1b
 bad_run "--random-weights requires --shape or --draft-shape" --random-weights 1
-bad_run "--dtype requires --shape or --draft-shape" --dtype f32
 bad_run "--replay-draft requires --replay" --replay-draft
 bad 2 "--skip and -p cannot be combined" run --target "$llama" --method none -p text --skip 1
 bad 2 "--requests and -p cannot be combined" run --target "$llama" --method none -p text --requests 1
@@ -156,7 +155,7 @@ touch pwned
     mkdir pickle
     cp "$llama/config.json" pickle
     : >"pickle/$name"
-    bad 4 "is a pickle" run --target pickle --method none --prompts ids.jsonl --max-tokens 4
+    bad 4 "(a pickle, which could run code" run --target pickle --method none --prompts ids.jsonl --max-tokens 4
     sed 's/.*run in that folder: //' err >command
     check "the command converts $name" sh -c 'cd pickle && PATH=$1:$PATH sh ../command >../said.names' \
         sh "$work/bin"

@@ -189,6 +189,22 @@ static void other_configurations_are_read(void **state)
 {
     (void)state;
     static const char mistral[] = DENSE("mistral", 4096, 14336, 32, 32, 8, 32000) "}";
+    static const struct {
+        const char *text;
+        double parameters; // of the published files
+    } published[] = {
+        {DENSE("gemma3_text", 1152, 6912, 26, 4, 1, 262144) ", \"head_dim\": 256}", 999885952},
+        {"{\"model_type\": \"gemma3\", \"text_config\": {\"hidden_size\": 2560, "
+         "\"intermediate_size\": 10240, \"num_hidden_layers\": 34}}",
+         3880263168}, // the text part of gemma-3-4b
+        {DENSE("smollm3", 2048, 11008, 36, 16, 4, 128256) "}", 3075098624},
+    };
+    static const char sparse[] =
+        DENSE("qwen3_moe", 64, 32, 6, 4, 4, 99) ", \"num_local_experts\": 4, "
+                                                "\"num_experts_per_tok\": 2, "
+                                                "\"moe_intermediate_size\": 16, "
+                                                "\"decoder_sparse_step\": 2, "
+                                                "\"mlp_only_layers\": [3]}";
     static const char t5[] = "{\"model_type\": \"t5\", \"d_model\": 512, \"d_ff\": 2048, "
                              "\"d_kv\": 64, \"num_heads\": 8, \"num_layers\": 6, "
                              "\"vocab_size\": 32128}";
@@ -200,6 +216,14 @@ static void other_configurations_are_read(void **state)
     assert_ok(dsc_model_shape_find(&s, in_scratch("config.json"), &err), err);
     assert_close(dsc_model_shape_parameters(&s), 7241732096, 0); // Mistral-7B
     assert_close(dsc_model_shape_cache(&s), 2 * 32 * 1024, 0);
+    for (size_t i = 0; i < sizeof published / sizeof *published; i++) {
+        put_file(in_scratch("config.json"), published[i].text, strlen(published[i].text));
+        assert_ok(dsc_model_shape_find(&s, in_scratch("config.json"), &err), err);
+        assert_close(dsc_model_shape_parameters(&s), published[i].parameters, 0);
+    }
+    put_file(in_scratch("config.json"), sparse, sizeof sparse - 1);
+    assert_ok(dsc_model_shape_find(&s, in_scratch("config.json"), &err), err);
+    assert_int_equal(s.dense_layers, 4); // layers 1 and 5 have experts
     put_file(in_scratch("config.json"), t5, sizeof t5 - 1);
     assert_ok(dsc_model_shape_find(&s, in_scratch("config.json"), &err), err);
     assert_close(dsc_model_shape_parameters(&s), 60506624, 0);  // the first T5, small
@@ -225,7 +249,12 @@ static void bad_configurations_are_refused(void **state)
         {DENSE("mixtral", 64, 64, 2, 4, 4, 99) ", \"num_local_experts\": 2, "
                                                "\"num_experts_per_tok\": 3}",
          "3 of 2 experts"},
-        {DENSE("qwen3_moe", 64, 64, 2, 4, 4, 99) ", \"mlp_only_layers\": [1]}", "mlp_only_layers"},
+        {DENSE("qwen3_moe", 64, 64, 2, 4, 4, 99) ", \"num_experts\": 4, "
+                                                 "\"num_experts_per_tok\": 2, "
+                                                 "\"moe_intermediate_size\": 16, "
+                                                 "\"mlp_only_layers\": [1, 0]}",
+         "none of 2 layers has experts"},
+        {"{\"model_type\": \"gemma3\"}", "'text_config' is missing"},
         {DENSE("llama", 64, 64, 2, 4, 4, 99) ", \"quantization_config\": {\"quant_method\": "
                                              "\"gptq\", \"bits\": 3}}",
          "weights="},
