@@ -37,7 +37,7 @@ static const dsc_option options[] = {
      .max = 100, .help = "candidates of a level that are expanded, and children of each; 1: a "
                          "chain"},
     {.name = "num-draft-tokens", .kind = DSC_OPTION_INT, .metavar = "N", .initial = "60",
-     .min = 2, .max = DSC_TREE_NODES,
+     .min = 2, .max = DSC_TREE_NODES, .column = "max_num_draft_tokens",
      .help = "tokens in the target call, the root included: the best N - 1 candidates are kept"},
 };
 // clang-format on

@@ -22,6 +22,7 @@ enum { MATCH_BFS, MATCH_PROB };
 // clang-format off
 static const dsc_option options[] = {
     {.name = "num-draft-tokens", .synonyms = "speculative-num-draft-tokens",
+     .column = "max_num_draft_tokens",
      .kind = DSC_OPTION_INT, .metavar = "N", .initial = "12", .min = 1, .max = 4096,
      .help = "largest number of tokens to verify, the last committed one included"},
     {.name = "min-bfs-breadth", .synonyms = "speculative-ngram-min-bfs-breadth",

@@ -16,7 +16,8 @@ static const dsc_option options[] = {
     {DSC_OPTION_DRAFT_LENGTH, .initial = "4", .min = 0, .max = DSC_MAX_LEVELS,
      .help = "offsets that the draft pass predicts; Medusa heads: at most as many as there are"},
     {.name = "num-draft-tokens", .kind = DSC_OPTION_INT, .metavar = "N", .initial = "64", .min = 1,
-     .max = 1024, .help = "draft tokens of the tree at most, the root excluded"},
+     .max = 1024, .column = "max_num_draft_tokens",
+     .help = "draft tokens of the tree at most, the root excluded"},
 };
 // clang-format on
 
