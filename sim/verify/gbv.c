@@ -160,5 +160,6 @@ const dsc_verifier_type dsc_verifier_gbv = {
     .tree = true,
     .sequences = true,
     .kinds = DSC_DRAFT_SAMPLED,
+    .replay = DSC_RULE_REPLAY_PATHS,
     .verify = verify,
 };

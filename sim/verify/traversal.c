@@ -221,6 +221,8 @@ const dsc_verifier_type dsc_verifier_traversal = {
               "arXiv 2505.12398",
     .lossless = true,
     .tree = true,
+    .off_path = true,
     .kinds = DSC_DRAFT_TOPK | DSC_DRAFT_SAMPLED | DSC_DRAFT_SAMPLED_WITHOUT_REPLACEMENT,
+    .replay = DSC_RULE_REPLAY_BLOCK, // of a chain
     .verify = verify,
 };

@@ -192,7 +192,8 @@ good trace import --tokenizer "$top/traces/sample/tokenizer.json" "$top/traces/s
 of="ngram:rag.dst,mix=0,order="
 for method in $("$draftscope" list methods | awk '{ print $1 }'); do
     case $method in
-    recorded | adaptive-recorded) set -- acclen.dst ;;
+    recorded) set -- acclen.dst --drafter ngram --num-speculative-tokens 1 ;;
+    adaptive-recorded) set -- acclen.dst --base-options drafter=ngram --candidate-steps 0/1 ;;
     recorded-steps) set -- steps.dst --num-speculative-tokens 4 ;;
     cascade) set -- --target "${of}4" --middle "${of}3" --draft "${of}2" --max-tokens 40 ;;
     *) set -- --target "${of}4" --draft "${of}2" --max-tokens 40 ;;
