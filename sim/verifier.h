@@ -41,7 +41,8 @@ enum { DSC_RULE_PARAMETERS = 2 }; // at most
 struct dsc_verifier_type {
     const char *name, *summary;
     const char *synonyms; // "a|b": further names, or NULL
-    const char *source;   // paper and algorithm
+    const char *source;   // paper and algorithm: authors, year, arXiv number; or "no paper"
+    const char *engines;  // the names that engines give it; "none", "all"
     bool lossless;        // the output has the target distribution
     bool greedy;          // compares with the target's argmax: needs no distributions
     bool argmax;          // its own tokens are the target's argmax, so drafts are argmax tokens too

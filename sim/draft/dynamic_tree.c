@@ -256,6 +256,10 @@ const dsc_drafter_type dsc_drafter_dynamic_tree = {
     .name = "dynamic-tree",
     .synonyms = "eagle2",
     .summary = "a draft model's most probable tree at each step (EAGLE-2)",
+    .source = "Li et al. 2024, EAGLE-2, arXiv 2406.16858",
+    .engines = "SGLang EAGLE, EAGLE3, STANDALONE with top-k above 1; TensorRT-LLM "
+               "use_dynamic_tree",
+    .recording = "none",
     .needs_draft = true,
     .needs_draft_dists = true,
     .branches = true,

@@ -94,6 +94,10 @@ static int propose_chain(void *state, const int32_t *output, int64_t length, dsc
 const dsc_drafter_type dsc_drafter_parallel = {
     .name = "parallel",
     .summary = "one draft pass predicts all offsets (Medusa, PARD, DFlash): a chain",
+    .source = "Cai et al. 2024, Medusa, arXiv 2401.10774; An et al. 2025, PARD, arXiv 2504.18583; "
+              "Chen et al. 2026, DFlash, arXiv 2602.06036",
+    .engines = "vLLM medusa, dflash; SGLang DFLASH",
+    .recording = "none",
     .needs_draft = true,
     .needs_marginals = true,
     .kinds = DSC_DRAFT_TOPK | DSC_DRAFT_SAMPLED,
@@ -176,6 +180,9 @@ static int64_t tree_width(const dsc_config *config)
 const dsc_drafter_type dsc_drafter_ddtree = {
     .name = "ddtree",
     .summary = "one draft pass predicts all offsets: the most probable paths (DDTree)",
+    .source = "Ringel and Romano 2026, DDTree, arXiv 2604.12989",
+    .engines = "none",
+    .recording = "none",
     .needs_draft = true,
     .needs_marginals = true,
     .branches = true,

@@ -156,6 +156,7 @@ const dsc_verifier_type dsc_verifier_gbv = {
     .name = "gbv",
     .summary = "greedy multi-path block verification: the best of several sequences as a block",
     .source = "Thomas and Pal 2026, Greedy Multi-Path Block Verification, arXiv 2602.16961",
+    .engines = "none",
     .lossless = true,
     .tree = true,
     .sequences = true,

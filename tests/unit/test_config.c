@@ -333,6 +333,27 @@ static void parameters_and_results_have_different_columns(void **state)
     dsc_table_fini(&t);
 }
 
+// `list -v` prints these.
+static void every_method_and_rule_has_a_source(void **state)
+{
+    (void)state;
+    for (const dsc_drafter_type *const *d = dsc_drafters(); *d; d++) {
+        if (!(*d)->source || !(*d)->engines || !(*d)->recording)
+            fail_msg("%s lacks a source, engines or a recording", (*d)->name);
+        if (!strstr((*d)->source, "arXiv ") && !strstr((*d)->source, "no paper"))
+            fail_msg("%s: '%s' is neither a paper nor none", (*d)->name, (*d)->source);
+        const bool models_only = !strcmp((*d)->recording, "none");
+        if (((*d)->needs_off_path || (*d)->needs_middle) != models_only && !(*d)->needs_draft)
+            fail_msg("%s: '%s' does not fit what it needs", (*d)->name, (*d)->recording);
+    }
+    for (const dsc_verifier_type *const *v = dsc_verifiers(); *v; v++) {
+        if (!(*v)->source || !(*v)->engines)
+            fail_msg("%s lacks a source or engines", (*v)->name);
+        if (!strstr((*v)->source, "arXiv ") && !strstr((*v)->source, "no paper"))
+            fail_msg("%s: '%s' is neither a paper nor none", (*v)->name, (*v)->source);
+    }
+}
+
 static void a_method_of_a_program_must_not_name_a_result(void **state)
 {
     (void)state;
@@ -359,6 +380,7 @@ int main(void)
         cmocka_unit_test(passes_and_batches_have_ranges),
         cmocka_unit_test(values_outside_their_range_have_no_result),
         cmocka_unit_test(parameters_and_results_have_different_columns),
+        cmocka_unit_test(every_method_and_rule_has_a_source),
         cmocka_unit_test(a_method_of_a_program_must_not_name_a_result),
     };
     return cmocka_run_group_tests(tests, open_trace, close_trace);
