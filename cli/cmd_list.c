@@ -42,7 +42,7 @@ static const char *method_needs(const dsc_drafter_type *d)
            : d->needs_draft && d->needs_off_path ? "a draft model, and the target off the output"
            : d->needs_draft                      ? "a draft model"
            : d->needs_off_path                   ? "the target off the output"
-           : d->sees_output && !d->match_lengths ? "the output, or a copy of the target"
+           : d->sees_output                      ? "the output, or a copy of the target"
                                                  : "no model";
 }
 
@@ -98,7 +98,7 @@ static void print_rule(const dsc_verifier_type *v)
     printf("    paper:   %s\n    engines: %s\n    needs:   %s\n    trace:   ", v->source,
            v->engines, rule_needs(v));
     if (v->greedy)
-        puts("draft_rank or draft_argmax; none for methods without a draft model");
+        puts("of a draft model draft_rank or draft_argmax; of other methods token ids");
     else if (v->replay == DSC_RULE_REPLAY_NONE)
         puts("none replays it; models only (--target, live)");
     else if (v->replay == DSC_RULE_REPLAY_PATHS)
