@@ -422,6 +422,8 @@ bad 2 'steps' theory speedup --alpha .5 --steps -1
 good trace synth --target markov:30,noise=.8 --logprobs 30 --requests 24 --max-tokens 80 -o chain.dst
 good theory certify chain.dst -K 1,2,4 -k 3 --threads 1 -o certify.tsv
 good theory certify chain.dst -K 1,2,4 -k 3 --threads 2 -o again.tsv
+check "a line counts where block exceeds GBV" grep -qE \
+    'block <= GBV, .* with GBV of 1 sequences at 0 of [0-9]+ positions \(0 %\), of 2 sequences at [0-9]+ of' err
 check "the same with two threads" \
     sh -c 'grep -v "^# command" certify.tsv >a; grep -v "^# command" again.tsv | cmp - a'
 cell() { # RULE DRAFTS LENGTH COLUMN
