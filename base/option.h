@@ -39,6 +39,10 @@ typedef struct dsc_option {
     bool list;            // takes a list although its set does not
     const char *synonyms; // "length|gamma": further names that it is given by, or NULL
     const char *column;   // name of its result column where that is not `name`, or NULL
+    // Of a method: the values that tune tries when the method is given no option, from sizes that
+    // pay on a CPU to those of a GPU, with the default among them. A list, or for a TEXT option
+    // that takes none, texts divided by |. NULL: the default only.
+    const char *sizes;
 } dsc_option;
 
 // Number of drafts verified against one target distribution.

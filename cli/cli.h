@@ -27,6 +27,8 @@ typedef struct cli_help_fields {
         title, list, sizeof(list) / sizeof *(list)                                                 \
     }
 
+typedef void cli_fields_visit(void *user, const char *title, const dsc_column *field, size_t count);
+
 enum { CLI_MAX_OPTIONS = 48, CLI_MAX_FIELDS = 4, CLI_MAX_METHODS = 32 };
 
 // A table of options as that of a command.
@@ -90,6 +92,11 @@ typedef struct cli_command {
     // one, unopened.
     bool opens_trace;
     void (*more_help)(void);
+    // Calls `visit` with further fields of the help, which follow `fields`; or NULL.
+    void (*more_fields)(cli_fields_visit *visit, void *user);
+    const char *const *structured; // fields of --json that are objects or lists of text, or NULL
+    bool bounds;                   // columns NAME_low and NAME_high may follow the others
+    bool optional_columns;         // a row may lack columns of every section of the help
     cli_help_fields fields[CLI_MAX_FIELDS]; // the help ends with these
     const void *form;                       // for `execute`, or NULL
     bool own_columns; // its result lacks the fields of sim's, which the help of methods lists
@@ -146,6 +153,10 @@ void cli_print_help(const char *usage, const char *about, const cli_help_section
                     size_t count);
 
 // Names and meanings, indented, wrapped. `title` NULL: no heading.
+// --json-schema among the arguments, and what it prints: the JSON Schema of an object of --json.
+// DSC_EUSAGE: the command has no --json.
+bool cli_asks_schema(int argc, char **argv);
+int cli_print_schema(const cli_command *c, dsc_error *err);
 void cli_print_fields(const char *title, const dsc_column *field, size_t count);
 
 // The positional arguments must be `least` to `most` (most < 0: any number).

@@ -793,7 +793,8 @@ const cli_command cli_serve = {
         "the same command continues. With --shard I/N each of N processes, on any machines, "
         "computes one share, and draftscope merge joins their files. docs/serving.md says what is "
         "modeled.",
-    .more_help = cli_serve_print_columns,
+    .more_help = cli_serve_print_policies,
+    .more_fields = cli_serve_visit_columns,
     .own_columns = true,
     .execute = execute,
 };

@@ -28,16 +28,17 @@ static const dsc_option import_options[] = {
      .help = "input format: chat, completion, vllm, jsonl, ... (see draftscope list formats); "
              "detected from the first line by default"},
     {.name = "tokenizer", .kind = DSC_OPTION_TEXT, .metavar = "FILE|bytes",
-     .help = "a Hugging Face tokenizer.json, or bytes; not needed when every text is token ids"},
+     .help = "a Hugging Face tokenizer.json or its folder, or bytes; not needed when every text is "
+             "token ids"},
     {.name = "output", .letter = 'o', .kind = DSC_OPTION_TEXT, .metavar = "NAME.dst",
      .help = "trace folder to write; for sglang and prometheus a table, FILE.tsv or - (standard "
              "output)"},
     {.name = "semantics", .kind = DSC_OPTION_CHOICE, .choices = "paper|code", .initial = "paper",
      .help = "code: read the input as its authors' program does (llma: documents cut to 768 "
              "tokens; acclen: accept lengths one token later)"},
-    {.name = "eos", .kind = DSC_OPTION_TEXT, .metavar = "TOKEN",
-     .help = "text of the EOS token; without it, the first of these special tokens that the "
-             "tokenizer has: </s>, <|endoftext|>, <|end_of_text|>, <|eot_id|>, <|im_end|>, <eos>"},
+    {.name = "eos", .kind = DSC_OPTION_TEXT, .metavar = "ID|TOKEN,...",
+     .help = "EOS tokens; the first is appended to texts (default: read from "
+             "generation_config.json, tokenizer_config.json or config.json next to the tokenizer)"},
     {.name = "vocab-size", .kind = DSC_OPTION_INT, .metavar = "V", .initial = "0", .min = 0,
      .max = 1 << 24, .help = "vocabulary size, for token ids without a tokenizer"},
     {.name = "questions", .kind = DSC_OPTION_TEXT, .metavar = "FILE",

@@ -73,6 +73,7 @@ typedef struct context {
     const cli_call *call;
     const char **start; // [starts] values of --start
     size_t starts;
+    dsc_arena texts; // of dsc_option.sizes
     // The methods of the call, and `none`, which always competes.
     const dsc_drafter_type *method[CLI_MAX_METHODS + 1];
     size_t methods;
@@ -101,9 +102,38 @@ static void context_fini(context *c)
     free(c->start);
     free(c->price);
     cli_simulation_close(&c->s);
+    dsc_arena_fini(&c->texts);
     dsc_outfile_abort(&c->file);
     dsc_table_fini(&c->table);
     dsc_tune_fini(&c->found);
+}
+
+// Adds the texts of a list that | divides, one use for each.
+static int add_texts(context *c, dsc_option_uses *uses, const dsc_option *o, dsc_error *err)
+{
+    char *text, *rest;
+    int rc = dsc_arena_new(&c->texts, &text, strlen(o->sizes) + 1, err);
+    if (rc)
+        return rc;
+    strcpy(text, o->sizes);
+    for (text = strtok_r(text, "|", &rest); text && !rc; text = strtok_r(NULL, "|", &rest))
+        rc = dsc_option_uses_add(uses, &(dsc_option_use){o, text, false}, err);
+    return rc;
+}
+
+// The sizes that are tried of a method that is given no option: defaults alone may be too large for
+// the machine of the cost model.
+static int add_sizes(context *c, dsc_option_uses *uses, const dsc_drafter_type *d, dsc_error *err)
+{
+    int rc = DSC_OK;
+    for (size_t o = 0; o < d->option_count && !rc; o++) {
+        const dsc_option *option = &d->option[o];
+        if (option->sizes && option->kind == DSC_OPTION_TEXT && !option->list)
+            rc = add_texts(c, uses, option, err);
+        else if (option->sizes)
+            rc = dsc_option_uses_add(uses, &(dsc_option_use){option, option->sizes, false}, err);
+    }
+    return rc;
 }
 
 // The values of a method's options. With --engine, n-grams are looked up as the engine does unless
@@ -119,6 +149,8 @@ static int read_space(context *c, size_t m, const dsc_option_uses *given, dsc_er
         own = given->use[u].option == o ? NULL : own;
         rc = dsc_option_uses_add(&uses, &given->use[u], err);
     }
+    if (!rc && !given->count)
+        rc = add_sizes(c, &uses, d, err);
     const dsc_option_use use = {o, own, false};
     if (!rc && own)
         rc = dsc_option_uses_add(&uses, &use, err);
@@ -413,7 +445,8 @@ const cli_command cli_tune = {
         "Finds the best configuration of one or several drafting methods, over the recorded "
         "outputs of a trace or over the output of a synthetic model. Every parameter of a method "
         "takes a list, as in sweep: --num-speculative-tokens 1:8, or --METHOD.PARAMETER LIST for "
-        "one of several methods; an option with a text value is given once per value. The "
+        "one of several methods; an option with a text value is given once per value. A method "
+        "that is given none is tried at small and large sizes. The "
         "configuration is chosen on one part of the requests (selection set) and reported on the "
         "others (test set), with 95 % intervals over requests, next to all configurations that are "
         "not significantly different from it. --by FIELD gives a verdict for the requests with "

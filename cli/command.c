@@ -13,6 +13,12 @@ static bool runs(const cli_command *c)
     return c->run || c->execute || c->sub;
 }
 
+static void print_section(void *user, const char *title, const dsc_column *field, size_t count)
+{
+    (void)user;
+    cli_print_fields(title, field, count);
+}
+
 static void print_help(const cli_command *c, int argc, char **argv)
 {
     const cli_help_section own = {"Options", c->option, c->options};
@@ -27,6 +33,8 @@ static void print_help(const cli_command *c, int argc, char **argv)
         c->more_help();
     for (const cli_help_fields *f = c->fields; f < c->fields + CLI_MAX_FIELDS && f->count; f++)
         cli_print_fields(f->title, f->field, f->count);
+    if (c->more_fields)
+        c->more_fields(print_section, NULL);
 }
 
 static void print_commands(const cli_command *c)
@@ -145,6 +153,8 @@ int cli_command_run(const cli_command *c, int argc, char **argv, dsc_error *err)
         c->sub ? print_commands(c) : print_help(c, argc, argv);
         return DSC_OK;
     }
+    if (c->execute && cli_asks_schema(argc, argv))
+        return cli_print_schema(c, err);
     cli_call call;
     int rc = cli_call_init(&call, c, argc, argv, err);
     if (!rc)

@@ -84,7 +84,7 @@ _draftscope_value() {
     *:RESULT) _draftscope_files .tsv .jsonl ;;
     *:SHARD) _draftscope_files '' ;;
     *:STEPS) _draftscope_files .jsonl ;;
-    *:IN) _draftscope_files .jsonl .jsonl.gz .jsonl.zst ;;
+    *:IN | *:LOGS) _draftscope_files .jsonl .jsonl.gz .jsonl.zst ;;
     *:DIR) _draftscope_traces ;;
     *:ROW) # or two traces, without --published
         words=$(_draftscope_below Rows validate --help)

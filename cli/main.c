@@ -42,6 +42,7 @@ static void print_help(void)
         printf("  %-10s%s%s%s\n", synonyms[s].word, synonyms[s].command,
                synonyms[s].argument ? " " : "", synonyms[s].argument ? synonyms[s].argument : "");
     puts("\n  draftscope help COMMAND     options of a command, also draftscope COMMAND --help\n"
+         "  draftscope COMMAND --json-schema   JSON Schema of what --json prints\n"
          "  draftscope version          also --version and -V\n\n"
          "Exit codes: 0 success; 1 a check failed or a result could not be written; 2 wrong usage; "
          "3 a\n"

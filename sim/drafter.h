@@ -85,6 +85,7 @@ typedef struct dsc_match_lengths {
 typedef enum dsc_draft_replay {
     DSC_DRAFT_REPLAY_NONE,      // it does not: the method needs the loop or `match_lengths`
     DSC_DRAFT_REPLAY_CHAIN,     // one draft of `limit` tokens from the draft model
+    DSC_DRAFT_REPLAY_OFFSETS,   // the same from a parallel drafter, whose tokens are independent
     DSC_DRAFT_REPLAY_SEQUENCES, // `drafts` independent samples of `limit` tokens
     DSC_DRAFT_REPLAY_TREE       // independent samples at each node of a tree of `levels`
 } dsc_draft_replay;
@@ -141,6 +142,10 @@ struct dsc_drafter_type {
     // models. NULL: the request itself.
     int (*view)(const dsc_config *config, const dsc_trace_info *trace, dsc_request *q,
                 dsc_arena *arena, dsc_error *err);
+    // Of methods that read more of a recorded draft model than its ranks: checks whether the trace
+    // has the columns and the settings for the configuration. DSC_EUSAGE: what is missing. NULL:
+    // the method reads ranks, or needs distributions.
+    int (*recorded)(const dsc_config *config, const dsc_trace_info *trace, dsc_error *err);
     // Returns whether the configuration is an upper bound and no method that could be run. NULL:
     // never.
     bool (*is_bound)(const dsc_config *config);

@@ -171,6 +171,23 @@ static int commit(const dsc_models *models, const dsc_verdict *v, dsc_error *err
     return rc;
 }
 
+// Asks in->end whether the output ends within the tokens of the step. As at an EOS token, the last
+// one is then the target's own.
+static int end_output(dsc_loop *loop, const dsc_loop_input *in, bool *ends, dsc_error *err)
+{
+    dsc_verdict *v = &loop->verdict;
+    size_t kept = v->count;
+    *ends = false;
+    if (!in->end || !v->count)
+        return DSC_OK;
+    int rc = in->end(in->end_user, in->models->target, v->token, v->count, &kept, ends, err);
+    if (!rc && *ends) {
+        v->count = kept;
+        v->accepted = v->accepted < kept ? v->accepted : kept - 1;
+    }
+    return rc;
+}
+
 // `prefill`: the step is the pass over the prompt, without a draft.
 static int step(dsc_loop *loop, const dsc_loop_input *in, void *state, bool prefill, dsc_error *err)
 {
@@ -178,6 +195,7 @@ static int step(dsc_loop *loop, const dsc_loop_input *in, void *state, bool pref
     dsc_model *target = in->models->target;
     dsc_verify_input verify = {in->models,         &loop->draft, in->seed,
                                in->request->index, &loop->room,  in->rule};
+    bool ends = false;
     dsc_draft_clear(&loop->draft);
     int rc = prefill ? DSC_OK
                      : drafter->propose(state, target->output, target->length, &loop->draft, err);
@@ -189,11 +207,16 @@ static int step(dsc_loop *loop, const dsc_loop_input *in, void *state, bool pref
         rc = in->rule->verify(&verify, &loop->verdict, err);
     if (!rc && !loop->verdict.count && !loop->draft.untested)
         rc = dsc_fail(err, DSC_ECHECK, "the rule emitted no token in a step");
+    if (!rc)
+        rc = end_output(loop, in, &ends, err);
     if (!rc && drafter->observe && !prefill)
         rc = drafter->observe(state, &loop->draft, &loop->verdict, err);
     if (!rc && in->steps == DSC_STEPS_EVERYWHERE && loop->verdict.count > 1)
         loop->verdict.count = 1;
-    return rc ? rc : commit(in->models, &loop->verdict, err);
+    if (!rc)
+        rc = commit(in->models, &loop->verdict, err);
+    target->ended |= ends;
+    return rc;
 }
 
 int dsc_loop_begin(void *state, const dsc_drafter_input *in, dsc_error *err)

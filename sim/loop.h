@@ -46,6 +46,13 @@ typedef struct dsc_loop_input {
     // Called after each step; NULL: not called. A nonzero status ends the run.
     int (*step)(void *user, const dsc_step_record *record, dsc_error *err);
     void *user;
+    // Ends the output for a reason that the models do not contain, such as a stop string; NULL:
+    // never. Called with the committed output and the `count` tokens that a step would add. *ends:
+    // the output ends with the first *kept >= 1 of them. The result must depend on the tokens
+    // alone.
+    int (*end)(void *user, const dsc_model *target, const int32_t *token, size_t count,
+               size_t *kept, bool *ends, dsc_error *err);
+    void *end_user;
     dsc_loop_steps steps;
 } dsc_loop_input;
 

@@ -32,6 +32,15 @@ typedef struct dsc_overlap_query {
     dsc_overlap *overlap;         // result, valid until the next call; NULL: use `dist`
 } dsc_overlap_query;
 
+// The candidates of a dynamic draft tree after the committed output, as a trace contains them
+// (dsc_tree_candidates): the best `nodes` of a setting of `steps` levels and `topk` children.
+typedef struct dsc_recorded_candidates {
+    const int32_t *token;   // [nodes]
+    const uint16_t *parent; // [nodes] 0, the number of an earlier one from 1, or DSC_PARENT_NONE
+    const uint16_t *scored; // [steps] tokens in each pass of the draft model
+    int32_t nodes, steps, topk;
+} dsc_recorded_candidates;
+
 // Descriptors are const; instances embed dsc_model as their first member. Node -1 is the last
 // committed token.
 typedef struct dsc_model_type {
@@ -65,6 +74,14 @@ typedef struct dsc_model_type {
     // valid until the next call for this model. DSC_EUSAGE: the model predicts no token at this
     // offset. NULL: the model is no parallel drafter.
     int (*marginal)(dsc_model *m, int64_t offset, bool base, dsc_dist *out, dsc_error *err);
+    // Of a recorded parallel drafter, in place of `marginal`: the recorded candidates at `offset`,
+    // in descending order of probability, at most k into token[k] and probability[k]; *count is
+    // their number, and *all is whether there are no others. DSC_EUSAGE as for `marginal`.
+    int (*marginal_top)(dsc_model *m, int64_t offset, size_t k, int32_t *token, double *probability,
+                        size_t *count, bool *all, dsc_error *err);
+    // Of a recorded draft model: the candidates of its dynamic trees, which replace its
+    // distributions. NULL: it has distributions.
+    int (*candidates)(dsc_model *m, dsc_recorded_candidates *out, dsc_error *err);
     // Optional, after score: computes the draft/target overlap in place (for example on the GPU)
     // instead of copying both distributions to the host. One call may compute all nodes of the
     // draft. Errors may be deferred to the next call that returns a status, at the latest to

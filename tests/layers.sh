@@ -70,7 +70,7 @@ live/device base theory/rows traces/files
 live/device/cuda base theory/rows live/device
 live/model base theory/rows traces/files traces/tokenizer sim/cost live/device
 live/session base traces/trace sim sim/model sim/expect sim/run live/device live/model
-live/program base theory traces/trace traces/tokenizer traces/import sim sim/cost sim/run sim/serve sim/reduce live/device live/model live/session cli/cli.h cli/guard.h cli/method.h cli/result.h
+live/program base theory traces/trace traces/tokenizer traces/import sim sim/draft sim/model sim/cost sim/run sim/serve sim/reduce live/device live/model live/session cli/cli.h cli/guard.h cli/method.h cli/result.h
 END
 sources=$(find base theory traces plots sim cli live -name '*.[ch]' -o -name '*.cu' -o -name '*.cuh')
 

@@ -42,20 +42,24 @@ static int compare_cache(const dsc_trace *t, const cli_advise_logs *logs, bool *
     char(*hex)[DSC_SHA256_HEX], tokenizer[DSC_SHA256_HEX] = "";
     dsc_import_options how = {0};
     json_t *origin = NULL;
+    dsc_buffer path = {0};
     cli_trace_logs(&how, logs->how, NULL);
     int rc = dsc_new(&hex, count, err);
+    if (!rc && file)
+        rc = dsc_tokenizer_path(&path, logs->tokenizer, err);
     if (!rc)
         rc = dsc_sha256_files(logs->path, logs->paths, hex, err);
     if (!rc && logs->questions)
         rc = dsc_sha256_file(logs->questions, hex[logs->paths], err);
     if (!rc && file)
-        rc = dsc_sha256_file(logs->tokenizer, tokenizer, err);
+        rc = dsc_sha256_file(path.data, tokenizer, err);
     if (!rc)
         rc = dsc_trace_provenance(&origin, info, err);
     *same = !rc && lists_files(origin, &how, (const char(*)[DSC_SHA256_HEX])hex, count) &&
             (!file || !strcmp(tokenizer, info->tokenizer_sha256)) &&
             (file || !logs->tokenizer || !strcmp(info->tokenizer_name, "bytes"));
     json_decref(origin);
+    dsc_buffer_fini(&path);
     free(hex);
     return rc;
 }

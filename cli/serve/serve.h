@@ -221,7 +221,9 @@ double cli_serve_largest_stable(const cli_serve_run *run); // NaN: it is not set
 double cli_serve_figure(const cli_serve_run *run, const char *column);
 const dsc_column *cli_serve_columns(size_t *count);
 
-void cli_serve_print_columns(void); // for the help
+// For the help.
+void cli_serve_print_policies(void);
+void cli_serve_visit_columns(cli_fields_visit *visit, void *user);
 // The columns and the rows of a run: one, or one per request.
 int cli_serve_table_columns(dsc_table *t, const cli_serve_methods *m, bool per_request, bool regret,
                             dsc_error *err);

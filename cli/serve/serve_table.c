@@ -62,25 +62,29 @@ static const dsc_column occupancy_only[] = {
 };
 #define LENGTH(list) (sizeof(list) / sizeof *(list))
 
-void cli_serve_print_columns(void)
+void cli_serve_print_policies(void)
 {
-    size_t figures;
     puts("\nPolicies of --speculation");
     for (const dsc_serve_policy_type *const *p = dsc_serve_policies(); *p; p++)
         if ((*p)->usage)
             printf("  %-26s%s: %s:%s\n", (*p)->name, (*p)->summary, (*p)->name, (*p)->usage);
         else
             printf("  %-26s%s\n", (*p)->name, (*p)->summary);
+}
+
+void cli_serve_visit_columns(cli_fields_visit *visit, void *user)
+{
+    size_t figures;
     const dsc_column *figure = cli_serve_columns(&figures);
-    cli_print_fields("Columns", after, LENGTH(after));
-    cli_print_fields(NULL, load_only, LENGTH(load_only));
-    cli_print_fields(NULL, figure, figures);
-    cli_print_fields(NULL, cli_serve_block_columns, cli_serve_block_columns_count);
-    cli_print_fields("Columns with --regret", regret_only, LENGTH(regret_only));
-    cli_print_fields("Columns with --speculation adaptive:calibrated", calibrated_only,
-                     LENGTH(calibrated_only));
-    cli_print_fields("Columns with --per-request", request_only, LENGTH(request_only));
-    cli_print_fields("Columns of --occupancy", occupancy_only, LENGTH(occupancy_only));
+    visit(user, "Columns", after, LENGTH(after));
+    visit(user, NULL, load_only, LENGTH(load_only));
+    visit(user, NULL, figure, figures);
+    visit(user, NULL, cli_serve_block_columns, cli_serve_block_columns_count);
+    visit(user, "Columns with --regret", regret_only, LENGTH(regret_only));
+    visit(user, "Columns with --speculation adaptive:calibrated", calibrated_only,
+          LENGTH(calibrated_only));
+    visit(user, "Columns with --per-request", request_only, LENGTH(request_only));
+    visit(user, "Columns of --occupancy", occupancy_only, LENGTH(occupancy_only));
 }
 
 // Parameters of all methods, each name once: numbers are real, as methods without one have NaN.

@@ -353,5 +353,7 @@ const cli_command cli_theory_accept = {
     .fields = {CLI_FIELDS("Columns", head_columns),
                {NULL, cli_quantity, CLI_QUANTITIES},
                {"Formulas", cli_formula, CLI_FORMULAS}},
+    .optional_columns = true,
+    .bounds = true,
     .execute = accept,
 };

@@ -165,6 +165,7 @@ const cli_command cli_theory_length = {
     .fields = {CLI_FIELDS("Columns", columns),
                {"Columns with --trace", cli_length_columns, CLI_LENGTH_COLUMNS},
                CLI_FIELDS("Formulas", formulas)},
+    .optional_columns = true,
     .execute = cli_closed_execute,
     .form =
         &(const cli_closed){

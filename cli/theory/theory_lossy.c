@@ -269,5 +269,6 @@ const cli_command cli_theory_lossy = {
     .fields = {CLI_FIELDS("Columns", head_columns),
                {NULL, value_columns, VALUES},
                CLI_FIELDS("Formulas", formulas)},
+    .optional_columns = true,
     .execute = lossy,
 };

@@ -110,6 +110,7 @@ const cli_command cli_theory_speedup = {
     .about = "Computes the speedup of speculative decoding with one draft sequence per target "
              "call, for every combination of acceptance rate, draft length and costs.",
     .fields = {CLI_FIELDS("Columns", columns), CLI_FIELDS("Formulas", formulas)},
+    .optional_columns = true,
     .execute = cli_closed_execute,
     .form =
         &(const cli_closed){

@@ -9,6 +9,10 @@
 extern const cli_command cli_trace_append, cli_trace_cut, cli_trace_export, cli_trace_info,
     cli_trace_merge, cli_trace_reduce, cli_trace_synth;
 
+// The fields of trace info, and those whose values are objects or lists of text.
+void cli_trace_info_fields(cli_fields_visit *visit, void *user);
+extern const char *const cli_trace_info_structured[];
+
 // clang-format off
 #define CLI_OPTION_SHARD_TOKENS                                                                    \
     {.name = "shard-tokens", .kind = DSC_OPTION_INT, .metavar = "N", .initial = "0", .min = 0,     \

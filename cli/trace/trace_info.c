@@ -245,5 +245,7 @@ const cli_command cli_trace_info = {
         "and accepted lengths also block efficiency, conditional acceptance rates by position "
         "and the autocorrelation between steps.",
     .opens_trace = true,
+    .more_fields = cli_trace_info_fields,
+    .structured = cli_trace_info_structured,
     .execute = print_info,
 };

@@ -105,7 +105,8 @@ typedef struct validate_prediction {
     validate_requests own;
     char source[96];   // "expect: draft_rank", "loop", "replayed run"
     char why[1024];    // reason where not known
-    bool ends_unknown; // drafts may have ended at an EOS token that is not in the output
+    bool ends_unknown; // drafts may have ended elsewhere than in the run: at an EOS token that is
+                       // not in the output, or at the end of an output that a stop string ended
     bool exact;        // nothing was sampled and nothing rounds: the counts must be equal
     // Times by the cost model; NaN without one, or where it lacks the time of a pass.
     bool measured_counts; // the times are for the measured counts

@@ -76,6 +76,22 @@ static int check_number(const validate_results *r, const validate_line *l, const
                     l->number, name, a, dsc_trace_path(o->trace), b);
 }
 
+// Compares where outputs end: the stop strings and, where both contain them, the EOS tokens.
+static int check_ends(const validate_results *r, const validate_line *l, const origin *o,
+                      dsc_error *err)
+{
+    const char *text = json_string_value(json_object_get(l->root, "stop"));
+    json_t *stop = text ? json_loads(text, 0, NULL) : NULL;
+    const json_t *recorded = json_object_get(o->root, "stop");
+    const json_t *eos = json_object_get(l->root, "eos"), *own = json_object_get(o->root, "eos");
+    const bool same = stop && recorded ? json_equal(stop, recorded) : !stop && !recorded;
+    const char *what = !same ? "--stop" : eos && own && !json_equal(eos, own) ? "--eos" : NULL;
+    json_decref(stop);
+    return what ? dsc_fail(err, DSC_EINPUT, "%s:%zu: %s is not that of the run that recorded %s",
+                           r->path, l->number, what, dsc_trace_path(o->trace))
+                : DSC_OK;
+}
+
 static int check_sampling(const validate_results *r, const validate_line *l, const origin *o,
                           dsc_error *err)
 {
@@ -84,7 +100,9 @@ static int check_sampling(const validate_results *r, const validate_line *l, con
         rc = check_number(r, l, o, "top_k", (double)l->top_k, err);
     if (!rc && l->temperature > 0)
         rc = check_number(r, l, o, "top_p", l->top_p, err);
-    return rc ? rc : check_number(r, l, o, "max_tokens", (double)l->max_tokens, err);
+    if (!rc)
+        rc = check_number(r, l, o, "max_tokens", (double)l->max_tokens, err);
+    return rc ? rc : check_ends(r, l, o, err);
 }
 
 // Outputs of a rule that is not lossless do not have the target distribution, so other rules cannot

@@ -121,7 +121,9 @@ static int simulate(validate_prediction *p, const dsc_trace *trace, const valida
     if (rc)
         return rc;
     p->known = true;
-    p->ends_unknown = engine.expected || engine.recorded;
+    // Drafts also go on after a stop string, where the recording ends.
+    p->ends_unknown =
+        engine.expected || engine.recorded || json_object_get(l->root, "stop") != NULL;
     // A replayed run may sample acceptances from the recorded distributions.
     p->exact = l->trace_hash ? !engine.expected || cli_reads_ranks(&engine) : l->temperature == 0;
     put_source(p, &engine);

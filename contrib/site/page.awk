@@ -64,6 +64,18 @@ function relink(line, out, url) {
     return out line
 }
 
+# Long names in the cells of a table may be broken after an underscore.
+function breakable(line, out, code) {
+    out = ""
+    while (match(line, /<code>[^<]*<\/code>/)) {
+        code = substr(line, RSTART, RLENGTH)
+        gsub(/_/, "_<wbr>", code)
+        out = out substr(line, 1, RSTART - 1) code
+        line = substr(line, RSTART + RLENGTH)
+    }
+    return out line
+}
+
 # Names of manual pages in bold, as in <b>draftscope-sim</b>(1), become links.
 function link_manual(line, out, name, section, file) {
     out = ""
@@ -94,6 +106,7 @@ BEGIN {
         print line
     }
     print "</nav>\n<main>"
+    if (manual) print "<h1 class=\"page\">" title "</h1>"
 }
 
 {
@@ -109,6 +122,7 @@ BEGIN {
         $0 = relink($0)
         gsub(/\.md<\/a>/, "</a>")
     }
+    if (wide) $0 = breakable($0)
     if (wide && sub(/<\/table>/, "</table></div>")) wide = 0
     print
 }

@@ -495,6 +495,27 @@ int live_weights_random(live_weights **out, const live_config *c, dsc_dtype dtyp
     return new_weights(out, NULL, NULL, c, dtype, seed, b, err);
 }
 
+int live_weights_borrow(live_weights **out, const live_weights *w, size_t layers, live_backend *b,
+                        dsc_error *err)
+{
+    owned *o;
+    *out = NULL;
+    int rc = dsc_new(&o, 1, err);
+    if (rc)
+        return rc;
+    o->w = *w;
+    o->w.backend = b;
+    o->w.medusa = NULL;
+    o->w.borrowed = true;
+    o->w.bytes = o->w.load_s = o->w.file_bytes = 0;
+    rc = dsc_new(&o->w.layer, layers, err);
+    if (rc)
+        free(o);
+    else
+        *out = &o->w;
+    return rc;
+}
+
 void live_weights_free(live_weights *w)
 {
     if (!w)
@@ -505,8 +526,10 @@ void live_weights_free(live_weights *w)
         live_array *p = &o->layout.array[i];
         b->type->memory.free(b, p->vector ? (void *)*p->vector : p->matrix->data);
     }
-    b->type->memory.free(b, w->inv_freq);
-    b->type->memory.free(b, w->column);
+    if (!w->borrowed) {
+        b->type->memory.free(b, w->inv_freq);
+        b->type->memory.free(b, w->column);
+    }
     live_layout_free(&o->layout);
     free(w->layer);
     free(w->medusa);

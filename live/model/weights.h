@@ -47,7 +47,8 @@ typedef struct live_weights {
     // EAGLE-3: [vocab] the draft token of each token, or -1. On the device.
     int32_t *column;
     live_medusa_head *medusa; // [config.medusa_heads], in host memory
-    double bytes;             // on the device
+    bool borrowed;            // the arrays are those of other weights: live/model/layers.h
+    double bytes;             // on the device; 0 if borrowed
     double load_s;            // wall time of loading
     double file_bytes;
     char fingerprint[DSC_SHA256_HEX]; // live/model/fingerprint.h
@@ -66,6 +67,10 @@ int live_weights_load(live_weights **out, const char *folder, live_backend *b, c
 // identical for a seed on every device. dtype is F32, F16 or BF16.
 int live_weights_random(live_weights **out, const live_config *c, dsc_dtype dtype, uint64_t seed,
                         live_backend *b, dsc_error *err);
+// Weights with the arrays of `w`, but room for `layers` layers of its own, for passes on `b`.
+// Freed before `w`. DSC_ENOMEM.
+int live_weights_borrow(live_weights **out, const live_weights *w, size_t layers, live_backend *b,
+                        dsc_error *err);
 void live_weights_free(live_weights *w); // NULL allowed
 
 #endif

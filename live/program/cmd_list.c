@@ -29,6 +29,9 @@ static const line lines[] = {
     {"architecture", "eagle", "EAGLE-1 head of a Llama model, as draft model"},
     {"architecture", "eagle3", "EAGLE-3 head, as draft model"},
     {"architecture", "medusa", "Medusa-1 heads, as draft model"},
+    {"draft model", "--draft", "a smaller model, an EAGLE head or Medusa heads"},
+    {"draft model", "--draft-shape", "random weights of a shape"},
+    {"draft model", "--draft-layers", "layers of the target (LayerSkip, skipped layers)"},
     {"dtype", "bf16", "weights as stored, accumulation in fp32"},
     {"dtype", "f16", "weights as stored, accumulation in fp32"},
     {"dtype", "f32", "weights as stored, accumulation in fp32"},
@@ -86,13 +89,14 @@ static int add_shapes(dsc_table *t, dsc_error *err)
     return rc;
 }
 
+static const dsc_column column[] = {
+    {"kind", DSC_CELL_TEXT, "device, architecture, draft model, dtype, feature or shape"},
+    {"name", DSC_CELL_TEXT, "value for options"},
+    {"what", DSC_CELL_TEXT, "description"},
+};
+
 static int make(dsc_table *t, dsc_error *err)
 {
-    static const dsc_column column[] = {
-        {"kind", DSC_CELL_TEXT, "device, architecture, dtype, feature or shape"},
-        {"name", DSC_CELL_TEXT, "value for options"},
-        {"what", DSC_CELL_TEXT, "description"},
-    };
     int rc = dsc_table_add_columns(t, column, sizeof column / sizeof *column, err);
     if (!rc)
         rc = add_devices(t, err);
@@ -131,11 +135,13 @@ static int execute(const cli_call *call, dsc_error *err)
 
 const cli_command live_cmd_list = {
     .name = "list",
-    .summary = "devices, architectures, dtypes, shapes, features",
+    .summary = "devices, architectures, draft models, dtypes, shapes, features",
     CLI_OPTIONS(options),
     .what = "no argument",
     .usage = "live list [--json]",
-    .about = "Lists devices, supported architectures, dtypes of weights, shapes for --shape, and "
+    .about = "Lists devices, supported architectures, kinds of draft models, dtypes of weights, "
+             "shapes for --shape, and "
              "the features of this build.",
+    .fields = {CLI_FIELDS("Fields of --json", column)},
     .execute = execute,
 };

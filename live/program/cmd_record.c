@@ -24,6 +24,8 @@ enum {
     RANK_DEPTH,
     LOGPROBS,
     ROLLOUTS,
+    CANDIDATES,
+    MARGINALS,
 };
 static const double SHARD_S = 60;
 // clang-format off
@@ -32,8 +34,7 @@ static const dsc_option options[] = {
     {.name = "rule", .kind = DSC_OPTION_TEXT, .metavar = "NAME",
      .help = "verification rule (default: as for draftscope live run)"},
     {.name = "prompts", .kind = DSC_OPTION_TEXT, .metavar = "FILE",
-     .help = "prompts as JSON lines {\"prompt\": TEXT or ids, \"references\": [...]}, plain, .gz "
-             "or .zst; - is standard input"},
+     .help = LIVE_PROMPTS_HELP},
     {.name = "requests", .kind = DSC_OPTION_INT, .metavar = "N", .initial = "0", .min = 0,
      .max = 1000000000, .help = "number of prompts of the file to record; 0: all"},
     {.name = "max-tokens", .kind = DSC_OPTION_INT, .metavar = "M", .initial = "256", .min = 1,
@@ -53,6 +54,13 @@ static const dsc_option options[] = {
      .max = 1024,
      .help = "record G greedy tokens of the draft model from each position on, and the target's "
              "argmax along them"},
+    {.name = "candidates", .kind = DSC_OPTION_TEXT, .metavar = "S:K[:C]",
+     .help = "record the candidates of dynamic-tree with S steps and K children at each position: "
+             "all, or the C best; sim then replays it and smaller trees"},
+    {.name = "marginals", .kind = DSC_OPTION_TEXT, .metavar = "D:M",
+     .help = "record the M most probable tokens of Medusa heads at D offsets after each position; "
+             "sim then replays parallel and ddtree"},
+    LIVE_OPTIONS_TEXT,
     CLI_OPTION_FORCE,
     CLI_OPTION_SEED,
     CLI_OPTION_PROGRESS,
@@ -79,8 +87,13 @@ static json_t *describe(const context *c, live_side side)
     const bool head = live_config_is_head(&w->config);
     json_t *o = json_pack("{s:s, s:b, s:s, s:s}", "architecture", m.architecture, "head", head,
                           "dtype", m.dtype, "device", m.device);
-    json_object_set_new(o, m.folder ? "folder" : "shape",
-                        dsc_json_text(m.folder ? m.folder : m.shape));
+    json_object_set_new(o,
+                        m.folder  ? "folder"
+                        : m.shape ? "shape"
+                                  : "layers",
+                        dsc_json_text(m.folder  ? m.folder
+                                      : m.shape ? m.shape
+                                                : m.layers));
     if (*m.config_sha256)
         json_object_set_new(o, "config_sha256", json_string(m.config_sha256));
     json_object_set_new(o, "weights_sha256", json_string(m.weights_sha256));
@@ -99,6 +112,9 @@ static char *make_provenance(const context *c)
         s->top_p, "distribution_temperature", s->temperature > 0 ? s->temperature : 1, "seed",
         (json_int_t)c->call->seed, "max_tokens", (json_int_t)c->call->value[MAX_TOKENS].integer,
         "prompts_sha256", prompts);
+    json_object_set_new(o, "eos", live_ends_json(&c->job));
+    if (c->job.stop_texts)
+        json_object_set_new(o, "stop", live_stops_json(&c->job));
     for (int side = 0; side < LIVE_SIDES; side++) {
         json_t *model = describe(c, (live_side)side);
         if (model)
@@ -237,6 +253,7 @@ static int open_recorder(context *c, dsc_error *err)
     o->target_config = &p->weights[LIVE_TARGET]->config;
     o->draft_config = own ? &draft->config : NULL;
     o->tokenizer = p->tokenizer;
+    o->ends = &c->job.ends;
     o->sampling = p->sampling;
     o->provenance = provenance;
     o->stop = on_position;
@@ -277,14 +294,19 @@ static int read_record(context *c, dsc_error *err)
     o->rollout = (int32_t)v[ROLLOUTS].integer;
     o->parallel = call->method[0]->parallel;
     o->shard_s = SHARD_S;
+    o->limit = v[MAX_TOKENS].integer;
+    int rc =
+        v[CANDIDATES].text ? live_record_candidates(&o->trees, v[CANDIDATES].text, err) : DSC_OK;
+    if (!rc && v[MARGINALS].text)
+        rc = live_record_marginals(&o->trees, v[MARGINALS].text, err);
     o->nodes = live_record_nodes(o);
-    return read_rows(o, v[LOGPROBS].text, err);
+    return rc ? rc : read_rows(o, v[LOGPROBS].text, err);
 }
 
 // Refuses columns of a draft model where none is recorded.
 static int check_columns(const dsc_option_value *value, dsc_error *err)
 {
-    static const int of_draft[] = {DRAFTS, RANK_DEPTH, ROLLOUTS};
+    static const int of_draft[] = {DRAFTS, RANK_DEPTH, ROLLOUTS, CANDIDATES, MARGINALS};
     for (size_t i = 0; i < sizeof of_draft / sizeof *of_draft; i++)
         if (value[of_draft[i]].given)
             return dsc_fail(err, DSC_EUSAGE, "--%s requires a draft model to record: --draft DIR",
@@ -315,8 +337,9 @@ static int prepare(context *c, dsc_error *err)
         rc = live_job_read(job, &want, err);
     if (!rc)
         rc = live_prompts_read(&job->prompts, v[PROMPTS].text, err);
-    if (!rc) // rollouts continue after the text
-        rc = live_job_open(job, c->record.rollout, err);
+    const live_record *o = &c->record;
+    if (!rc) // rollouts and candidates continue after the text
+        rc = live_job_open(job, o->rollout > o->trees.steps ? o->rollout : o->trees.steps, err);
     return rc ? rc : open_recorder(c, err);
 }
 
@@ -352,6 +375,7 @@ const cli_command live_cmd_record = {
              "and need no model. With --draft the draft model is recorded even if the method does "
              "not use it. Finished requests are kept when it is interrupted.",
     .what = "no argument",
+    .repeated = live_repeated,
     .needs_out = "-o NAME.dst is required",
     .execute = execute,
 };

@@ -1,14 +1,17 @@
 // SPDX-License-Identifier: Apache-2.0
 // draftscope live run: runs a method on real models, measures it, and compares it with plain
 // decoding on request.
+#include "base/json_text.h"
 #include "base/outfile.h"
 #include "live/program/job.h"
 #include "live/program/live.h"
 #include "live/program/run_detail.h"
+#include "live/program/step_price.h"
 #include "traces/import/import_record.h"
 #include "cli/guard.h"
 
 #include <inttypes.h>
+#include <math.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -23,6 +26,7 @@ enum {
     SKIP,
     MAX_TOKENS,
     BASELINE,
+    COST,
 };
 // clang-format off
 static const dsc_option options[] = {
@@ -31,8 +35,7 @@ static const dsc_option options[] = {
      .help = "verification rule (default: greedy at temperature 0, else rejection, kseq or "
              "specinfer, by how the method drafts)"},
     {.name = "prompts", .kind = DSC_OPTION_TEXT, .metavar = "FILE",
-     .help = "prompts as JSON lines {\"prompt\": TEXT or ids, \"references\": [...]}, plain, .gz "
-             "or .zst; - is standard input"},
+     .help = LIVE_PROMPTS_HELP},
     {.name = "prompt", .letter = 'p', .kind = DSC_OPTION_FLAG,
      .help = "take the arguments as prompts"},
     {.name = "replay", .kind = DSC_OPTION_TEXT, .metavar = "NAME.dst",
@@ -53,9 +56,14 @@ static const dsc_option options[] = {
     {.name = "baseline", .kind = DSC_OPTION_FLAG,
      .help = "also decode the same requests without drafts: adds the measured speedup and, at "
              "temperature 0, whether the outputs are equal"},
+    {.name = "cost", .kind = DSC_OPTION_TEXT, .metavar = "table:FILE|linear:...",
+     .help = "cost model of these models' passes, such as the table of draftscope live profile: "
+             "prints before the run above how many tokens per step the method pays, and after it "
+             "the predicted and the measured speedup"},
     {.name = "output", .letter = 'o', .kind = DSC_OPTION_TEXT, .metavar = "FILE.jsonl",
      .help = "write texts and tokens to this file, in the format of trace import --format jsonl; "
              "- is standard output, and the results go to standard error"},
+    LIVE_OPTIONS_TEXT,
     CLI_OPTION_FORCE,
     {.name = "json", .kind = DSC_OPTION_FLAG,
      .help = "print one JSON object and no texts; a file of such lines is the input of draftscope "
@@ -74,6 +82,8 @@ typedef struct context {
     live_run plain;
     live_report report;
     live_detail detail;
+    dsc_cost cost;   // --cost; its type is NULL without
+    dsc_price price; // of the run, once it has ended
     dsc_outfile output;
     cli_progress progress;
     dsc_arena arena; // a copy of the method's output
@@ -170,7 +180,8 @@ static int write_line(context *c, const dsc_request *q, const live_output *out,
 {
     const live_measure *m = &c->job.run.measure;
     const dsc_model *target = live_session_model(c->job.pair.session[LIVE_TARGET]);
-    const bool ended = out->count && dsc_model_is_end(target, out->token[out->count - 1]);
+    const bool ended = (out->count && dsc_model_is_end(target, out->token[out->count - 1])) ||
+                       (c->job.run.stop && c->job.run.stop->ended);
     json_t *references =
         q->references ? reference_list(&c->job.prompts.item[q->index - c->job.prompts.skipped])
                       : NULL;
@@ -345,9 +356,36 @@ static void print_divergences(const context *c)
     }
 }
 
-static int print_result(const context *c, bool interrupted, dsc_error *err)
+// Predicted and measured results on stderr. The run's passes may be outside of a table.
+static void compare_with_cost(context *c)
+{
+    live_report *r = &c->report;
+    const live_measure *m = &r->measure;
+    dsc_error err;
+    char measured[80] = "";
+    c->price = (dsc_price){NAN, NAN, NAN, NAN, NAN, NAN};
+    r->price = &c->price;
+    if (dsc_price_run(&c->price, &c->cost, &r->counts, 1, &err)) {
+        c->price = (dsc_price){NAN, NAN, NAN, NAN, NAN, NAN};
+        fprintf(stderr, "draftscope: note: no predicted speedup: %s\n", err.message);
+        return;
+    }
+    if (r->baseline)
+        snprintf(measured, sizeof measured, ", measured %.2f", live_report_decode_speedup(r));
+    fprintf(stderr,
+            "draftscope: %.2f tokens per step, which cost %.2f plain tokens: predicted speedup "
+            "%.2f%s; passes without prefill predicted %.3g s, measured %.3g s%s\n",
+            (double)r->counts.output_tokens / (double)r->counts.target_calls,
+            live_report_step_cost(r), c->price.speedup, measured, c->price.time_s,
+            m->draft_s + m->verify_s, r->baseline ? "" : " (--baseline measures the speedup)");
+}
+
+static int print_result(context *c, bool interrupted, dsc_error *err)
 {
     const live_run *run = &c->job.run;
+    json_t *stops = c->job.stop_texts ? live_stops_json(&c->job) : NULL;
+    char *stop = stops ? dsc_json_dump(stops, JSON_COMPACT) : NULL;
+    json_decref(stops);
     const live_origin origin = {.pair = &c->job.pair,
                                 .prompts = &c->job.prompts,
                                 .counts = &c->report.counts,
@@ -355,10 +393,14 @@ static int print_result(const context *c, bool interrupted, dsc_error *err)
                                     c->replayed ? dsc_trace_get_info(c->replayed)->hash : NULL,
                                 .seed = run->seed,
                                 .max_tokens = run->max_tokens,
+                                .ends = &c->job.ends,
+                                .stop = stop,
                                 .replay_draft = run->record != NULL,
                                 .baseline = c->report.baseline,
                                 .interrupted = interrupted};
     live_row row = {.err = err};
+    if (c->cost.type)
+        compare_with_cost(c);
     live_report_put(&c->report, &row);
     if (c->call->json)
         live_detail_put(&c->detail, &origin, &row);
@@ -368,6 +410,7 @@ static int print_result(const context *c, bool interrupted, dsc_error *err)
     else if (!rc)
         print_summary(&row.table, is_standard(c->call->out) ? stderr : stdout);
     live_row_fini(&row);
+    free(stop);
     print_divergences(c);
     return rc;
 }
@@ -406,6 +449,21 @@ static int read_prompts(context *c, dsc_error *err)
     return rc;
 }
 
+// Options that change no recorded output.
+static int check_replay(const cli_call *call, dsc_error *err)
+{
+    static const char *const names[] = {"max-tokens", "eos", "stop", "map", "chat-template"};
+    for (size_t i = 0; i < sizeof names / sizeof *names && call->value[REPLAY].given; i++)
+        if (cli_call_value(call, names[i])->given)
+            return dsc_fail(
+                err, DSC_EUSAGE,
+                "--%s and --replay cannot be combined: prompts and outputs are as recorded",
+                names[i]);
+    return call->value[PROMPT].given && cli_call_value(call, "map")->given
+               ? dsc_fail(err, DSC_EUSAGE, "--map and -p cannot be combined")
+               : DSC_OK;
+}
+
 static int check_words(const cli_call *call, dsc_error *err)
 {
     const dsc_option_value *value = call->value;
@@ -422,9 +480,9 @@ static int check_words(const cli_call *call, dsc_error *err)
     if (call->json && is_standard(call->out))
         return dsc_fail(err, DSC_EUSAGE,
                         "--json and -o - both use standard output; use -o FILE.jsonl");
-    if (value[MAX_TOKENS].given && value[REPLAY].given)
-        return dsc_fail(err, DSC_EUSAGE,
-                        "--max-tokens and --replay cannot be combined: outputs are as recorded");
+    int rc = check_replay(call, err);
+    if (rc)
+        return rc;
     return value[PROMPT].given
                ? cli_check_positionals(call->words, 1, -1, "-p: a prompt", err)
                : cli_check_positionals(call->words, 0, 0, "no argument without -p", err);
@@ -472,6 +530,25 @@ static int64_t recorded_nodes(const context *c)
     return most < limit ? most : limit;
 }
 
+// Says before any weights are loaded what a full step costs, for a prompt of mean length.
+static int announce_cost(const context *c, dsc_error *err)
+{
+    const live_prompts *p = &c->job.prompts;
+    const char *text = c->call->value[COST].text;
+    live_step_price price;
+    char line[900];
+    int64_t tokens = 0;
+    for (size_t i = 0; i < p->count; i++)
+        tokens += p->item[i].request.prompt.count;
+    int rc = live_step_price_of(&price, &c->cost, &c->job.run,
+                                p->count ? tokens / (int64_t)p->count : 1, err);
+    if (rc)
+        return rc;
+    live_step_price_text(&price, &c->job.config, text, line, sizeof line);
+    fprintf(stderr, "draftscope: %s\n", line);
+    return DSC_OK;
+}
+
 // Runs the cheap checks first, then loads the weights.
 static int prepare(context *c, dsc_error *err)
 {
@@ -481,6 +558,8 @@ static int prepare(context *c, dsc_error *err)
     int rc = check_words(call, err);
     if (!rc)
         rc = live_job_begin(job, call, err);
+    if (!rc && call->value[COST].text)
+        rc = live_cost_open(&c->cost, call->value[COST].text, err);
     if (!rc && call->value[REPLAY].given)
         rc = dsc_trace_open(&c->replayed, call->value[REPLAY].text, err);
     if (!rc)
@@ -490,8 +569,11 @@ static int prepare(context *c, dsc_error *err)
         rc = dsc_outfile_check(call->out, call->force, err);
     if (!rc)
         rc = live_job_read(job, &want, err);
+    c->plain.stop = job->run.stop;
     if (!rc)
         rc = read_prompts(c, err);
+    if (!rc && c->cost.type && job->config.drafter != &dsc_drafter_none)
+        rc = announce_cost(c, err);
     if (!rc && job->run.ends)
         job->pair.least_nodes = recorded_nodes(c);
     return rc ? rc : live_job_open(job, 0, err);
@@ -504,17 +586,18 @@ static void context_fini(context *c)
     live_detail_fini(&c->detail);
     live_run_fini(&c->plain);
     live_job_fini(&c->job);
+    dsc_cost_fini(&c->cost);
     dsc_trace_close(c->replayed);
     dsc_arena_fini(&c->arena);
 }
 
-static void print_fields(void)
+static void visit_fields(cli_fields_visit *visit, void *user)
 {
     size_t fields;
     const dsc_column *field = live_report_fields(&fields);
-    cli_print_fields("Measured fields", field, fields);
+    visit(user, "Measured fields", field, fields);
     field = live_detail_fields(&fields);
-    cli_print_fields("Fields of --json only", field, fields);
+    visit(user, "Fields of --json only", field, fields);
 }
 
 static int execute(const cli_call *call, dsc_error *err)
@@ -549,7 +632,8 @@ const cli_command live_cmd_run = {
              "tokens, and the seconds. When interrupted, it finishes the step and prints the "
              "results so far.",
     .most = -1,
+    .repeated = live_repeated,
     .what = "prompts",
-    .more_help = print_fields,
+    .more_fields = visit_fields,
     .execute = execute,
 };

@@ -6,6 +6,7 @@
 #include "base/file.h"
 #include "cli/cli.h"
 #include "cli/guard.h"
+#include "live/model/layers.h"
 #include "live/model/vocabulary.h"
 
 #include <inttypes.h>
@@ -20,6 +21,10 @@ const dsc_option live_pair_options[LIVE_PAIR_OPTIONS] = {
     [LIVE_PAIR_DRAFT] = {.name = "draft", .kind = DSC_OPTION_TEXT, .metavar = "DIR",
      .help = "draft model: a Hugging Face folder of a model, or of an EAGLE head or Medusa heads "
              "trained for the target"},
+    [LIVE_PAIR_DRAFT_LAYERS] = {.name = "draft-layers", .kind = DSC_OPTION_TEXT,
+     .metavar = "FIRST:LAST", .help = "use these layers of the target instead of --draft, followed "
+     "by its final norm and output matrix (self-speculation); 0:24 are layers 0 to 23, "
+     "0:4,20:24 leave out those between"},
     [LIVE_PAIR_MIDDLE] = {.name = "middle", .kind = DSC_OPTION_TEXT, .metavar = "DIR",
      .help = "middle model of a cascade, between draft and target"},
     [LIVE_PAIR_SHAPE] = {.name = "shape", .kind = DSC_OPTION_TEXT, .metavar = "PRESET|config.json",
@@ -78,7 +83,8 @@ static bool is_given(const live_config *c)
 
 bool live_pair_has_draft(const dsc_option_value *value)
 {
-    return text_of(&value[LIVE_PAIR_DRAFT]) || text_of(&value[LIVE_PAIR_DRAFT_SHAPE]);
+    return text_of(&value[LIVE_PAIR_DRAFT]) || text_of(&value[LIVE_PAIR_DRAFT_SHAPE]) ||
+           text_of(&value[LIVE_PAIR_DRAFT_LAYERS]);
 }
 
 void live_pair_default_tree(const dsc_option_value *value, const dsc_drafter_type *method,
@@ -99,10 +105,29 @@ void live_pair_default_tree(const dsc_option_value *value, const dsc_drafter_typ
 
 static bool is_named(const live_named *n)
 {
-    return n->folder || n->shape;
+    return n->folder || n->shape || n->layers;
 }
 
 // --- what is asked for ---------------------------------------------------------------------------
+
+// --draft-layers takes the place of --draft, on the target's device.
+static int read_layer_names(live_pair *p, dsc_error *err)
+{
+    const dsc_option_value *value = p->option;
+    live_named *draft = &p->name[LIVE_DRAFT];
+    const char *other = value[LIVE_PAIR_DRAFT_DEVICE].text;
+    draft->layers = text_of(&value[LIVE_PAIR_DRAFT_LAYERS]);
+    if (!draft->layers)
+        return DSC_OK;
+    if (draft->folder || draft->shape)
+        return dsc_fail(err, DSC_EUSAGE, "--%s and --draft-layers cannot be combined",
+                        draft->folder ? "draft" : "draft-shape");
+    return !other || !strcmp(other, value[LIVE_PAIR_DEVICE].text)
+               ? DSC_OK
+               : dsc_fail(err, DSC_EUSAGE,
+                          "--draft-device and --draft-layers cannot be combined: the layers are on "
+                          "the target's device");
+}
 
 // Reads the names of the models; drops those that are not needed and reports missing ones.
 static int read_names(live_pair *p, dsc_error *err)
@@ -117,7 +142,7 @@ static int read_names(live_pair *p, dsc_error *err)
         {LIVE_PAIR_TARGET, LIVE_PAIR_SHAPE, true,
          "--target DIR (or --shape PRESET --random-weights SEED)"},
         {LIVE_PAIR_DRAFT, LIVE_PAIR_DRAFT_SHAPE, p->want.draft,
-         "--draft DIR (or --draft-shape PRESET)"},
+         "--draft DIR (or --draft-shape PRESET or --draft-layers FIRST:LAST)"},
         {LIVE_PAIR_MIDDLE, 0, p->want.middle, "--middle DIR"},
     };
     live_named *name = p->name;
@@ -133,6 +158,9 @@ static int read_names(live_pair *p, dsc_error *err)
                             "--%s requires --random-weights SEED, because a shape has no weights",
                             option[shape].name);
     }
+    int rc = read_layer_names(p, err);
+    if (rc)
+        return rc;
     for (int o = LIVE_PAIR_RANDOM_WEIGHTS; o <= LIVE_PAIR_DTYPE; o++)
         if (value[o].given && !name[LIVE_TARGET].shape && !name[LIVE_DRAFT].shape)
             return dsc_fail(err, DSC_EUSAGE, "--%s requires --shape or --draft-shape",
@@ -167,6 +195,7 @@ static void note_unused(const live_pair *p)
         live_side side;
     } of_model[] = {{LIVE_PAIR_DRAFT, LIVE_DRAFT},
                     {LIVE_PAIR_DRAFT_SHAPE, LIVE_DRAFT},
+                    {LIVE_PAIR_DRAFT_LAYERS, LIVE_DRAFT},
                     {LIVE_PAIR_MIDDLE, LIVE_MIDDLE}};
     for (size_t i = 0; i < sizeof of_model / sizeof *of_model; i++)
         if (p->option[of_model[i].option].given && !is_named(&p->name[of_model[i].side]))
@@ -176,6 +205,19 @@ static void note_unused(const live_pair *p)
         if (p->option[o].given && p->option[LIVE_PAIR_TEMPERATURE].real == 0)
             fprintf(stderr, "draftscope: note: --%s is not used at --temperature 0\n",
                     live_pair_options[o].name);
+}
+
+// The configuration of the layers that --draft-layers keeps.
+static int read_layers(live_pair *p, dsc_error *err)
+{
+    const char *text = p->name[LIVE_DRAFT].layers;
+    const live_config *target = &p->config[LIVE_TARGET];
+    int rc = live_layers_parse(&p->kept, &p->kept_count, text, target->layers, err);
+    if (rc)
+        return dsc_error_prefix(err, rc, "--draft-layers");
+    p->config[LIVE_DRAFT] = *target;
+    live_config_keep(&p->config[LIVE_DRAFT], p->kept, p->kept_count);
+    return DSC_OK;
 }
 
 static int read_configs(live_pair *p, dsc_error *err)
@@ -192,7 +234,7 @@ static int read_configs(live_pair *p, dsc_error *err)
             rc = dsc_fail(err, DSC_EUSAGE,
                           "%.200s contains draft heads; a complete model is required",
                           name[s].folder ? name[s].folder : name[s].shape);
-    return rc;
+    return !rc && name[LIVE_DRAFT].layers ? read_layers(p, err) : rc;
 }
 
 // --- vocabularies --------------------------------------------------------------------------------
@@ -201,7 +243,7 @@ static int load_tokenizer(dsc_tokenizer **out, const char *folder, dsc_error *er
 {
     dsc_buffer path = {0};
     *out = NULL;
-    int rc = folder ? dsc_buffer_printf(&path, err, "%s/tokenizer.json", folder) : DSC_OK;
+    int rc = folder ? dsc_tokenizer_path(&path, folder, err) : DSC_OK;
     const bool there = !rc && folder && access(path.data, F_OK) == 0;
     if (there)
         rc = dsc_check_regular(path.data, err);
@@ -220,7 +262,7 @@ static int match_vocabularies(live_pair *p, dsc_error *err)
     for (int s = LIVE_DRAFT; s < LIVE_SIDES && !rc; s++) {
         const live_config *c = &p->config[s];
         dsc_tokenizer *own = NULL;
-        if (!is_given(c) || live_config_is_head(c))
+        if (!is_given(c) || live_config_is_head(c) || p->name[s].layers)
             continue;
         rc = load_tokenizer(&own, p->name[s].folder, err);
         if (!rc)
@@ -308,6 +350,9 @@ static int load(live_pair *p, int side, dsc_buffer *note, dsc_error *err)
     const live_named *name = &p->name[side];
     const dsc_option_value *value = p->option;
     char *unused = NULL;
+    if (name->layers)
+        return live_weights_layers(&p->weights[side], p->weights[LIVE_TARGET], p->kept,
+                                   p->kept_count, p->backend[side], err);
     if (name->shape)
         return live_weights_random(
             &p->weights[side], &p->config[side], dtypes[value[LIVE_PAIR_DTYPE].integer],
@@ -456,6 +501,7 @@ void live_pair_close(live_pair *p)
         if (!again)
             p->backend[s]->type->close(p->backend[s]);
     }
+    free(p->kept);
     dsc_tokenizer_free(p->tokenizer);
     *p = (live_pair){0};
 }

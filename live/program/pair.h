@@ -15,6 +15,7 @@ typedef enum live_side { LIVE_TARGET, LIVE_DRAFT, LIVE_MIDDLE, LIVE_SIDES } live
 enum {
     LIVE_PAIR_TARGET,
     LIVE_PAIR_DRAFT,
+    LIVE_PAIR_DRAFT_LAYERS,
     LIVE_PAIR_MIDDLE,
     LIVE_PAIR_SHAPE,
     LIVE_PAIR_DRAFT_SHAPE,
@@ -47,6 +48,7 @@ bool live_pair_has_draft(const dsc_option_value *value);
 // A model as the options name it: one of them, or none.
 typedef struct live_named {
     const char *folder, *shape;
+    const char *layers; // of the target: live/model/layers.h
 } live_named;
 
 typedef struct live_pair {
@@ -57,6 +59,8 @@ typedef struct live_pair {
     live_backend *backend[LIVE_SIDES]; // entries may share one; NULL: no such model
     live_weights
         *weights[LIVE_SIDES]; // entries may share one (live_want.copy); NULL: no such model
+    int64_t *kept;            // [kept_count] --draft-layers, ascending; NULL: not given
+    size_t kept_count;
     live_session *session[LIVE_SIDES]; // live_pair_sessions
     int threads[LIVE_SIDES];           // CPU threads of each while all of them run
     int all_threads;                   // CPU threads while one of them runs

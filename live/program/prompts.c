@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
-// Reads prompts from JSON lines or the command line, tokenizes them and checks their token ids; or
-// takes the requests of a trace as prompts with known outputs.
+// Reads prompts from a file or the command line (traces/import/import_prompt.h), tokenizes them and
+// checks their token ids; or takes the requests of a trace as prompts with known outputs.
 #include "live/program/prompts.h"
 
-#include "traces/import/import_record.h"
+#include "traces/import/import_source.h"
 
 #include <inttypes.h>
 #include <stdlib.h>
@@ -105,7 +105,7 @@ static int finish_record(const live_prompts *p, dsc_import_record *r, dsc_encode
                          dsc_error *err)
 {
     r->output.has_tokens = true;
-    int rc = dsc_import_record_finish(r, p->tokenizer, encoder, -1, err);
+    int rc = dsc_import_record_finish(r, p->tokenizer, encoder, NULL, err);
     if (!rc)
         rc = check_tokens(p, &r->prompt.tokens, "prompt", err);
     for (size_t i = 0; i < r->references && !rc; i++)
@@ -122,7 +122,7 @@ static int read_line(live_prompts *p, const dsc_line *line, dsc_import_record *r
     int rc = dsc_import_parse(&json, line, name, err);
     if (rc)
         return rc;
-    rc = dsc_import_prompt_read(json, (int32_t)p->vocab, r, err);
+    rc = dsc_prompt_read(p->reader, json, r, err);
     if (!rc)
         rc = finish_record(p, r, encoder, err);
     if (!rc && !r->prompt.tokens.count)
@@ -142,18 +142,32 @@ static int read_line(live_prompts *p, const dsc_line *line, dsc_import_record *r
     return rc;
 }
 
+// Opens the reader when it is needed first.
+static int open_reader(live_prompts *p, dsc_error *err)
+{
+    const dsc_prompt_options options = {.map = p->map,
+                                        .chat_template = p->chat_template,
+                                        .tokenizer_spec = p->tokenizer_spec,
+                                        .vocab_size = (int32_t)p->vocab};
+    return p->reader ? DSC_OK : dsc_prompt_reader_new(&p->reader, &options, err);
+}
+
 int live_prompts_read(live_prompts *p, const char *path, dsc_error *err)
 {
     dsc_input *in = NULL;
+    dsc_import_source source = {0};
     dsc_encoder *encoder = NULL;
     dsc_import_record record = {0};
     dsc_line line = {0};
-    int rc = dsc_input_open(&in, path, err);
+    int rc = open_reader(p, err);
+    if (!rc)
+        rc = dsc_input_open(&in, path, err);
     if (!rc && p->tokenizer)
         rc = dsc_encoder_new(&encoder, p->tokenizer, err);
     p->source = path;
+    source.in = in;
     while (!rc && (!p->most || p->count < p->most)) {
-        rc = dsc_input_line(in, &line, err);
+        rc = dsc_import_source_next(&source, true, &line, err);
         if (rc || !line.bytes)
             break;
         rc = read_line(p, &line, &record, encoder, dsc_input_name(in), err);
@@ -164,6 +178,7 @@ int live_prompts_read(live_prompts *p, const char *path, dsc_error *err)
                         : dsc_fail(err, DSC_EINPUT, "%s: contains no prompt", dsc_input_name(in));
     dsc_import_record_fini(&record);
     dsc_encoder_free(encoder);
+    dsc_import_source_fini(&source);
     dsc_input_close(in);
     return rc;
 }
@@ -177,8 +192,15 @@ int live_prompts_add(live_prompts *p, const char *text, dsc_error *err)
                         "-p: the target has no tokenizer.json: --prompts FILE with token ids "
                         "expected");
     dsc_import_record_reset(&record);
-    record.prompt.text = (dsc_text_view){text, (int64_t)strlen(text)};
-    int rc = dsc_encoder_new(&encoder, p->tokenizer, err);
+    int rc = open_reader(p, err);
+    if (!rc)
+        rc = dsc_prompt_read_text(p->reader, text, &record, err);
+    if (rc == DSC_EINPUT) {
+        dsc_error_prefix(err, rc, "-p");
+        rc = err->status = DSC_EUSAGE;
+    }
+    if (!rc)
+        rc = dsc_encoder_new(&encoder, p->tokenizer, err);
     if (!rc)
         rc = finish_record(p, &record, encoder, err);
     if (!rc && !record.prompt.tokens.count)
@@ -275,6 +297,7 @@ void live_prompts_free(live_prompts *p)
     free(p->shard);
     free(p->item);
     dsc_arena_fini(&p->arena);
+    dsc_prompt_reader_free(p->reader);
     *p = (live_prompts){0};
 }
 

@@ -1,12 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
-// Prompts to run: JSON lines {"prompt": TEXT, "references": [TEXT, ...], "id": ...}, where TEXT is
-// a string or token ids as in exported traces, or texts from the command line. Other fields are
-// allowed and ignored, so that an exported trace is a file of prompts.
+// Prompts to run: the lines of a file in one of the forms of traces/import/import_prompt.h, or
+// texts from the command line. An exported trace is a file of prompts.
 #ifndef DSC_LIVE_PROMPTS_H
 #define DSC_LIVE_PROMPTS_H
 
-#include "traces/tokenizer/tokenizer.h"
-#include "traces/trace/trace.h"
+#include "traces/import/import_prompt.h"
 
 typedef struct live_prompt {
     dsc_request request; // its index and tokens; views of the list's memory or of an open shard
@@ -16,12 +14,15 @@ typedef struct live_prompt {
 
 typedef struct live_prompts {
     // Which prompts to read, set first: up to `most` (0: all) after the first `skip`, with token
-    // ids of [0, vocab). `tokenizer` NULL: token ids only.
+    // ids of [0, vocab). `tokenizer` NULL: token ids only. `map`, `chat_template` and
+    // `tokenizer_spec` as in dsc_prompt_options.
     const dsc_tokenizer *tokenizer;
+    const char *map, *chat_template, *tokenizer_spec;
     int64_t vocab, skip;
     size_t most;
     live_prompt *item; // [count]
     size_t count, capacity;
+    dsc_prompt_reader *reader; // NULL: nothing was read yet
     int64_t skipped;    // requests of the source before these; their numbers continue from there
     const char *source; // name of the file, or NULL; the caller keeps it
     int64_t longest;    // tokens

@@ -21,6 +21,7 @@ bool live_identify(live_identity *out, const live_pair *p, live_side side)
                            .device = p->backend[side]->device,
                            .folder = name,
                            .shape = p->name[side].shape,
+                           .layers = p->name[side].layers,
                            .weights_sha256 = w->fingerprint};
     if (name && snprintf(path, sizeof path, "%s/config.json", name) < (int)sizeof path)
         dsc_sha256_file(path, out->config_sha256, &ignored);

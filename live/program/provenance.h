@@ -9,9 +9,9 @@
 
 typedef struct live_identity {
     const char *architecture, *dtype, *device;
-    const char *folder, *shape;         // one of them; the other is NULL
-    char config_sha256[DSC_SHA256_HEX]; // of the folder's config.json, or ""
-    const char *weights_sha256;         // live/model/fingerprint.h
+    const char *folder, *shape, *layers; // one of them; the others are NULL
+    char config_sha256[DSC_SHA256_HEX];  // of the folder's config.json, or ""
+    const char *weights_sha256;          // live/model/fingerprint.h
 } live_identity;
 
 extern const char *const live_side_names[LIVE_SIDES]; // "target", "draft", "middle"

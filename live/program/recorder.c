@@ -323,17 +323,22 @@ static int walk_chunk(live_recorder *r, dsc_token_view output, int64_t j, int64_
         rc = follow(r, j, err);
     if (!rc && r->head)
         rc = rank_deeper(r, j, output, err);
+    if (!rc && r->o.trees.steps)
+        rc = live_record_trees_grow(&r->o.trees, j, &r->draft, err);
+    if (!rc && r->o.trees.offsets)
+        rc = live_record_trees_marginals(&r->o.trees, j, output, own_dists(r), r->scratch, err);
     for (int side = 0; side < DSC_SIDES && !rc; side++)
         if (r->has[side])
             rc = model_of(r, side)->type->commit(model_of(r, side), token, (size_t)count, err);
     return rc;
 }
 
+// The limit of the run, not of this output: it decides which candidates end the text.
 static int walk(live_recorder *r, dsc_token_view prompt, dsc_token_view output, dsc_error *err)
 {
-    int rc = live_session_begin(r->o.target, prompt, output.count, &r->o.sampling, err);
+    int rc = live_session_begin(r->o.target, prompt, r->o.limit, &r->o.sampling, err);
     if (!rc && r->has[DSC_SIDE_DRAFT]) // after the target, whose features a head reads
-        rc = live_session_begin(r->o.draft, prompt, output.count, &r->o.sampling, err);
+        rc = live_session_begin(r->o.draft, prompt, r->o.limit, &r->o.sampling, err);
     for (int64_t j = 0; j < output.count && !rc; j += r->chunk) {
         const int64_t left = output.count - j;
         rc = walk_chunk(r, output, j, left < r->chunk ? left : r->chunk, err);
@@ -352,6 +357,9 @@ static int allot(live_recorder *r, size_t n, dsc_error *err)
     dsc_arena_reset(&r->arena);
     int rc = dsc_reduced_init(&r->columns, r->has[DSC_SIDE_DRAFT] ? r->o.K : 0, r->o.rank_depth, n,
                               &r->arena, err);
+    const dsc_drafter_input in = {.arena = &r->arena, .models = &r->models, .kind = DSC_DRAFT_TOPK};
+    if (!rc)
+        rc = live_record_trees_begin(&r->o.trees, &in, n, err);
     for (int side = 0; side < DSC_SIDES && !rc; side++) {
         kept_rows *k = &r->rows[side];
         struct {
@@ -388,6 +396,7 @@ static void put_columns(const live_recorder *r, dsc_request_input *q)
     }
     if (!r->has[DSC_SIDE_DRAFT])
         return;
+    live_record_trees_put(&r->o.trees, q);
     q->draft_logp = c->logp[DSC_SIDE_DRAFT];
     q->replayed.draft_rank = c->ranks;
     q->sufficient = (dsc_sufficient){c->kseq, c->specinfer, c->otm};
@@ -433,7 +442,9 @@ static int open_writer(live_recorder *r, dsc_error *err)
     dsc_trace_info info = {
         .tokenizer_name = (char *)(uintptr_t)(t ? dsc_tokenizer_name(t) : "none"),
         .vocab_size = r->vocab,
-        .eos_token = c->ends ? c->end[0] : -1,
+        .eos_token = o->ends   ? o->ends->eos
+                     : c->ends ? c->end[0]
+                               : -1,
         .has_text = t != NULL,
         .has_target_logp = true,
         .has_draft_logp = draft,
@@ -455,6 +466,7 @@ static int open_writer(live_recorder *r, dsc_error *err)
         .format = (char *)(uintptr_t) "live",
         .provenance = (char *)(uintptr_t)o->provenance,
     };
+    live_record_trees_describe(&o->trees, &info);
     if (t)
         memcpy(info.tokenizer_sha256, dsc_tokenizer_sha256(t), sizeof info.tokenizer_sha256);
     return dsc_trace_writer_open(&r->writer, o->path, &info, o->force, SHARD_TOKENS, err);
@@ -471,6 +483,28 @@ static int allocate(live_recorder *r, dsc_error *err)
     for (int side = 0; side < DSC_SIDES && !rc; side++)
         rc = dsc_arena_new(&r->buffers, &r->logp[side], vocab, err);
     return rc ? rc : dsc_sufficient_work_new(&r->work, err);
+}
+
+// Medusa heads predict all offsets at once; any other draft model grows trees.
+static int check_trees(const live_recorder *r, dsc_error *err)
+{
+    const live_config *c = r->o.draft_config;
+    const live_record_trees *t = &r->o.trees;
+    const bool medusa = c->family == LIVE_MEDUSA;
+    if (t->steps && medusa)
+        return dsc_fail(err, DSC_EUSAGE,
+                        "--candidates records the dynamic trees of a draft model or an EAGLE head; "
+                        "Medusa heads have marginals (--marginals %" PRId64 ":64)",
+                        c->medusa_heads);
+    if (t->offsets && !medusa)
+        return dsc_fail(err, DSC_EUSAGE,
+                        "--marginals records the offsets of Medusa heads (--draft DIR); this draft "
+                        "model drafts token after token (--candidates, --rank-depth)");
+    if (t->offsets && t->offsets > c->medusa_heads)
+        return dsc_fail(err, DSC_EUSAGE,
+                        "--marginals of %" PRId32 " offsets exceed the %" PRId64 " Medusa heads",
+                        t->offsets, c->medusa_heads);
+    return DSC_OK;
 }
 
 // Checks that the draft model supports the requested columns.
@@ -496,12 +530,13 @@ static int check_draft(live_recorder *r, dsc_error *err)
         return dsc_fail(err, DSC_EUSAGE,
                         "rollouts of %" PRId32 " tokens exceed the %" PRId32 " Medusa heads",
                         r->o.rollout, r->deepest);
-    return DSC_OK;
+    return check_trees(r, err);
 }
 
 int64_t live_record_nodes(const live_record *o)
 {
-    const int64_t own = o->rollout + o->rank_depth - 1; // of a head, in one draft
+    const int64_t own = o->rollout + o->rank_depth - 1 // of a head, in one draft
+                        + live_record_trees_nodes(&o->trees);
     return own > CHUNK - 1 ? own : CHUNK - 1;
 }
 
@@ -519,7 +554,7 @@ int live_recorder_new(live_recorder **out, const live_record *o, dsc_error *err)
     if (r->o.rows == DSC_ROWS_LISTED && r->o.top > r->vocab)
         r->o.top = r->vocab;
     const int64_t most = o->nodes + 1 < CHUNK ? o->nodes + 1 : CHUNK;
-    r->chunk = r->head || o->rollout ? 1 : most;
+    r->chunk = r->head || o->rollout || o->trees.steps ? 1 : most;
     if (!rc)
         rc = allocate(r, err);
     if (!rc)

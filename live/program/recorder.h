@@ -10,9 +10,10 @@
 #ifndef DSC_LIVE_RECORDER_H
 #define DSC_LIVE_RECORDER_H
 
+#include "live/program/record_trees.h"
 #include "live/session/session.h"
 #include "sim/loop.h"
-#include "traces/tokenizer/tokenizer.h"
+#include "traces/tokenizer/ends.h"
 
 typedef struct live_record {
     // The run's sessions; they outlive the recorder. draft: NULL if there is none, or if it has no
@@ -20,14 +21,17 @@ typedef struct live_record {
     live_session *target, *draft, *middle;
     const live_config *target_config, *draft_config;
     const dsc_tokenizer *tokenizer; // NULL: token ids only, no texts
+    const dsc_ends *ends;           // the target's; NULL: those of target_config
     live_sampling sampling;
     const char *path; // of the trace
     bool force;       // replace an existing trace
     int K;            // statistics for 1..K drafts, in [1, DSC_STATISTICS_K_MAX]
     int32_t rank_depth;
-    dsc_rows_kind rows; // of both models
-    int64_t top;        // LISTED: tokens per position
-    int32_t rollout;    // tokens that the draft model generates from each position; 0: none
+    dsc_rows_kind rows;      // of both models
+    int64_t top;             // LISTED: tokens per position
+    int32_t rollout;         // tokens that the draft model generates from each position; 0: none
+    live_record_trees trees; // the settings of candidates and marginals
+    int64_t limit;           // maximum tokens of an output
     double shard_s; // a request closes its shard when the shard is this old, because models may be
                     // slow
     int64_t nodes;  // draft nodes that the sessions have room for: live_record_nodes

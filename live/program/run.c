@@ -124,6 +124,8 @@ int live_run_request(live_run *r, const dsc_request *request, dsc_error *err)
     const double start = live_now_s();
     dsc_counts_clear(&r->counts);
     dsc_arena_reset(&r->arena);
+    if (r->stop)
+        r->stop->ended = false;
     int64_t limit = r->max_tokens;
     if (r->replayed && request->output.count < limit) // otherwise it is a rehearsal
         limit = request->output.count;
@@ -139,7 +141,9 @@ int live_run_request(live_run *r, const dsc_request *request, dsc_error *err)
                                .arena = &r->arena,
                                .history = r->rehearsal ? NULL : r->history,
                                .step = r->step,
-                               .user = r->user};
+                               .user = r->user,
+                               .end = r->stop ? live_stop_end : NULL,
+                               .end_user = r->stop};
     if (!rc)
         rc = dsc_loop_run(&r->loop, &in, &r->counts, err);
     const live_measure after = spent(p);

@@ -4,6 +4,7 @@
 #define DSC_LIVE_RUN_H
 
 #include "live/program/pair.h"
+#include "live/program/stop.h"
 #include "live/session/replay.h"
 #include "sim/loop.h"
 
@@ -42,6 +43,7 @@ typedef struct live_run {
     dsc_loop loop;
     dsc_arena arena;
     dsc_history *history; // of methods with a history, else NULL
+    live_stop *stop;      // stop strings, or NULL
     bool rehearsal;       // the current request does not count: the history ignores it
 } live_run;               // zero-initialize; live_run_fini
 

@@ -37,6 +37,8 @@ enum {
     TOP_P,
     SEED,
     MAX_TOKENS,
+    EOS,
+    STOP,
     DEVICE,
     THREADS,
     BATCH_INVARIANT,
@@ -45,6 +47,7 @@ enum {
     FIRST_REQUEST,
     PROMPTS_HASH,
     OUTPUTS_HASH,
+    DRAFT_LAYERS,
     MODELS, // ARCHITECTURE and what follows it, for each model
     FIELDS = MODELS + 4 * LIVE_SIDES
 };
@@ -103,6 +106,8 @@ static const dsc_column fields[FIELDS] = {
     [SEED] = {"seed", DSC_CELL_INT, "value of --seed"},
     [MAX_TOKENS] = {"max_tokens", DSC_CELL_INT,
      "value of --max-tokens; in a replay, length of the longest recorded output"},
+    [EOS] = {"eos", DSC_CELL_LIST, "EOS tokens of the target"},
+    [STOP] = {"stop", DSC_CELL_TEXT, "texts of --stop, as a JSON list"},
     [DEVICE] = {"device", DSC_CELL_TEXT, "device of the target"},
     [THREADS] = {"threads", DSC_CELL_INT, "number of CPU threads"},
     [BATCH_INVARIANT] = {"batch_invariant", DSC_CELL_INT, "1 with --batch-invariant, else 0"},
@@ -115,6 +120,8 @@ static const dsc_column fields[FIELDS] = {
      "SHA-256 of the prompts' token ids, each prompt preceded by its length"},
     [OUTPUTS_HASH] = {"outputs_sha256", DSC_CELL_TEXT,
      "SHA-256 of the outputs' token ids, each output preceded by its length"},
+    [DRAFT_LAYERS] = {"draft_layers", DSC_CELL_TEXT,
+     "value of --draft-layers: the layers of the target that are the draft model"},
     [MODELS] =
     {"target_architecture", DSC_CELL_TEXT, "target: model_type in config.json"},
     {"target_dtype", DSC_CELL_TEXT, "target: dtype of the stored weights"},
@@ -269,6 +276,8 @@ static void put_models(live_row *r, const live_pair *p)
         const int at = MODELS + side * OF_MODEL;
         if (!live_identify(m, p, (live_side)side))
             continue;
+        if (m->layers)
+            put_text(r, DRAFT_LAYERS, m->layers);
         put_text(r, at + ARCHITECTURE, m->architecture);
         put_text(r, at + DTYPE, m->dtype);
         put_text(r, at + CONFIG_HASH, m->config_sha256);
@@ -287,6 +296,16 @@ static void put_hashes(live_row *r, const live_prompts *prompts, dsc_sha256 outp
     put_text(r, OUTPUTS_HASH, hex[1]);
 }
 
+static void put_ends(live_row *r, const live_origin *o)
+{
+    int64_t *list = live_row_new(r, (size_t)o->ends->count, sizeof *list);
+    for (int i = 0; i < o->ends->count && !r->rc; i++)
+        list[i] = o->ends->id[i];
+    put_list(r, EOS, list, o->ends->count);
+    if (o->stop)
+        put_text(r, STOP, o->stop);
+}
+
 void live_detail_put(const live_detail *d, const live_origin *o, live_row *r)
 {
     const live_sampling *s = &o->pair->sampling;
@@ -301,6 +320,7 @@ void live_detail_put(const live_detail *d, const live_origin *o, live_row *r)
     live_row_put(r, &fields[TOP_P], dsc_cell_real(s->top_p));
     put_integer(r, SEED, (int64_t)o->seed);
     put_integer(r, MAX_TOKENS, o->max_tokens);
+    put_ends(r, o);
     put_text(r, DEVICE, o->pair->backend[LIVE_TARGET]->device);
     put_integer(r, THREADS, o->pair->all_threads);
     put_integer(r, BATCH_INVARIANT, o->pair->option[LIVE_PAIR_BATCH_INVARIANT].given);

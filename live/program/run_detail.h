@@ -45,7 +45,9 @@ typedef struct live_origin {
     const char *trace_hash;   // of the replayed trace, or NULL
     uint64_t seed;
     int64_t max_tokens;
-    bool replay_draft; // the trace's drafts are replayed too
+    const dsc_ends *ends; // the target's
+    const char *stop;     // the stop strings as a JSON list, or NULL
+    bool replay_draft;    // the trace's drafts are replayed too
     bool baseline, interrupted;
 } live_origin;
 

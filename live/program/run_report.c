@@ -22,6 +22,8 @@ enum {
     REQUESTS,
     POSITIONS,
     MARGINS,
+    STEP_COST,
+    PREDICTED,
     FIELDS
 };
 // clang-format off
@@ -51,6 +53,11 @@ static const dsc_column fields[FIELDS] = {
     [MARGINS] = {"divergence_margins", DSC_CELL_LIST,
      "lead of the largest logit over the second at the first token that differs; close to 0 "
      "where rounding decides"},
+    [STEP_COST] = {"step_cost", DSC_CELL_REAL,
+     "predicted seconds of a step / predicted seconds of a token of plain decoding (--cost): the "
+     "tokens per step above which the method is faster than plain decoding"},
+    [PREDICTED] = {"predicted_speedup", DSC_CELL_REAL,
+     "speedup that the cost model of --cost gives for the run's passes, without prefill"},
 };
 // clang-format on
 
@@ -81,6 +88,8 @@ int live_report_compare(live_report *r, int64_t request, const live_output *meth
     r->method_s += time->time_s;
     r->method_tokens += method->count;
     r->plain_s += plain_time->time_s;
+    r->method_prefill_s += time->prefill_s;
+    r->plain_prefill_s += plain_time->prefill_s;
     r->plain_tokens += plain->count;
     while (same < method->count && same < plain->count && method->token[same] == plain->token[same])
         same++;
@@ -156,6 +165,19 @@ static void put_baseline(const live_report *r, live_row *row)
     live_row_put(row, &fields[MARGINS], live_cell_reals(margin, n));
 }
 
+double live_report_decode_speedup(const live_report *r)
+{
+    return ratio(ratio((double)r->method_tokens, r->method_s - r->method_prefill_s),
+                 ratio((double)r->plain_tokens, r->plain_s - r->plain_prefill_s));
+}
+
+double live_report_step_cost(const live_report *r)
+{
+    const dsc_counts *c = &r->counts;
+    return ratio(ratio(r->price->time_s, (double)c->target_calls),
+                 ratio(r->price->plain_s, (double)c->output_tokens));
+}
+
 // The fields of sim.
 static int put_simulated(const live_report *r, live_row *row)
 {
@@ -183,4 +205,8 @@ void live_report_put(const live_report *r, live_row *row)
     put_real(row, RATE, ratio((double)r->counts.output_tokens, m->time_s));
     if (r->baseline)
         put_baseline(r, row);
+    if (r->price) {
+        put_real(row, STEP_COST, live_report_step_cost(r));
+        put_real(row, PREDICTED, r->price->speedup);
+    }
 }

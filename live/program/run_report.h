@@ -6,6 +6,7 @@
 
 #include "base/table.h"
 #include "live/program/run.h"
+#include "sim/cost/price.h"
 
 // Where the output of a method first differs from that of plain decoding.
 typedef struct live_divergence {
@@ -18,10 +19,12 @@ typedef struct live_report {
     const dsc_verifier_type *rule;
     dsc_counts counts; // owned: live_run_counts
     live_measure measure;
-    bool baseline; // compared with plain decoding
-    bool texts;    // outputs are compared too: both are greedy
+    bool baseline;          // compared with plain decoding
+    bool texts;             // outputs are compared too: both are greedy
+    const dsc_price *price; // of the counts (--cost); NULL: none
     // Times of the requests that both have finished.
     double method_s, plain_s;
+    double method_prefill_s, plain_prefill_s; // of these
     int64_t method_tokens, plain_tokens;
     live_divergence *divergence; // [divergences]
     size_t divergences, capacity;
@@ -68,6 +71,11 @@ void *live_row_new(live_row *r, size_t count, size_t size);
 int live_row_end(live_row *r); // r->table then has the row
 void live_row_fini(live_row *r);
 
+// Seconds per token of plain decoding / those of the method, without the passes over prompts, which
+// a predicted speedup does not contain; NaN without --baseline.
+double live_report_decode_speedup(const live_report *r);
+// The time of a step in passes of plain decoding by r->price: the tokens per step at break-even.
+double live_report_step_cost(const live_report *r);
 // Puts the fields of sim, then these.
 void live_report_put(const live_report *r, live_row *row);
 const dsc_column *live_report_fields(size_t *count); // with their meaning, for --help

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// The list of cost models, the types `unit` and `linear`, and the parsing of NAME:PARAMETERS.
+// The types `unit` and `linear`, the parsing of NAME:PARAMETERS, and the times of passes.
+#include "sim/cost/cost_types.h"
 #include "sim/cost/mixed_pass.h"
 #include "base/number.h"
 
@@ -59,20 +60,9 @@ const dsc_cost_type dsc_cost_linear = {.name = "linear",
                                        .open = open_linear,
                                        .targets = linear_targets};
 
-static const dsc_cost_type *const types[] = {
-    &dsc_cost_unit,     &dsc_cost_linear, &dsc_cost_table,
-    &dsc_cost_roofline, &dsc_cost_fit,    &dsc_cost_prometheus,
-    &dsc_cost_bench,    &dsc_cost_sps,    NULL};
-
-const dsc_cost_type *const *dsc_cost_types(void)
+int dsc_cost_open(dsc_cost *out, const dsc_cost_type *const *types, const char *choices,
+                  const char *text, dsc_error *err)
 {
-    return types;
-}
-
-int dsc_cost_parse(dsc_cost *out, const char *text, dsc_error *err)
-{
-    if (!out || !text)
-        return dsc_fail(err, DSC_EUSAGE, "out and text must not be NULL");
     const size_t name = strcspn(text, ":");
     *out = (dsc_cost){0};
     for (const dsc_cost_type *const *t = types; *t; t++) {
@@ -84,10 +74,7 @@ int dsc_cost_parse(dsc_cost *out, const char *text, dsc_error *err)
         out->type = *t;
         return (*t)->open(out, text + name + (text[name] == ':'), err);
     }
-    return dsc_fail(err, DSC_EUSAGE,
-                    "--cost: '%.60s' is unknown; choose unit, linear:..., table:..., roofline:..., "
-                    "fit:..., prometheus:..., bench:... or sps:...",
-                    text);
+    return dsc_fail(err, DSC_EUSAGE, "--cost: '%.60s' is unknown; choose %s", text, choices);
 }
 
 void dsc_cost_fini(dsc_cost *cost)

@@ -7,6 +7,7 @@ enum { LENGTH };
 // clang-format off
 static const dsc_option options[] = {
     {DSC_OPTION_DRAFT_LENGTH, .initial = "5", .min = 0, .max = 100000, .length = true,
+     .sizes = "1,2,3,4,5,6,8",
      .help = "number of tokens that the draft model drafts per step"},
 };
 // clang-format on

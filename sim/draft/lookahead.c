@@ -18,11 +18,14 @@ enum { SEMANTICS_PAPER, SEMANTICS_CODE };
 // clang-format off
 static const dsc_option options[] = {
     {.name = "window", .kind = DSC_OPTION_INT, .metavar = "W", .initial = "7", .min = 1,
-     .max = 4096, .help = "window: positions ahead that each pass of the target works on"},
+     .max = 4096, .sizes = "1,3,5,7,15",
+     .help = "window: positions ahead that each pass of the target works on"},
     {.name = "level", .kind = DSC_OPTION_INT, .metavar = "N", .initial = "5", .min = 2, .max = 64,
+     .sizes = "3,4,5",
      .help = "n of the n-grams: a phrase is a token and the N - 1 that follow it"},
     {.name = "guesses", .kind = DSC_OPTION_INT, .metavar = "G", .initial = "7", .min = 0,
-     .max = 4096, .help = "phrases kept of a token, all verified when it is the current one"},
+     .max = 4096, .sizes = "1,3,7,15",
+     .help = "phrases kept of a token, all verified when it is the current one"},
     {.name = "pool-from-prompt", .kind = DSC_OPTION_CHOICE, .choices = "off|on", .initial = "off",
      .help = "also keep the n-grams of the prompt and of the output"},
     {.name = "semantics", .kind = DSC_OPTION_CHOICE, .choices = "paper|code", .initial = "paper",

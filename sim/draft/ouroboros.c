@@ -24,17 +24,21 @@ enum { ON, OFF };
 enum { SEMANTICS_PAPER, SEMANTICS_CODE };
 // clang-format off
 static const dsc_option options[] = {
-    {DSC_OPTION_DRAFT_LENGTH, .initial = "4", .min = 1, .max = 100000,
+    {DSC_OPTION_DRAFT_LENGTH, .initial = "4", .min = 1, .max = 100000, .sizes = "2,4,8",
      .help = "number of tokens that the draft model drafts per step"},
     {.name = "window", .kind = DSC_OPTION_INT, .metavar = "W", .initial = "20", .min = 1,
-     .max = 4096, .help = "positions ahead that each pass of the draft model works on; also the "
-                          "most phrases kept of a token"},
+     .max = 4096, .sizes = "2,7,20",
+     .help = "positions ahead that each pass of the draft model works on; also the "
+             "most phrases kept of a token"},
     {.name = "level", .kind = DSC_OPTION_INT, .metavar = "N", .initial = "7", .min = 2, .max = 64,
+     .sizes = "3,7",
      .help = "n of the n-grams: a phrase is a token and the N - 1 that follow it"},
     {.name = "phrases", .kind = DSC_OPTION_INT, .metavar = "K", .initial = "3", .min = 0,
-     .max = 4096, .help = "number of phrases tried after the draft, the newest of its last token "
-                          "first; 0: none"},
+     .max = 4096, .sizes = "0,1,3",
+     .help = "number of phrases tried after the draft, the newest of its last token "
+             "first; 0: none"},
     {.name = "draft-lookahead", .kind = DSC_OPTION_CHOICE, .choices = "on|off", .initial = "on",
+     .sizes = "on,off",
      .help = "the draft model writes by lookahead decoding; off: a pass for each token"},
     {.name = "from-verification", .kind = DSC_OPTION_CHOICE, .choices = "on|off", .initial = "on",
      .help = "collect phrases also from the target's argmax tokens along rejected drafts and along "

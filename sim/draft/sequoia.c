@@ -12,8 +12,10 @@ enum { BUDGET, DEPTH, ACCEPTANCE, DRAFT_COST, TARGET_SLOPE };
 // clang-format off
 static const dsc_option options[] = {
     {.name = "budget", .kind = DSC_OPTION_INT, .metavar = "M", .initial = "64", .min = 1,
+     .sizes = "2,3,4,8,16,32,64",
      .max = DSC_TREE_NODES, .help = "tokens in the target call at most, the root included"},
     {.name = "depth", .kind = DSC_OPTION_INT, .metavar = "L", .initial = "8", .min = 0,
+     .sizes = "1,2,3,4,8",
      .max = DSC_TREE_DEPTH, .help = "levels below the root at most"},
     {.name = "acceptance", .kind = DSC_OPTION_TEXT, .metavar = "LIST|FILE",
      .initial = ".6342,.1079,.0570,.0225,.0195,.0150,.0045,.0030,.0120,.0045",

@@ -7,9 +7,10 @@
 enum { DRAFTS, LENGTH };
 // clang-format off
 static const dsc_option options[] = {
-    {DSC_OPTION_NUM_DRAFTS, .initial = "4", .min = 1, .max = 64, .column = "drafts",
+    {DSC_OPTION_NUM_DRAFTS, .initial = "4", .min = 1, .max = 64,
+     .sizes = "1,2,3,4,8", .column = "drafts",
      .help = "number of draft sequences sampled per step"},
-    {DSC_OPTION_DRAFT_LENGTH, .initial = "4", .min = 0, .max = 4096,
+    {DSC_OPTION_DRAFT_LENGTH, .initial = "4", .min = 0, .max = 4096, .sizes = "1,2,3,4,6",
      .help = "number of tokens in each draft sequence"},
 };
 // clang-format on

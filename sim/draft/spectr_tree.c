@@ -11,6 +11,7 @@ enum { BRANCHES };
 // clang-format off
 static const dsc_option options[] = {
     {.name = "branches", .kind = DSC_OPTION_TEXT, .metavar = "K1,K2,...", .initial = "2,2,1,1",
+     .sizes = "1|1,1|2|2,1|2,2|2,1,1|2,2,1,1|3,1,1",
      .help = "number of tokens sampled after the last token of the output, after each of "
              "these, ..."},
 };

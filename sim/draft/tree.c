@@ -13,6 +13,7 @@ enum { TREE };
 // clang-format off
 static const dsc_option options[] = {
     {.name = "tree", .kind = DSC_OPTION_TEXT, .metavar = "NAME|FILE", .initial = "eagle",
+     .sizes = "chain:1|chain:2|chain:3|chain:5|2^2|2^3|3^2|eagle|medusa",
      .help = "eagle, medusa, chain:L, K^D (K children down to D levels below the root), or a "
              "file's"},
 };

@@ -15,11 +15,13 @@
 
 // How the probability that i tokens in a row are accepted follows from the data of each position.
 typedef enum chance {
-    MATCH,     // a deterministic draft: its token is the output's or it is not
-    PRODUCT,   // one draft, token by token: the product of min(1, draft/target)
-    BLOCK,     // one draft, as a whole: the smallest product of the first j <= i draft/target
-    ANY,       // k drafts, greedy target: 1 - (1 - product of draft)^k
-    PATHS,     // k drafts, the best of them as BLOCK
+    MATCH,         // a deterministic draft: its token is the output's or it is not
+    PRODUCT,       // one draft, token by token: the product of min(1, draft/target)
+    BLOCK,         // one draft, as a whole: the smallest product of the first j <= i draft/target
+    OFFSETS,       // as PRODUCT, with the draft's probabilities of the position where a call began
+    OFFSETS_BLOCK, // as BLOCK, with these
+    ANY,           // k drafts, greedy target: 1 - (1 - product of draft)^k
+    PATHS,         // k drafts, the best of them as BLOCK
     SURVIVORS, // drafts in order, m of which continue: a distribution of m for each number before
     LEVELS     // a tree: m nodes continue, and the drafts are the children of all of them
 } chance;
@@ -39,6 +41,8 @@ bool dsc_rule_replays(const dsc_drafter_type *drafter, const dsc_verifier_type *
     const bool several = rule->greedy || rule->replay_dist;
     switch (drafter->replay) {
     case DSC_DRAFT_REPLAY_CHAIN: return several || rule->replay != DSC_RULE_REPLAY_NONE;
+    case DSC_DRAFT_REPLAY_OFFSETS:
+        return !rule->greedy && (rule->replay_dist || rule->replay != DSC_RULE_REPLAY_NONE);
     case DSC_DRAFT_REPLAY_SEQUENCES: return several || rule->replay == DSC_RULE_REPLAY_PATHS;
     case DSC_DRAFT_REPLAY_TREE: return several;
     default: return false;
@@ -70,6 +74,10 @@ static chance chance_of(const dsc_drafter_type *drafter, const dsc_verifier_type
 {
     if (is_tree(drafter))
         return LEVELS;
+    if (drafter->replay == DSC_DRAFT_REPLAY_OFFSETS)
+        return rule->replay == DSC_RULE_REPLAY_BLOCK || rule->replay == DSC_RULE_REPLAY_PATHS
+                   ? OFFSETS_BLOCK
+                   : OFFSETS;
     if (rule->greedy)
         return drafter->branches ? ANY : MATCH;
     if (rule->replay == DSC_RULE_REPLAY_PATHS)
@@ -174,6 +182,18 @@ static int check_rows(dsc_rule_plan *plan, const dsc_drafter_type *drafter,
                     drafter->name, plan->rule->name);
 }
 
+static int check_offsets(dsc_rule_plan *plan, const dsc_config *config, const dsc_trace_info *info,
+                         dsc_error *err)
+{
+    int rc = DSC_OK;
+    for (size_t c = 0; c < plan->count && !rc; c++)
+        rc = config->drafter->recorded(&config[c], info, err);
+    plan->offsets = info->marginal_offsets;
+    return rc ? rc
+              : need(info->has_target_logp || info->rows[DSC_SIDE_TARGET], plan, config->drafter,
+                     "target_logp", err);
+}
+
 static int check_columns(dsc_rule_plan *plan, const dsc_drafter_type *drafter,
                          const dsc_trace_info *info, dsc_error *err)
 {
@@ -214,7 +234,9 @@ int dsc_rule_plan_init(dsc_rule_plan *plan, const dsc_config *config, size_t cou
     if (!rc)
         rc = sort_configs(plan, config, err);
     if (!rc)
-        rc = check_columns(plan, config->drafter, info, err);
+        rc = config->drafter->replay == DSC_DRAFT_REPLAY_OFFSETS
+                 ? check_offsets(plan, config, info, err)
+                 : check_columns(plan, config->drafter, info, err);
     if (rc)
         dsc_rule_plan_fini(plan);
     return rc;
@@ -231,6 +253,8 @@ const char *dsc_rule_plan_reads(const dsc_rule_plan *plan)
     chance c = plan->group[plan->groups - 1].chance;
     if (c == MATCH)
         return plan->rank_depth ? "draft_rank" : "draft_argmax";
+    if (plan->offsets)
+        return "marginals, target_logp";
     if (plan->rule->greedy)
         return "draft_logp";
     if (c == PATHS)
@@ -250,7 +274,9 @@ typedef struct facts {
     bool same;                   // the draft's most probable token is the output's
     const uint16_t *rank;        // [n][depth], or NULL: `same` holds
     int64_t depth;
-    const double *dist; // of 1, 2, .. drafts (position_dists.h)
+    const double *dist;  // of 1, 2, .. drafts (position_dists.h)
+    const float *logp_y; // [n][offsets] of dsc_marginals
+    int64_t offsets;
 } facts;
 
 // The walk of one group with the state of its open calls. Element i of a row belongs to the call
@@ -366,6 +392,21 @@ static void follow_any(double *reach, double *product, int64_t n, double draft, 
     }
 }
 
+// The call that began i tokens ago drafted this token at offset i - 1.
+static void follow_offsets(lane_walk *w, const facts *f, bool block)
+{
+    double *reach = elements(w, REACH), *product = elements(w, OTHER);
+    const double target = log(f->target);
+    for (int64_t i = 1; i <= w->open; i++) {
+        const double draft = (double)f->logp_y[(f->t + 1 - i) * f->offsets + i - 1];
+        const double ratio = exp(fmin(draft - target, 700));
+        if (block)
+            follow_block(reach + i, product + i, 1, ratio);
+        else
+            reach[i] *= fmin(ratio, 1);
+    }
+}
+
 static void follow_match(lane_walk *w, const facts *f)
 {
     double *reach = elements(w, REACH);
@@ -442,6 +483,8 @@ static void follow(lane_walk *w, const dsc_rule_group *g, const facts *f)
     case MATCH: follow_match(w, f); break;
     case PRODUCT: multiply(reach + 1, w->open, f->ratio < 1 ? f->ratio : 1); break;
     case BLOCK: follow_block(reach + 1, product + 1, w->open, f->ratio); break;
+    case OFFSETS: follow_offsets(w, f, false); break;
+    case OFFSETS_BLOCK: follow_offsets(w, f, true); break;
     case ANY: follow_any(reach + 1, product + 1, w->open, f->draft, g->drafts); break;
     case PATHS: follow_paths(w, f, g->drafts); break;
     case SURVIVORS: follow_survivors(w, f->dist, g->drafts); break;
@@ -486,8 +529,13 @@ static void add_expected(const dsc_rule_plan *plan, const dsc_rule_group *g, con
         e->num_accepted_tokens += (double)n - calls;
         e->target_call_tokens += calls + drafted;
         e->target_call_context += calls * prompt + dsc_renewal_places(&w->renewal, lane);
-        e->draft_calls += tokens; // a pass writes the next token of every draft
-        e->draft_call_tokens += drafted;
+        if (plan->offsets) { // one pass, on one token
+            e->draft_calls += limit > 0 ? calls : 0;
+            e->draft_call_tokens += limit > 0 ? calls : 0;
+        } else { // a pass writes the next token of every draft
+            e->draft_calls += tokens;
+            e->draft_call_tokens += drafted;
+        }
         for (int64_t i = 0; i < c->histogram_length; i++) {
             double beyond =
                 i < w->renewal.longest ? dsc_renewal_at_least(&w->renewal, lane, i + 1) : 0;
@@ -586,8 +634,13 @@ static int look(const dsc_rule_plan *plan, const dsc_request *q, int64_t t, dsc_
         return look_at_rows(plan, q, t, room, f, err);
     if (alone || (greedy && c != MATCH))
         rc = dsc_position_logp(q, DSC_SIDE_DRAFT, t, &draft, err);
-    if (!rc && alone)
+    if (!rc && (alone || plan->offsets))
         rc = dsc_position_logp(q, DSC_SIDE_TARGET, t, &target, err);
+    if (plan->offsets) {
+        f->target = exp(target);
+        f->logp_y = q->marginals.logp_y;
+        f->offsets = plan->offsets;
+    }
     if (!rc && dists)
         rc = dsc_position_dists(&plan->dists, q, t, room, dist, err);
     if (greedy)

@@ -11,6 +11,7 @@
 //   chain  greedy                            draft_rank or draft_argmax
 //          single, kseq, otm, specinfer     draft_logp, target_logp
 //          block, traversal                  draft_logp, target_logp
+//   parallel  rejection, block, traversal    marginals, target_logp
 //   spectr greedy                            draft_logp
 //          kseq, otm, specinfer             draft_logp, target_logp and the column of that name
 //          gbv                               rows of both models
@@ -38,6 +39,7 @@ typedef struct dsc_rule_plan {
     dsc_rule_group *group;     // [groups]
     dsc_position_source dists; // of several drafts; .drafts is 0 when no group needs them
     int32_t rank_depth;        // of the trace's draft_rank; 0: argmax is read
+    int32_t offsets;           // of the trace's marginals; 0: they are not read
     dsc_arena memory;          // of the arrays
 } dsc_rule_plan;
 

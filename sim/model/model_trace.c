@@ -4,6 +4,7 @@
 #include "sim/model/model_trace.h"
 
 #include <inttypes.h>
+#include <math.h>
 #include <stdlib.h>
 
 // Marks the nodes on the recorded path: the parent is on it, and the token is the recorded one.
@@ -187,6 +188,61 @@ static int draft_dist(dsc_model *base, int32_t node, dsc_dist *out, dsc_error *e
     return rc;
 }
 
+// Start and size of what a column of `width` numbers for each position has at the committed output.
+static int at_position(const dsc_model_trace *m, int32_t width, const char *what, int64_t *at,
+                       dsc_error *err)
+{
+    *at = m->base.length * width;
+    if (width && m->base.length < m->recorded.count)
+        return DSC_OK;
+    return dsc_fail(err, DSC_EUSAGE, "the trace lacks the %s of the draft model", what);
+}
+
+static int draft_candidates(dsc_model *base, dsc_recorded_candidates *out, dsc_error *err)
+{
+    const dsc_model_trace *m = (const dsc_model_trace *)base;
+    const dsc_tree_candidates *c = &m->request.candidates;
+    int64_t at;
+    int rc = at_position(m, m->candidate_nodes, "candidates", &at, err);
+    if (!rc)
+        *out = (dsc_recorded_candidates){
+            .token = c->token + at,
+            .parent = c->parent + at,
+            .scored = c->scored + base->length * m->candidate_steps,
+            .nodes = m->candidate_nodes,
+            .steps = m->candidate_steps,
+            .topk = m->candidate_topk,
+        };
+    return rc;
+}
+
+static int draft_marginal_top(dsc_model *base, int64_t offset, size_t k, int32_t *token,
+                              double *probability, size_t *count, bool *all, dsc_error *err)
+{
+    const dsc_model_trace *m = (const dsc_model_trace *)base;
+    const int32_t most = m->marginal_top;
+    int64_t at;
+    int rc = at_position(m, m->marginal_offsets * most, "marginals", &at, err);
+    if (!rc && offset >= m->marginal_offsets)
+        rc = dsc_fail(err, DSC_EUSAGE,
+                      "marginals of the draft model are recorded for %" PRId32
+                      " offsets, not %" PRId64 " (draftscope live record --marginals %" PRId64
+                      ":%" PRId32 ")",
+                      m->marginal_offsets, offset + 1, offset + 1, most);
+    if (rc)
+        return rc;
+    at += offset * most;
+    *count = 0;
+    while (*count < k && *count < (size_t)most &&
+           m->request.marginals.logp[at + (int64_t)*count] > -INFINITY) {
+        const int64_t i = at + (int64_t)(*count)++;
+        *token++ = m->request.marginals.token[i];
+        *probability++ = exp((double)m->request.marginals.logp[i]);
+    }
+    *all = *count < k && (*count < (size_t)most || most == m->tokens);
+    return DSC_OK;
+}
+
 static const dsc_model_type draft_type = {
     .name = "recorded draft",
     .on_path_only = true,
@@ -194,6 +250,8 @@ static const dsc_model_type draft_type = {
     .next = draft_next,
     .dist = draft_dist,
     .top = draft_top,
+    .marginal_top = draft_marginal_top,
+    .candidates = draft_candidates,
     .commit = commit,
 };
 
@@ -207,6 +265,11 @@ void dsc_model_trace_begin_draft(dsc_model_trace *m, const dsc_request *request,
     m->rollout_length = info->has_rollout[DSC_SIDE_DRAFT] ? info->rollout_length : 0;
     m->tokens = info->vocab_size;
     m->head = run->head;
+    m->candidate_nodes = info->has_candidates ? info->candidate_nodes : 0;
+    m->candidate_steps = info->candidate_steps;
+    m->candidate_topk = info->candidate_topk;
+    m->marginal_offsets = info->has_marginals ? info->marginal_offsets : 0;
+    m->marginal_top = info->marginal_top;
 }
 
 // The last token of an output that is shorter than its limit ended it, whichever token it is.

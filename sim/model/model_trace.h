@@ -32,6 +32,8 @@ typedef struct dsc_model_trace {
     size_t place_capacity;
     int32_t rollout_length;     // 0: none
     int32_t rank_depth, tokens; // of the draft's ranks; their vocabulary size
+    // settings of the request's candidates and marginals, or 0: not recorded
+    int32_t candidate_nodes, candidate_steps, candidate_topk, marginal_offsets, marginal_top;
     int head;                   // dsc_recorded_run.head
     int32_t also_ends;          // base.more_ends
     int32_t drawn;              // the token of the last distribution that was read
@@ -40,7 +42,8 @@ typedef struct dsc_model_trace {
 // Starts on one recorded output; the view must outlive the use. An empty output has ended already.
 void dsc_model_trace_begin(dsc_model_trace *m, dsc_token_view recorded);
 // Starts the draft model that was recorded with the output: `next`, `top`, and `distribution` as at
-// temperature 0, which is its argmax token alone. DSC_EUSAGE: a draft is deeper than the recorded
+// temperature 0, which is its argmax token alone; `candidates` and `marginal_top` where the trace
+// has these columns. DSC_EUSAGE: a draft is deeper than the recorded
 // ranks of a head, whose deeper ranks do not follow from those. The request's shard must stay open.
 void dsc_model_trace_begin_draft(dsc_model_trace *m, const dsc_request *request,
                                  const dsc_trace_info *info, const dsc_recorded_run *run);

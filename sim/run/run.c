@@ -351,8 +351,16 @@ static int find_recorded_draft(const job *j, plan *out, dsc_error *err)
 {
     const dsc_drafter_type *d = j->config[0].drafter;
     const dsc_trace_info *info = j->info;
-    if (!info || !d->needs_draft || d->needs_middle || d->needs_off_path || !j->rule->greedy ||
-        !(info->has_draft_rank || info->has_argmax[DSC_SIDE_DRAFT]))
+    if (!info || !d->needs_draft || d->needs_middle || d->needs_off_path || !j->rule->greedy)
+        return DSC_OK;
+    if (d->recorded) {
+        int rc = DSC_OK;
+        for (size_t c = 0; c < j->count && !rc; c++)
+            rc = d->recorded(&j->config[c], info, err);
+        out->recorded_draft = !rc;
+        return rc;
+    }
+    if (!info->has_draft_rank && !info->has_argmax[DSC_SIDE_DRAFT])
         return DSC_OK;
     out->recorded_draft = true;
     for (size_t c = 0; c < j->count && d->branches && d->kinds & DSC_DRAFT_TOPK; c++) {
@@ -393,11 +401,11 @@ static int plan_loop(const job *j, plan *out, dsc_error *err)
     int rc = target || draft ? DSC_OK : find_recorded_draft(j, out, err);
     const dsc_fit fit = {.draft = draft || out->recorded_draft,
                          .middle = l && l->middle,
-                         .marginals = draft,
+                         .marginals = draft || out->recorded_draft,
                          .trace = j->info && !target,
                          .dists = target,
                          .off_path = target,
-                         .ranks_only = out->recorded_draft,
+                         .ranks_only = out->recorded_draft && !j->config[0].drafter->recorded,
                          .recorded_greedy = !target && !draft && sampled_argmax(j, out)};
     out->engine = LOOP;
     return rc ? rc : dsc_draft_kind_for(&out->kind, j->config[0].drafter, j->rule, &fit, err);
@@ -463,6 +471,7 @@ static const char *reason(const job *j, const plan *p)
            : d->view                            ? "the recorded accept lengths decide"
            : p->engine == WALK                  ? "drafts depend on the recorded output alone"
            : j->workload && j->workload->target ? "a model generates the output"
+           : p->recorded_draft && d->recorded   ? "the recorded candidates replace the draft model"
            : p->recorded_draft                  ? "the recorded ranks replace the draft model"
            : j->options->widths
                ? "the cost is not linear in the tokens of a call, so calls are counted by tokens"

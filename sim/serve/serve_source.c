@@ -347,6 +347,11 @@ static int plan(job *j, const dsc_trace *trace, dsc_error *err)
     int rc = dsc_run_choose(trace, j->config, 1, &options, &choice, err);
     if (rc)
         return rc;
+    if (choice.engine != DSC_ENGINE_LOOP && d->replay == DSC_DRAFT_REPLAY_OFFSETS)
+        return dsc_fail(err, DSC_EUSAGE,
+                        "method %s with rule %s cannot be served from a trace, whose drafts are "
+                        "sampled anew at each step; try --rule greedy, or method ddtree",
+                        d->name, j->rule->name);
     j->kind = choice.engine == DSC_ENGINE_LOOP      ? is_memoryless(d) ? EVERYWHERE : SCRIPT
               : d->replay == DSC_DRAFT_REPLAY_CHAIN ? CHAIN
                                                     : LEVELS;

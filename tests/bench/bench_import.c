@@ -82,9 +82,12 @@ static int tokenize(dsc_import_record *r, const json_t *json, const dsc_import_d
 {
     dsc_import_options o = {.semantics = "paper", .vocab_size = dsc_tokenizer_vocab_size(t)};
     dsc_import_record_reset(r);
+    dsc_ends ends;
     int rc = driver->read(json, &o, r, err);
     if (!rc)
-        rc = dsc_import_record_finish(r, t, e, dsc_tokenizer_eos(t), err);
+        rc = dsc_ends_read(&ends, t, NULL, err);
+    if (!rc)
+        rc = dsc_import_record_finish(r, t, e, &ends, err);
     *bytes += (double)(r->prompt.text.length + r->output.text.length);
     for (size_t i = 0; i < r->references; i++)
         *bytes += (double)r->reference[i].text.length;

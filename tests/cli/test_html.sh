@@ -16,7 +16,7 @@ done
 mkdir -p source/contrib source/cli
 for path in docs cli/man contrib/site contrib/parallel.md contrib/slurm plots/sample-speedup.svg examples \
     theory/README.md live/demo/README.md tests/bench/README.md tests/fuzz/README.md tests/gpu/README.md \
-    tests/validation NEWS.md ARCHITECTURE.md CONTRIBUTING.md SECURITY.md; do
+    tests/validation contrib/container README.md NEWS.md ARCHITECTURE.md CONTRIBUTING.md SECURITY.md; do
     [ -e "$top/$path" ] || continue
     mkdir -p "source/$(dirname $path)"
     cp -r "$top/$path" "source/$path"

@@ -25,7 +25,7 @@ good trace import "$data/chat.jsonl" --tokenizer model/tokenizer.json -o found.d
 says 'have the chat template chatml, recognized next to the tokenizer'
 echo '{"chat_template": "{{ messages }}"}' >model/tokenizer_config.json
 bad 4 'name the nearest with --chat-template' trace import "$data/chat.jsonl" --tokenizer model/tokenizer.json -o x.dst
-bad 2 "chat template 'lama3' must be one of" trace import "$data/chat.jsonl" --tokenizer bytes --chat-template lama3 -o x.dst
+bad 2 "chat template 'lama3' must be auto, model or one of" trace import "$data/chat.jsonl" --tokenizer bytes --chat-template lama3 -o x.dst
 echo '{"prompt": "p", "completion": "c", "model": "m"}' >pair.jsonl
 bad 4 "no requests of model 'z'; the models are m (1)" trace import pair.jsonl --tokenizer bytes --model z -o x.dst
 

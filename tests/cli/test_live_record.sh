@@ -118,6 +118,80 @@ bad 4 'exceeds the context of' record --target "$fixtures/llama" --method none -
     --max-tokens 1000 -o x.dst
 check "a refused command leaves no files" test ! -e x.dst -a ! -e x.dst.tmp
 
+# --- trees and marginals -----------------------------------------------------------------------
+
+# One recording replays every smaller tree with the counts of its live run.
+models="--target $fixtures/llama"
+of_method() { # trace, draft model, method...
+    trace=$1 draft=$2
+    shift 2
+    good run $models --draft "$fixtures/$draft" --prompts ids.jsonl --max-tokens 40 --json "$@"
+    cp out run.json
+    "$draftscope" sim "$trace" --json "$@" >sim.json 2>err || not_ok "sim $trace $*: $(cat err)"
+    same "run and simulation of $trace: $*" run.json sim.json
+}
+for draft in llama_old llama_eagle; do
+    good record $models --draft "$fixtures/$draft" --method none --prompts ids.jsonl --max-tokens 40 \
+        --candidates 4:3 -o trees.dst --force
+    check "candidates of $draft" "$draftscope" trace verify trees.dst
+    for tree in "4 3 20" "4 3 9" "3 3 13" "1 3 3"; do
+        # shellcheck disable=SC2086
+        set -- $tree
+        of_method trees.dst $draft --method dynamic-tree --num-steps $1 --eagle-topk $2 \
+            --num-draft-tokens $3
+    done
+done
+good record $models --draft "$fixtures/llama_medusa" --method none --prompts ids.jsonl \
+    --max-tokens 40 --rank-depth 2 --marginals 2:16 -o offsets.dst
+check "marginals" "$draftscope" trace verify offsets.dst
+of_method offsets.dst llama_medusa --method parallel --num-speculative-tokens 2
+of_method offsets.dst llama_medusa --method ddtree --num-speculative-tokens 2 --num-draft-tokens 12
+# They survive JSON lines and a merge.
+for trace in trees offsets; do
+    "$draftscope" trace export $trace.dst >$trace.jsonl
+    "$draftscope" trace import --vocab-size 256 $trace.jsonl -o again.dst --force --progress never \
+        >out 2>err || not_ok "import of $trace: $(cat err)"
+    hash_of() { "$draftscope" trace info --json "$1" | sed -n 's/.*"hash": "\([0-9a-f]*\)".*/\1/p'; }
+    check "$trace: exported and imported" test "$(hash_of $trace.dst)" = "$(hash_of again.dst)"
+done
+refuses() { # what the message contains, command...
+    message=$1
+    shift
+    "$@" >out 2>err
+    code=$?
+    check "$message: exit 2 ($code)" test $code = 2
+    check "$message" grep -q -e "$message" err
+}
+refuses 'eagle-topk 4 is larger (draftscope live record --candidates 9:4' \
+    "$draftscope" sim trees.dst --method dynamic-tree --num-steps 9 --eagle-topk 4 --num-draft-tokens 9
+good record $models --draft "$fixtures/llama_old" --method none --prompts ids.jsonl --max-tokens 40 \
+    --candidates 4:3:12 -o few.dst
+of_method few.dst llama_old --method dynamic-tree --num-steps 4 --eagle-topk 3 --num-draft-tokens 13
+refuses 'best 12 candidates; --num-draft-tokens 14 needs 13' \
+    "$draftscope" sim few.dst --method dynamic-tree --num-steps 4 --eagle-topk 3 --num-draft-tokens 14
+refuses 'needs the candidates of a draft model, which the trace lacks' \
+    "$draftscope" sim offsets.dst --method dynamic-tree
+refuses 'needs the marginals of a parallel drafter, which the trace lacks' \
+    "$draftscope" sim trees.dst --method ddtree
+refuses 'marginals of 2 offsets; --num-speculative-tokens 3' \
+    "$draftscope" sim offsets.dst --method parallel --num-speculative-tokens 3
+refuses 'all of the 16 recorded candidates of an offset' \
+    "$draftscope" sim offsets.dst --method ddtree --num-speculative-tokens 2 --num-draft-tokens 200
+record_trees() { # draft model, words, options
+    draft=$1 words=$2
+    shift 2
+    bad 2 "$words" record $models --draft "$fixtures/$draft" --method none --prompts ids.jsonl \
+        --max-tokens 40 -o bad.dst "$@"
+}
+record_trees llama_medusa 'Medusa heads have marginals' --candidates 4:3
+record_trees llama_old 'drafts token after token' --marginals 2:4
+record_trees llama_medusa '3 offsets exceed the 2 Medusa heads' --rank-depth 2 --marginals 3:4
+record_trees llama_old 'STEPS:TOPK or STEPS:TOPK:NODES expected' --candidates 4
+record_trees llama_old 'OFFSETS:TOP expected' --marginals 4
+record_trees llama_old "'x' is not an integer" --candidates 4:x
+bad 2 '--candidates requires a draft model' record $models --method none --prompts ids.jsonl \
+    -o bad.dst --candidates 4:3
+
 # --- replayed runs ---------------------------------------------------------------------------
 
 good run --target "$fixtures/llama_old" --method llma --references all --num-speculative-tokens 4 --replay llama.dst \

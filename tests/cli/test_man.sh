@@ -114,7 +114,7 @@ EOF
 done <commands
 
 entries draftscope.1 OPTIONS | first_column >page
-printf '%s\n' --help --version >program
+printf '%s\n' --help --json-schema --version >program
 same "draftscope(1): options" program page
 check "draftscope --help, --version, -h" \
     sh -c '"$DRAFTSCOPE" --help && "$DRAFTSCOPE" --version && "$DRAFTSCOPE" -h'
@@ -202,7 +202,7 @@ check "draftscope-theory(1): every column that accept writes" sh -c '! grep . mi
     while read -r command; do "$DRAFTSCOPE" live "$command" --help; done <live_commands
     while read -r command; do "$DRAFTSCOPE" theory "$command" --help; done <theory_commands
     "$DRAFTSCOPE" list methods | sed 's/^/--/' # --METHOD.PARAMETER
-    echo " --help --version --PARAMETER --name --length --gamma --k --batch " # the last four: synonyms
+    echo " --help --json-schema --version --PARAMETER --name --length --gamma --k --batch " # the last four: synonyms
 } | tr ' ,=' '\n\n\n' | sed -n 's/^\(--[A-Za-z][A-Za-z-]*\).*/\1/p' | sort -u >known
 for path in "$man_dir"/*.[157]; do
     plain "${path##*/}" | tr ' ,=[]()' '\n\n\n\n\n\n\n' |
@@ -247,6 +247,10 @@ echo '{"prompt": "ab", "output": [98, 257], "references": ["abc"], "logprobs": [
     '"statistics": {"k": 1, "kseq": [[[1, 0]], [[1, 1]]], "specinfer": [[0, 1], [0, 0]],' \
     '"otm": [[1, 0], [0, 1]]},' \
     '"rollouts": {"length": 1, "draft": [[1], [2]], "target": [[1, 2], [2, 3]]},' \
+    '"candidates": {"steps": 1, "topk": 1, "nodes": 1, "token": [[1], [2]], "parent": [[0], [null]],' \
+    '"logp": [[-1], [null]], "scored": [[1], [1]]},' \
+    '"marginals": {"offsets": 1, "top": 1, "token": [[[1]], [[2]]], "logp": [[[-1]], [[0]]],' \
+    '"logp_y": [[-1], [-2]]},' \
     '"steps": {"aligned": true, "accepted": [1], "drafted": [1], "draft_s": [0.5],' \
     '"verify_s": [1]}, "accept": {"NAME": {"cap": 2, "accepted": [1, 1]}}}' >all.jsonl
 check "a small trace" "$DRAFTSCOPE" trace import --tokenizer bytes all.jsonl -o all.dst

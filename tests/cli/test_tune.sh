@@ -113,6 +113,36 @@ check "trees are given one by one" sh -c 'grep -q "tree=eagle" out && grep -q "t
 tune $trees --method medusa
 check "medusa is its tree" test "$(value parameters out)" = tree=medusa
 
+# --- sizes of a method that is given no option ----------------------------------------------------
+# A machine on which every token in a pass costs as much as a pass: a CPU. Default sizes lose, and
+# what tune chooses does not.
+cpu="--cost linear:0.010,0.010,0.002 --requests 30 --max-tokens 48 --temperature 0"
+tune --target markov:50,3 --method tree,sequoia,dynamic-tree,draft-model $cpu --top 0 --json
+check "small sizes are tried" sh -c 'grep -q "tree=chain:1" out && grep -q "budget=2 " out &&
+    grep -q "num-steps=1 eagle-topk=2 num-draft-tokens=2" out && grep -q "\"num-speculative-tokens=1\"" out'
+check "and the defaults" sh -c 'grep -q "tree=eagle" out && grep -q "budget=64 depth=8" out &&
+    grep -q "num-steps=8 eagle-topk=10 num-draft-tokens=60" out && grep -q "num-speculative-tokens=5" out'
+check "the first is not slower than plain decoding" awk -v x="$(value test out)" 'BEGIN { exit !(x >= 1) }'
+slow() { # PARAMETERS: the speedup of that row is below 1
+    check "$1 is slower than plain decoding" awk -v x="$(grep -F "\"$1\"" out |
+        sed 's/.*"test": \([^,]*\).*/\1/')" 'BEGIN { exit !(x < 1) }'
+}
+slow "tree=eagle"
+slow "num-steps=8 eagle-topk=10 num-draft-tokens=60"
+tune --target markov:50,3 --method lookahead,ouroboros $cpu --top 0 --json
+check "all sizes" test "$(grep -c '"lookahead"' out) $(grep -c '"ouroboros"' out)" = "60 108"
+slow "window=7 level=5 guesses=7"
+check "no size that loses is first" awk -v x="$(value test out)" 'BEGIN { exit !(x >= 1) }'
+tune --target markov:50,3 --method lookahead --window 7 $cpu --top 0 --json
+check "a list leaves the others at their defaults" test "$(grep -c '"lookahead"' out)" = 1
+tune --target markov:50,3 --method lookahead,draft-model --draft-model.k 2 $cpu --top 0 --json
+check "a list of one method is not one of others" test \
+    "$(grep -c '"lookahead"' out) $(grep -c '"draft-model"' out)" = "60 1"
+tune --target markov:50,3 --method spectr,spectr-tree --cost linear:0.010,0.010,0.002 --requests 4 \
+    --max-tokens 8 --top 0 --json
+check "numbers of drafts" sh -c 'grep -q "num-drafts=1 num-speculative-tokens=1" out &&
+    grep -q "branches=1\"" out'
+
 # --- engines --------------------------------------------------------------------------------------
 ngram="--method ngram --prompt-lookup-max 3 --num-speculative-tokens 16 --cost $cost"
 tune rag.dst $ngram --engine vllm

@@ -20,6 +20,8 @@ enum { VOCAB = 3, TOKENS = 4, MOST_DRAFTS = 3, MOST_LENGTH = 3, MOST_LIVE = 4, R
 // Both models' distributions depend on the last token only: one row per last token.
 typedef struct pair {
     double draft[VOCAB][VOCAB], target[VOCAB][VOCAB]; // [last token][next token]
+    double marginal[TOKENS][MOST_LENGTH][VOCAB];      // [where a call begins][offset][token]
+    float logp_y[TOKENS][MOST_LENGTH];
     int32_t y[TOKENS];
     float logp[DSC_SIDES][TOKENS][VOCAB];
     dsc_request request;
@@ -52,6 +54,26 @@ static void take_row(const float logp[VOCAB], double row[VOCAB])
         row[x] /= sum;
 }
 
+// A distribution of its own at each offset of each position, whose probability of the output's
+// token is that of a float logarithm.
+static void make_marginals(pair *p, uint32_t *s)
+{
+    for (int t = 0; t < TOKENS; t++)
+        for (int d = 0; d < MOST_LENGTH; d++) {
+            double *row = p->marginal[t][d], others = 0;
+            float logp[VOCAB];
+            const int32_t y = t + d < TOKENS ? p->y[t + d] : 0;
+            make_row(logp, s, false);
+            take_row(logp, row);
+            p->logp_y[t][d] = lcg(s) % 8 ? logp[y] : -INFINITY;
+            for (int x = 0; x < VOCAB; x++)
+                others += x == y ? 0 : row[x];
+            row[y] = exp((double)p->logp_y[t][d]);
+            for (int x = 0; x < VOCAB; x++)
+                row[x] *= x == y ? 1 : (1 - row[y]) / others;
+        }
+}
+
 // The token before the output is 0.
 static void make_pair(pair *p, uint32_t seed)
 {
@@ -70,8 +92,13 @@ static void make_pair(pair *p, uint32_t seed)
         memcpy(p->logp[DSC_SIDE_DRAFT][t], draft[last], sizeof draft[0]);
         memcpy(p->logp[DSC_SIDE_TARGET][t], target[last], sizeof target[0]);
     }
-    p->request = (dsc_request){.output = {p->y, TOKENS}};
-    p->info = (dsc_trace_info){.vocab_size = VOCAB, .max_output_tokens = TOKENS};
+    make_marginals(p, &s);
+    p->request = (dsc_request){.output = {p->y, TOKENS}, .marginals = {.logp_y = p->logp_y[0]}};
+    p->info = (dsc_trace_info){.vocab_size = VOCAB,
+                               .max_output_tokens = TOKENS,
+                               .has_marginals = true,
+                               .marginal_offsets = MOST_LENGTH,
+                               .marginal_top = 1};
     for (int side = 0; side < DSC_SIDES; side++) {
         p->request.rows[side] =
             (dsc_rows){.kind = DSC_ROWS_DENSE, .logp = p->logp[side][0], .vocab_size = VOCAB};
@@ -193,14 +220,27 @@ typedef struct setting {
     judge *judge; // NULL: block verification
     int drafts, length;
     const int *children; // [length] of a node of each level, the root's first; NULL: sequences
+    bool parallel;       // the draft is of the marginals
 } setting;
+
+// The distribution of the draft token at `depth` of a call from t, after `last`.
+static const double *draft_row(const setting *s, int t, int depth, int last)
+{
+    return s->parallel ? s->p->marginal[t][depth < MOST_LENGTH ? depth : 0] : s->p->draft[last];
+}
+
+static int last_before(const pair *p, int t)
+{
+    return t ? p->y[t - 1] : 0;
+}
 
 // K sequences, position after position: those in `live` equal the output so far.
 static void walk(const setting *s, int t, int depth, int most, int drawn[MOST_DRAFTS][MOST_LENGTH],
                  int live, double weight, call *out)
 {
     int at = t + depth, x[MOST_DRAFTS] = {0}, y = s->p->y[at], k = 0, next = 0;
-    const double *draft = row_at(s->p, false, at), *target = row_at(s->p, true, at);
+    const double *draft = draft_row(s, t, depth, last_before(s->p, at)),
+                 *target = row_at(s->p, true, at);
     if (depth == most) {
         out->emit[depth + 1] += weight * target[y];
         return;
@@ -300,13 +340,11 @@ static call enumerate_tree(const setting *s, int t, int most)
 }
 
 // The distribution of draft i's tokens along its own path.
-static double path_weight(const pair *p, int t, const int *x, int length)
+static double path_weight(const setting *s, int t, const int *x, int length)
 {
     double w = 1;
-    for (int d = 0; d < length; d++) {
-        int last = d ? x[d - 1] : t ? p->y[t - 1] : 0;
-        w *= p->draft[last][x[d]];
-    }
+    for (int d = 0; d < length; d++)
+        w *= draft_row(s, t, d, d ? x[d - 1] : last_before(s->p, t))[x[d]];
     return w;
 }
 
@@ -315,8 +353,8 @@ static void walk_block(const setting *s, int t, int most, const int *x, double w
 {
     double p[MOST_LENGTH + 1] = {1}, coin[MOST_LENGTH + 1] = {1};
     for (int i = 0; i <= most; i++) {
-        int last = i ? x[i - 1] : t ? s->p->y[t - 1] : 0;
-        const double *draft = s->p->draft[last], *target = s->p->target[last];
+        const int last = i ? x[i - 1] : last_before(s->p, t);
+        const double *draft = draft_row(s, t, i, last), *target = s->p->target[last];
         double left = 0;
         if (i < most) {
             for (int z = 0; z < VOCAB; z++)
@@ -339,7 +377,8 @@ static void walk_block(const setting *s, int t, int most, const int *x, double w
             continue;
         }
         int y = s->p->y[t + tau];
-        const double *draft = row_at(s->p, false, t + tau), *target = row_at(s->p, true, t + tau);
+        const double *draft = draft_row(s, t, tau, last_before(s->p, t + tau)),
+                     *target = row_at(s->p, true, t + tau);
         double sum = 0, z_y = fmax(p[tau] * target[y] - draft[y], 0);
         for (int z = 0; z < VOCAB; z++)
             sum += fmax(p[tau] * target[z] - draft[z], 0);
@@ -362,7 +401,7 @@ static call enumerate_call(const setting *s, int t)
         for (int i = 0; i < s->drafts; i++) {
             for (int d = 0; d < most; d++, code /= VOCAB)
                 drawn[i][d] = code % VOCAB;
-            w *= path_weight(s->p, t, drawn[i], most);
+            w *= path_weight(s, t, drawn[i], most);
         }
         if (!(w > 0))
             continue;
@@ -493,7 +532,8 @@ static void compare(bench *b, const dsc_drafter_type *drafter, const dsc_verifie
         n = 0;
         for (int k = 1; k <= most_drafts; k++)
             for (int length = MOST_LENGTH; length >= 0; length--, n++) {
-                const setting s = {&p, how, k, length, NULL};
+                const bool parallel = drafter == &dsc_drafter_parallel;
+                const setting s = {&p, how, k, length, NULL, parallel};
                 double dist;
                 // Nine drafts are enumerated for two pairs.
                 if (k * length > 6 && seed > 1)
@@ -504,7 +544,11 @@ static void compare(bench *b, const dsc_drafter_type *drafter, const dsc_verifie
                 assert_close(got[n].num_accepted_tokens, want.accepted, 1e-10);
                 assert_close(got[n].num_draft_tokens, want.tokens, 1e-10);
                 assert_close(got[n].target_call_context, want.places, 1e-10);
-                assert_close(got[n].draft_calls * k, want.tokens, 1e-10);
+                assert_close(got[n].draft_calls * k,
+                             !parallel ? want.tokens
+                             : length  ? want.calls
+                                       : 0,
+                             1e-10);
                 assert_close(got[n].num_drafts, length ? want.calls : 0, 1e-10);
                 assert_close(got[n].num_drafts_started, got[n].num_drafts, 0);
                 for (int a = 0; a < ROOM; a++)
@@ -571,6 +615,9 @@ static const case_of_rule cases[] = {
     {&dsc_drafter_draft_model, &dsc_verifier_traversal, NULL, 1},
     {&dsc_drafter_draft_model, &dsc_verifier_gbv, NULL, 1},
     {&dsc_drafter_spectr, &dsc_verifier_gbv, NULL, 1},
+    {&dsc_drafter_parallel, &dsc_verifier_rejection, judge_specinfer, 1},
+    {&dsc_drafter_parallel, &dsc_verifier_block, NULL, 1},
+    {&dsc_drafter_parallel, &dsc_verifier_gbv, NULL, 1},
     {&dsc_drafter_spectr, &dsc_verifier_kseq, judge_kseq, MOST_DRAFTS},
     {&dsc_drafter_spectr, &dsc_verifier_specinfer, judge_specinfer, MOST_DRAFTS},
     {&dsc_drafter_spectr, &dsc_verifier_otm, judge_otm, 2},

@@ -5,10 +5,12 @@
 #include "tests/close.h"
 
 #include "base/rng.h"
+#include "sim/draft/candidate_tree.h"
 #include "sim/loop.h"
 #include "sim/model/language.h"
 #include "sim/model/model_synthetic.h"
 
+#include <stdlib.h>
 #include <string.h>
 
 enum { VOCAB = 5, LEVELS = 4, MOST = 5 + 25 + 125 + 625, ROOT = -1, NO_END = -1 };
@@ -271,6 +273,132 @@ static void the_best_candidates_are_kept(void **state)
     }
 }
 
+// --- recorded candidates -----------------------------------------------------------------------
+
+// A draft model that has candidates only.
+typedef struct recording {
+    dsc_model base;
+    dsc_recorded_candidates candidates;
+    int32_t token[MOST];
+    uint16_t parent[MOST], scored[LEVELS];
+} recording;
+
+static int no_pass(dsc_model *m, const dsc_draft *d, dsc_error *err)
+{
+    (void)m, (void)d, (void)err;
+    return DSC_OK;
+}
+
+static int recorded_candidates(dsc_model *m, dsc_recorded_candidates *out, dsc_error *err)
+{
+    (void)err;
+    *out = ((recording *)m)->candidates;
+    return DSC_OK;
+}
+
+static const dsc_model_type recording_type = {
+    .name = "recording", .score = no_pass, .candidates = recorded_candidates};
+
+// Records the best `nodes` candidates of a setting after the prompt.
+static void record(recording *m, const table *t, int64_t limit, int64_t steps, int64_t topk,
+                   int32_t nodes)
+{
+    static int32_t place[MOST];
+    dsc_error err = {0};
+    dsc_candidate_tree tree;
+    dsc_draft grown = {0};
+    rig r;
+    rig_begin(&r, (int64_t[]){steps, topk, topk == 1 ? steps + 1 : 2}, t, limit, 1);
+    assert_ok(dsc_candidate_tree_init(&tree, &r.in, steps, topk, &err), err);
+    assert_ok(dsc_candidate_tree_grow(&tree, 1, &grown, &err), err);
+    const int32_t count = dsc_candidate_tree_rank(&tree, 0);
+    *m = (recording){.base = {.type = &recording_type, .limit = limit}};
+    m->candidates = (dsc_recorded_candidates){m->token, m->parent,      m->scored,
+                                              nodes,    (int32_t)steps, (int32_t)topk};
+    for (int32_t i = 0; i < nodes; i++) {
+        m->parent[i] = DSC_PARENT_NONE;
+        if (i >= count)
+            continue;
+        const dsc_candidate *c = &tree.candidate[tree.ranked[i].candidate];
+        place[tree.ranked[i].candidate] = i + 1;
+        m->token[i] = c->token;
+        m->parent[i] = (uint16_t)(c->parent < 0 ? 0 : place[c->parent]);
+    }
+    for (int64_t i = 0; i < steps; i++)
+        m->scored[i] = (uint16_t)tree.scored[i];
+    dsc_draft_fini(&grown);
+    rig_end(&r);
+}
+
+static int by_number(const void *a, const void *b)
+{
+    return memcmp(a, b, sizeof(int64_t));
+}
+
+// The nodes of a draft as numbers of their paths, sorted.
+static void list_paths(const dsc_draft *d, int64_t *number)
+{
+    for (size_t i = 0; i < d->count; i++)
+        number[i] = (d->parent[i] < 0 ? 0 : number[d->parent[i]]) * (VOCAB + 1) + d->token[i] + 1;
+    qsort(number, d->count, sizeof *number, by_number);
+}
+
+// Drafts with a setting from the model and from the recording; returns whether the latter can.
+static bool same_drafts(const table *t, recording *m, int64_t limit, const int64_t *option)
+{
+    static int64_t grown[MOST], replayed[MOST];
+    dsc_error err = {0};
+    rig a, b;
+    rig_begin(&a, option, t, limit, 1);
+    rig_begin(&b, option, t, limit, 1);
+    assert_ok(a.config.drafter->propose(a.state, NULL, 0, &a.d, &err), err);
+    b.models.draft = &m->base;
+    const int rc = b.config.drafter->propose(b.state, NULL, 0, &b.d, &err);
+    if (rc) {
+        assert_int_equal(rc, DSC_EUSAGE);
+        assert_non_null(strstr(err.message, "output position 0: the recorded candidates"));
+    } else {
+        list_paths(&a.d, grown);
+        list_paths(&b.d, replayed);
+        assert_int_equal(b.d.count, a.d.count);
+        assert_memory_equal(replayed, grown, a.d.count * sizeof *grown);
+        assert_int_equal(b.d.draft_calls, a.d.draft_calls);
+        assert_int_equal(b.d.draft_call_tokens, a.d.draft_call_tokens);
+    }
+    rig_end(&a);
+    rig_end(&b);
+    return !rc;
+}
+
+// Every smaller setting is replayed as it would be drafted, or refused: fewer tokens never, fewer
+// steps only where candidates were left out.
+static void recorded_candidates_give_smaller_trees(void **state)
+{
+    (void)state;
+    static recording m;
+    int replayed = 0, refused = 0;
+    for (uint64_t seed = 0; seed < 150; seed++) {
+        const int64_t steps = 1 + (int64_t)(seed % LEVELS), topk = 1 + (int64_t)(seed / 4 % 3),
+                      all = dsc_candidate_tree_most(steps, topk), limit = seed % 5 ? 100 : 4;
+        const int32_t nodes = (int32_t)(seed % 2 ? all : 1 + (int64_t)(seed * 31 % (uint64_t)all));
+        table t;
+        draw_table(&t, seed);
+        record(&m, &t, limit, steps, topk, nodes);
+        for (int64_t s = 1; s <= steps; s++)
+            for (int64_t k = 1; k <= topk; k++)
+                for (int64_t n = 1; n <= dsc_candidate_tree_most(s, k) && n <= nodes; n++) {
+                    if (k == 1 && n != s)
+                        continue;
+                    const bool can = same_drafts(&t, &m, limit, (int64_t[]){s, k, n + 1});
+                    replayed += can;
+                    refused += !can;
+                    assert_true(can || k < topk || (s < steps && nodes < all));
+                }
+    }
+    assert_in_range(replayed, 1000, 1000000);
+    assert_in_range(refused, 20, replayed / 2);
+}
+
 static void impossible_sizes_are_refused(void **state)
 {
     (void)state;
@@ -294,6 +422,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(the_best_candidates_are_kept),
+        cmocka_unit_test(recorded_candidates_give_smaller_trees),
         cmocka_unit_test(impossible_sizes_are_refused),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

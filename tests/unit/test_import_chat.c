@@ -46,7 +46,7 @@ static void test_rendering(void **state)
         json_decref(line);
     }
     fclose(f);
-    assert_int_equal(lines, 49);
+    assert_int_equal(lines, 51);
 }
 
 static void test_names(void **state)
@@ -68,6 +68,10 @@ static void test_recognizing(void **state)
     (void)state;
     static const char *const known[][2] = {
         {"{{'<|im_start|>' + message['role'] + '\\n' + content + '<|im_end|>'}}", "chatml"},
+        {"'<|im_start|>system\nYou are a helpful AI assistant named SmolLM, trained by Hugging "
+         "Face<|im_end|>\n'",
+         "smollm2"},
+        {"{{ '<|im_start|>system\\n' + system + '<|im_end|>' }}", "chatml"},
         {"<|im_start|> You are Qwen, created by Alibaba Cloud.", "qwen2.5"},
         {"<|im_start|> You are a helpful assistant", "qwen2"},
         {"<|im_start|> content.split('</think>')[-1].lstrip('\\n')", "qwen3"},
@@ -86,12 +90,16 @@ static void test_recognizing(void **state)
         {"<｜Assistant｜> <｜User｜>", "deepseek3"},
         {"<｜Assistant｜> <｜User｜> <think>", "deepseek-r1"},
     };
-    static const char *const unknown[] = {"",
-                                          "{{ messages }}",
-                                          "'[INST] ' + content",
-                                          "<|im_start|> <end_of_utterance>",
-                                          "<|im_start|> enable_thinking <think> others",
-                                          "<｜Assistant｜> <｜User｜> thinking"};
+    static const char *const unknown[] = {
+        "",
+        "'<|im_start|>system\\nYou are Dolphin.<|im_end|>'",
+        "'<|im_start|>system\nYou are Dolphin.<|im_end|>'",
+        "<|im_start|>system\nYou are a helpful AI assistant named SmolLM.<|im_end|>",
+        "{{ messages }}",
+        "'[INST] ' + content",
+        "<|im_start|> <end_of_utterance>",
+        "<|im_start|> enable_thinking <think> others",
+        "<｜Assistant｜> <｜User｜> thinking"};
     for (size_t i = 0; i < sizeof known / sizeof *known; i++) {
         const dsc_chat_template *t = dsc_chat_template_recognize(known[i][0]);
         assert_non_null(t);
@@ -107,7 +115,7 @@ static void test_files(void **state)
     (void)state;
     char tokenizer[400], config[400], jinja[400];
     dsc_error err;
-    const dsc_chat_template *t;
+    dsc_chat_found t;
     snprintf(tokenizer, sizeof tokenizer, "%s/tokenizer.json", scratch);
     snprintf(config, sizeof config, "%s/tokenizer_config.json", scratch);
     snprintf(jinja, sizeof jinja, "%s/chat_template.jinja", scratch);
@@ -124,7 +132,7 @@ static void test_files(void **state)
         {"{", NULL, ": "},
     };
     assert_int_equal(dsc_chat_template_beside(&t, tokenizer, &err), DSC_OK);
-    assert_null(t);
+    assert_null(t.format);
     for (size_t i = 0; i < sizeof configs / sizeof *configs; i++) {
         put_file(config, configs[i].config, strlen(configs[i].config));
         int rc = dsc_chat_template_beside(&t, tokenizer, &err);
@@ -133,13 +141,15 @@ static void test_files(void **state)
         else
             assert_int_equal(rc, DSC_OK);
         if (configs[i].name)
-            assert_string_equal(dsc_chat_template_name(t), configs[i].name);
+            assert_string_equal(dsc_chat_template_name(t.format), configs[i].name);
         else
-            assert_null(t);
+            assert_null(t.format);
     }
-    put_file(jinja, "<start_of_turn> <end_of_turn>", 29);
+    put_text(jinja, "<start_of_turn> <end_of_turn>");
+    put_text(config, "{}");
     assert_int_equal(dsc_chat_template_beside(&t, tokenizer, &err), DSC_OK);
-    assert_string_equal(dsc_chat_template_name(t), "gemma");
+    assert_string_equal(dsc_chat_template_name(t.format), "gemma");
+    assert_string_equal(t.bos, "");
 
     // The template settles the prompts of chats.
     const char chat[] = "{\"messages\": [{\"role\": \"user\", \"content\": \"U\"}, {\"role\": "
@@ -248,7 +258,8 @@ static void test_bad_chats(void **state)
     }
     options.chat_template = "lama3";
     assert_int_equal(import(CHAT(USER, ""), bytes, &options, NULL, &err), DSC_EUSAGE);
-    assert_non_null(strstr(err.message, "chat template 'lama3' must be one of phi4, qwen3"));
+    assert_non_null(
+        strstr(err.message, "chat template 'lama3' must be auto, model or one of phi4, qwen3"));
 }
 
 // Prompts of many turns grow with the square of their number.

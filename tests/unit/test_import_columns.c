@@ -16,6 +16,11 @@
     "\"specinfer\": [[0, 1, 1.5], [0, 0, 0]], "                                                    \
     "\"otm\": [[0, 1, 0.25, 0.5, 0.25], [1, 0, 0.1, 0.2, 0.7]]}, "                                 \
     "\"rollouts\": {\"length\": 1, \"draft\": [[5], [6]], \"target\": [[5, 7], [8, 9]]}, "         \
+    "\"candidates\": {\"steps\": 1, \"topk\": 3, \"nodes\": 2, \"token\": [[5, 6], [7, 0]], "      \
+    "\"parent\": [[0, 1], [0, null]], \"logp\": [[-0.5, -1], [-0.1, null]], "                      \
+    "\"scored\": [[1], [2]]}, "                                                                    \
+    "\"marginals\": {\"offsets\": 1, \"top\": 2, \"token\": [[[5, 6]], [[7, 8]]], "                \
+    "\"logp\": [[[-0.1, -3]], [[-1, null]]], \"logp_y\": [[-2], [-9]]}, "                          \
     "\"steps\": {\"aligned\": true, \"accepted\": [0, 0], \"drafted\": [3, 0], "                   \
     "\"draft_s\": [0.25, 0], \"verify_s\": [1e-3, 2]}, "                                           \
     "\"accept\": {\"z\": {\"cap\": 4, \"accepted\": [4, 1]}, "                                     \
@@ -25,6 +30,9 @@
     "\"draft_ranks\": {\"depth\": 2, \"ranks\": []}, "                                             \
     "\"statistics\": {\"k\": 2, \"kseq\": [], \"specinfer\": [], \"otm\": []}, "                   \
     "\"rollouts\": {\"length\": 1, \"draft\": [], \"target\": []}, "                               \
+    "\"candidates\": {\"nodes\": 2, \"topk\": 3, \"steps\": 1, \"token\": [], \"parent\": [], "    \
+    "\"logp\": [], \"scored\": []}, \"marginals\": {\"offsets\": 1, \"top\": 2, \"token\": [], "   \
+    "\"logp\": [], \"logp_y\": []}, "                                                              \
     "\"steps\": {\"aligned\": true, \"accepted\": [], \"drafted\": [], \"draft_s\": [], "          \
     "\"verify_s\": []}, \"accept\": {\"b.2\": {\"accepted\": [], \"cap\": 1}, "                    \
     "\"z\": {\"cap\": 4, \"accepted\": []}}}\n"
@@ -65,6 +73,18 @@ static void test_read(void **state)
         assert_true(dsc_sufficient_otm(&q.sufficient, 2, 1, 2)[2] == 0.7f);
         assert_int_equal(q.rollouts.draft[1], 6);
         assert_int_equal(q.rollouts.target[3], 9);
+        assert_int_equal(info->candidate_nodes, 2);
+        assert_int_equal(info->candidate_topk, 3);
+        assert_int_equal(info->candidate_steps, 1);
+        assert_int_equal(q.candidates.token[2], 7);
+        assert_int_equal(q.candidates.parent[1], 1);
+        assert_int_equal(q.candidates.parent[3], DSC_PARENT_NONE);
+        assert_true(q.candidates.logp[1] == -1 && q.candidates.logp[3] == -INFINITY);
+        assert_int_equal(q.candidates.scored[1], 2);
+        assert_int_equal(info->marginal_offsets, 1);
+        assert_int_equal(info->marginal_top, 2);
+        assert_int_equal(q.marginals.token[3], 8);
+        assert_true(q.marginals.logp[1] == -3 && q.marginals.logp_y[1] == -9);
         assert_int_equal(q.steps.count, 2);
         assert_int_equal(q.steps.drafted[0], 3);
         assert_true(q.steps.draft_s[0] == 0.25f && q.steps.verify_s[0] == 1e-3f);
@@ -130,6 +150,11 @@ static void test_round_trip(void **state)
         "\"statistics\": {\"k\": 1, \"otm\": [[0.5, 0.5], [0, 1]]}",
         "\"rollouts\": {\"length\": 2, \"draft\": [[1, 2], [3, 4]]}",
         "\"rollouts\": {\"length\": 2, \"target\": [[1, 2, 5], [3, 4, 6]]}",
+        "\"candidates\": {\"steps\": 2, \"topk\": 1, \"nodes\": 2, \"token\": [[1, 2], [3, 0]], "
+        "\"parent\": [[0, 0], [0, null]], \"logp\": [[-1, -1], [0, null]], "
+        "\"scored\": [[1, 1], [1, 0]]}",
+        "\"marginals\": {\"offsets\": 2, \"top\": 1, \"token\": [[[1], [2]], [[3], [4]]], "
+        "\"logp\": [[[-1], [null]], [[0], [-0.0]]], \"logp_y\": [[-1, null], [-3, 0]]}",
         "\"steps\": {\"accepted\": [65535, 7]}",
         "\"steps\": {\"aligned\": false, \"accepted\": [9], \"verify_s\": [0.1]}",
         "\"steps\": {\"aligned\": true, \"accepted\": [0], \"draft_s\": [0.1]}",
@@ -212,6 +237,15 @@ static const struct {
     {"\"statistics\": {\"k\": 1, \"otm\": [[0, 1], [1, 1]]}", "'stat.otm'[2]: 1 is not in"},
     {"\"rollouts\": {\"length\": 1, \"target\": [[1], [1]]}",
      "[0]' has 1 elements; it must have 2"},
+    {"\"candidates\": {\"steps\": 1, \"topk\": 1, \"token\": []}", "field 'candidates.nodes' is"},
+    {"\"candidates\": {\"steps\": 1, \"topk\": 1, \"nodes\": 1, \"token\": [[1], [1]], "
+     "\"logp\": [[0], [0]], \"scored\": [[1], [1]]}",
+     "field 'candidates.parent' has 0 rows, but the output has 2 tokens"},
+    {"\"candidates\": {\"steps\": 1, \"topk\": 1, \"nodes\": 1, \"token\": [[1], [1]], "
+     "\"parent\": [[0], [1]], \"logp\": [[0], [0]], \"scored\": [[1], [1]]}",
+     "'candidate.parent'[1]: parent 1; the parent must be 0"},
+    {"\"marginals\": {\"offsets\": 1, \"top\": 2, \"token\": [[[1, 2]], [[3]]]}",
+     "field 'marginals.token[1][0]' has 1 elements; it must have 2"},
     {"\"steps\": {\"drafted\": [1]}", "field 'steps.accepted' is missing"},
     {"\"steps\": {\"accepted\": [1], \"aligned\": 1}", "field 'steps.aligned' must be a boolean"},
     {"\"steps\": {\"accepted\": [65536]}",

@@ -2,141 +2,12 @@
 // Tests the columns with a value for each output token or step. They are read as they were written,
 // each group alone and all together; every kind of error is refused by the writer, the reader or
 // the verifier.
-#include "tests/unit/trace_fixture.h"
-#include "traces/trace/trace_copy.h"
+#include "tests/unit/trace_columns_fixture.h"
 
 #include "tests/close.h"
 #include "theory/kseq.h"
 #include "theory/specinfer.h"
 #include "theory/otm_sampler.h"
-
-enum { REQUESTS = 4, MOST = 7, K = 3, G = 2, DEPTH = 2, OTM = K * (K + 3) / 2, STEPS = 3 };
-
-static const int64_t outputs[REQUESTS] = {3, 0, 1, MOST};
-static const int64_t step_counts[REQUESTS] = {2, 0, 0, 3};
-
-// All that can be recorded of one request, in the type of its tensors.
-typedef struct made {
-    float target_logp[MOST], draft_logp[MOST], entropy[DSC_SIDES][MOST];
-    int32_t argmax[DSC_SIDES][MOST], draft_rollout[MOST][G], target_rollout[MOST][G + 1];
-    uint16_t rank[MOST][DEPTH], accept[2][MOST];
-    float kseq[MOST][K][2], specinfer[MOST][K + 1], otm[MOST][OTM];
-    uint16_t accepted[STEPS], drafted[STEPS];
-    float draft_s[STEPS], verify_s[STEPS];
-} made;
-
-static made all[REQUESTS];
-
-static float uniform(uint64_t *random)
-{
-    return (float)(draw(random) >> 40) * 0x1p-24f;
-}
-
-static void make_dist(float *dist, int n, uint64_t *random)
-{
-    float sum = 0;
-    for (int i = 0; i < n; i++)
-        sum += dist[i] = uniform(random);
-    for (int i = 0; i < n; i++)
-        dist[i] /= sum;
-}
-
-static void make_position(made *m, int64_t j, uint64_t *random)
-{
-    m->target_logp[j] = -uniform(random);
-    m->draft_logp[j] = j % 3 == 1 ? -__builtin_inff() : -uniform(random);
-    for (int side = 0; side < DSC_SIDES; side++) {
-        m->entropy[side][j] = 5 * uniform(random);
-        m->argmax[side][j] = (int32_t)(draw(random) % VOCAB);
-    }
-    for (int i = 0; i < G; i++)
-        m->draft_rollout[j][i] = (int32_t)(draw(random) % VOCAB);
-    for (int i = 0; i <= G; i++)
-        m->target_rollout[j][i] = (int32_t)(draw(random) % VOCAB);
-    for (int d = 0; d < DEPTH; d++)
-        m->rank[j][d] = j % 4 == 3 ? DSC_RANK_NONE : (uint16_t)(draw(random) % VOCAB);
-    m->accept[0][j] = (uint16_t)(draw(random) % 6);
-    m->accept[1][j] = (uint16_t)(draw(random) % 65536);
-    for (int k = 1, at = 0; k <= K; at += ++k) {
-        m->kseq[j][k - 1][0] = 1 + (float)(k - 1) * uniform(random);
-        m->kseq[j][k - 1][1] = uniform(random);
-        make_dist(&m->otm[j][at], k + 1, random);
-        m->specinfer[j][k] = m->specinfer[j][k - 1] + uniform(random);
-    }
-}
-
-static void make_all(void)
-{
-    static const uint16_t accepted[REQUESTS][STEPS] = {{1, 0}, {0}, {0}, {2, 0, 4}};
-    uint64_t random = 1;
-    memset(all, 0, sizeof all);
-    for (int r = 0; r < REQUESTS; r++) {
-        for (int64_t j = 0; j < outputs[r]; j++)
-            make_position(&all[r], j, &random);
-        for (int i = 0; i < STEPS; i++) {
-            all[r].accepted[i] = accepted[r][i];
-            all[r].drafted[i] = (uint16_t)(accepted[r][i] + i % 2);
-            all[r].draft_s[i] = uniform(&random);
-            all[r].verify_s[i] = uniform(&random);
-        }
-    }
-}
-
-static dsc_trace_info columns_info(void)
-{
-    dsc_trace_info info = sample_info(false, true);
-    info.has_draft_logp = info.has_draft_rank = true;
-    info.has_kseq = info.has_specinfer = info.has_otm = true;
-    for (int side = 0; side < DSC_SIDES; side++)
-        info.has_argmax[side] = info.has_entropy[side] = info.has_rollout[side] = true;
-    info.steps = DSC_STEPS_ALIGNED;
-    info.has_step_drafted = info.has_step_draft_s = info.has_step_verify_s = true;
-    info.rank_depth = DEPTH;
-    info.statistics_k = K;
-    info.rollout_length = G;
-    info.drafters = 2;
-    info.drafter[0] = (dsc_drafter_record){"z", 5};
-    info.drafter[1] = (dsc_drafter_record){"eagle-2.1_a+B", 65535};
-    return info;
-}
-
-static dsc_request_input request_of(int r)
-{
-    static const int32_t tokens[MOST] = {1, 2, 3, 4, 5, 6, 7};
-    static const char ids[] = "abcdefgh";
-    made *m = &all[r];
-    return (dsc_request_input){
-        .id = {ids + r, 1},
-        .prompt = {tokens, 2},
-        .output = {tokens, outputs[r]},
-        .target_logp = m->target_logp,
-        .draft_logp = m->draft_logp,
-        .accept = {m->accept[0], m->accept[1]},
-        .steps = {step_counts[r], m->accepted, m->drafted, m->draft_s, m->verify_s},
-        .replayed = {{m->argmax[0], m->argmax[1]}, {m->entropy[0], m->entropy[1]}, m->rank[0]},
-        .sufficient = {m->kseq[0][0], m->specinfer[0], m->otm[0]},
-        .rollouts = {m->draft_rollout[0], m->target_rollout[0]},
-    };
-}
-
-static void write_columns(const dsc_trace_info *info, int64_t shard_tokens)
-{
-    dsc_error err = {0};
-    dsc_trace_writer *w;
-    make_all();
-    expect_ok(dsc_trace_writer_open(&w, in_scratch("a.dst"), info, true, shard_tokens, &err), &err);
-    for (int r = 0; r < REQUESTS; r++) {
-        dsc_request_input q = request_of(r);
-        expect_ok(dsc_trace_writer_add(w, &q, &err), &err);
-    }
-    expect_ok(dsc_trace_writer_commit(w, NULL, &err), &err);
-}
-
-static void write_all(void)
-{
-    const dsc_trace_info info = columns_info();
-    write_columns(&info, 0);
-}
 
 // --- round trips -------------------------------------------------------------------------------
 
@@ -163,6 +34,13 @@ static void same_columns(const dsc_request *q, const dsc_trace_info *i, int r)
     same(q->sufficient.otm, m->otm, 4 * n * OTM, i->has_otm);
     same(q->rollouts.draft, m->draft_rollout, 4 * n * G, i->has_rollout[DSC_SIDE_DRAFT]);
     same(q->rollouts.target, m->target_rollout, 4 * n * (G + 1), i->has_rollout[DSC_SIDE_TARGET]);
+    same(q->candidates.token, m->candidate, 4 * n * NODES, i->has_candidates);
+    same(q->candidates.parent, m->parent, 2 * n * NODES, i->has_candidates);
+    same(q->candidates.logp, m->path, 4 * n * NODES, i->has_candidates);
+    same(q->candidates.scored, m->scored, 2 * n * PASSES, i->has_candidates);
+    same(q->marginals.token, m->marginal, 4 * n * OFFSETS * TOP, i->has_marginals);
+    same(q->marginals.logp, m->marginal_logp, 4 * n * OFFSETS * TOP, i->has_marginals);
+    same(q->marginals.logp_y, m->logp_y, 4 * n * OFFSETS, i->has_marginals);
     assert_int_equal(q->steps.count, i->steps ? steps : 0);
     same(q->steps.accepted, m->accepted, 2 * steps, i->steps);
     same(q->steps.drafted, m->drafted, 2 * steps, i->has_step_drafted);
@@ -282,6 +160,8 @@ static void recorded_is_told(void **state)
                 {"otm", 44 * OTM},
                 {"draft_rollout", 44 * G},
                 {"target_rollout", 44 * (G + 1)},
+                {"candidates", 11 * (10 * NODES + 2 * PASSES)},
+                {"marginals", 44 * OFFSETS * (2 * TOP + 1)},
                 {"steps_aligned", 5 * 8 + 10},
                 {"step_drafted", 10},
                 {"step_draft_s", 20},
@@ -304,8 +184,11 @@ static void recorded_is_told(void **state)
     assert_null(dsc_trace_recorded(info, -1));
     assert_int_equal(dsc_shard_recorded_bytes(s, WANTED), 0);
     expect_ok(dsc_trace_parameters(&parameters, info, &err), &err);
-    assert_string_equal(parameters, "{\"rank_depth\":2,\"statistics_k\":3,\"rollout_length\":2,"
-                                    "\"accept\":{\"z\":5,\"eagle-2.1_a+B\":65535}}");
+    assert_string_equal(parameters,
+                        "{\"rank_depth\":2,\"statistics_k\":3,\"rollout_length\":2,"
+                        "\"candidate_steps\":2,\"candidate_topk\":5,"
+                        "\"candidate_nodes\":4,\"marginal_offsets\":3,"
+                        "\"marginal_top\":2,\"accept\":{\"z\":5,\"eagle-2.1_a+B\":65535}}");
     free(parameters);
     dsc_shard_close(s);
     dsc_trace_close(t);
@@ -436,7 +319,7 @@ static void aligned_steps_add_up(void **state)
 
 // --- the writer refuses ------------------------------------------------------------------------
 
-enum { USAGE_CASES = 5, CASES = 24 };
+enum { USAGE_CASES = 5, CASES = 30 };
 
 // Makes change number i to request 3. Returns the expected message.
 static const char *spoil(int i, dsc_request_input *q)
@@ -466,6 +349,14 @@ static const char *spoil(int i, dsc_request_input *q)
     case 20: m->drafted[2] = 3; return "request 0: step 2 accepted 4 tokens but drafted only 3";
     case 21: m->draft_s[1] = -1; return "'step.draft_s'[1]: -1 is not finite";
     case 22: m->accepted[1] = m->drafted[1] = 3; return "aligned steps must add up to the output";
+    case 23: m->candidate[1][2] = VOCAB; return "'candidate.token'[6]: token id 1000 is outside";
+    case 24: m->parent[1][1] = 2; return "'candidate.parent'[5]: parent 2; the parent must be";
+    case 25:
+        m->parent[0][1] = DSC_PARENT_NONE;
+        return "'candidate.parent'[2]: parent "; // one follows the end
+    case 26: m->path[1][1] = 1e-7f; return "'candidate.logp'[5]: 1e-07 is not the logarithm";
+    case 27: m->marginal[1][0][1] = -1; return "'marginal.token'[7]: token id";
+    case 28: m->logp_y[1][1] = .5f; return "'marginal.logp_y'[4]: 0.5 is not the logarithm";
     default: q->output.count = 2; return "the output has 2 tokens, but its steps wrote";
     }
 }
@@ -510,6 +401,11 @@ static void bad_descriptions_are_refused(void **state)
         "the cap of drafter z is 0; it must be 1",
         "the cap of drafter z is 65536",
         "two drafters are named z",
+        "candidate_steps is 0; it must be 1 to 65535",
+        "candidate_topk is -1",
+        "candidate_nodes is 65535; it must be 1 to 65534",
+        "marginal_offsets is 0",
+        "marginal_top is 65536",
     };
     for (int i = 0; i < (int)(sizeof words / sizeof words[0]); i++) {
         dsc_error err = {0};
@@ -529,6 +425,11 @@ static void bad_descriptions_are_refused(void **state)
         case 10: info.drafter[0].cap = 0; break;
         case 11: info.drafter[0].cap = 65536; break;
         case 12: strcpy(info.drafter[1].name, "z"); break;
+        case 13: info.candidate_steps = 0; break;
+        case 14: info.candidate_topk = -1; break;
+        case 15: info.candidate_nodes = 65535; break;
+        case 16: info.marginal_offsets = 0; break;
+        case 17: info.marginal_top = 65536; break;
         }
         expect_failure(dsc_trace_writer_open(&w, in_scratch("a.dst"), &info, true, 0, &err),
                        DSC_EUSAGE, &err, words[i]);
@@ -733,7 +634,7 @@ static void unknown_is_left_unread(void **state)
     assert_int_equal(info->rank_depth, 0);
     assert_int_equal(info->statistics_k, K);
     assert_int_equal(info->drafters, 0);
-    assert_int_equal(dsc_shard_unknown(s), 20 - 5); // of 16 columns, offsets and two drafters
+    assert_int_equal(dsc_shard_unknown(s), 27 - 5); // of 23 columns, offsets and two drafters
     dsc_shard_close(s);
     dsc_trace_close(t);
 }

@@ -117,7 +117,7 @@ static void put_numbers(const dsc_column_type *type, const void *data, int64_t *
             put_float(((const float *)data)[i], out);
         else if (type->dtype == DSC_U32)
             fprintf(out, "%" PRIu32, ((const uint32_t *)data)[i]);
-        else if (type->values == VALUES_RANK && ((const uint16_t *)data)[i] == DSC_RANK_NONE)
+        else if (dsc_column_is_none(type, ((const uint16_t *)data)[i]))
             fputs("null", out);
         else
             fprintf(out, "%d", ((const uint16_t *)data)[i]);
@@ -141,7 +141,8 @@ static void put_column(const dsc_trace_info *info, const dsc_request *q, int col
     put_numbers(type, dsc_column_get(q, column, type->view), &at, dimensions, shape, out);
 }
 
-// The columns of one of dsc_json_objects, in braces and with their parameter unless it is the line.
+// The columns of one of dsc_json_objects, in braces and with their parameters unless it is the
+// line.
 static void put_object(const dsc_trace_info *info, const dsc_request *q, int object, FILE *out)
 {
     const dsc_json_object *o = &dsc_json_objects[object];
@@ -150,14 +151,16 @@ static void put_object(const dsc_trace_info *info, const dsc_request *q, int obj
         if (j->object != object || !dsc_column_recorded(info, j->column))
             continue;
         if (o->name && !open) {
-            fprintf(out, ",\"%s\":{\"%s\":", o->name, o->member);
-            if (o->parameter >= 0)
-                fprintf(out, "%d", (int)dsc_parameter_value(info, o->parameter));
-            else
-                fputs(info->steps == DSC_STEPS_ALIGNED ? "true" : "false", out);
-            open = true;
+            fprintf(out, ",\"%s\":{", o->name);
+            for (int i = 0; i < o->parameters; i++)
+                fprintf(out, "\"%s\":%d,", o->member[i],
+                        (int)dsc_parameter_value(info, o->parameter + i));
+            if (object == DSC_JSON_STEPS)
+                fprintf(out, "\"%s\":%s,", o->member[0],
+                        info->steps == DSC_STEPS_ALIGNED ? "true" : "false");
         }
-        fprintf(out, ",\"%s\":", j->name);
+        fprintf(out, "%s\"%s\":", o->name && !open ? "" : ",", j->name);
+        open = o->name != NULL;
         put_column(info, q, j->column, out);
     }
     if (open)

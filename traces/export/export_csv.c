@@ -63,6 +63,10 @@ static void put_names(const dsc_trace_info *info, int column, FILE *out)
                 fprintf(out, ",otm_%d_%d", k, i);
     } else if (type->shape == SHAPE_NUMBER) {
         fprintf(out, ",%s", name);
+    } else if (type->field == FIELD_CANDIDATES || type->field == FIELD_MARGINALS) {
+        const char *part = strchr(type->name, '.') + 1; // a field of several columns
+        for (int64_t i = 0; i < width; i++)
+            fprintf(out, ",%.*s_%s_%" PRId64, (int)(part - 1 - type->name), type->name, part, i);
     } else { // c_1 is the first of specinfer, the others are counted from 0
         for (int64_t i = 0; i < width; i++)
             fprintf(out, ",%s_%" PRId64, name, i + (type->shape == SHAPE_SPECINFER));
@@ -80,7 +84,7 @@ static void put_values(const dsc_trace_info *info, const dsc_request *q, int col
             fprintf(out, ",%.17g", (double)((const float *)data)[i]);
         else if (type->dtype == DSC_U32)
             fprintf(out, ",%" PRIu32, ((const uint32_t *)data)[i]);
-        else if (type->values == VALUES_RANK && ((const uint16_t *)data)[i] == DSC_RANK_NONE)
+        else if (dsc_column_is_none(type, ((const uint16_t *)data)[i]))
             putc(',', out);
         else
             fprintf(out, ",%d", ((const uint16_t *)data)[i]);

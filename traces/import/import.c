@@ -78,7 +78,7 @@ static int open_writer(importer *im, const dsc_import_record *r, dsc_error *err)
     dsc_trace_info info = {
         .tokenizer_name = im->job.tokenizer ? dsc_tokenizer_name(im->job.tokenizer) : "none",
         .vocab_size = im->job.options.vocab_size,
-        .eos_token = im->job.eos,
+        .eos_token = im->job.ends.eos,
         .has_text = im->job.tokenizer != NULL,
         .format = im->job.driver->name,
         .semantics = im->job.options.semantics,
@@ -109,6 +109,9 @@ static int add_notes(importer *im, dsc_error *err)
 {
     char note[DSC_IMPORT_NOTE];
     int rc = DSC_OK;
+    size_t length;
+    if (im->job.ends.guessed)
+        im->tally.eos_guess = dsc_tokenizer_text(im->job.tokenizer, im->job.ends.eos, &length);
     for (int kind = 0; !rc && dsc_import_tally_note(&im->tally, kind, note); kind++)
         rc = add_note(im, note, err);
     return rc;
@@ -209,7 +212,8 @@ static int load_questions(importer *im, dsc_error *err)
     return rc;
 }
 
-// Finds the chat template. An answer in it ends with a token of its own, if the tokenizer has it.
+// Finds the chat template. An answer in it ends with a token of its own, if that is one of the
+// model's EOS tokens or if these are a guess.
 static int settle_chat(importer *im, const json_t *first, dsc_error *err)
 {
     dsc_import_job *job = &im->job;
@@ -220,8 +224,8 @@ static int settle_chat(importer *im, const json_t *first, dsc_error *err)
         return rc;
     const char *end = im->chat.format ? dsc_chat_template_end(im->chat.format) : NULL;
     const int32_t id = end && job->tokenizer ? dsc_tokenizer_find(job->tokenizer, end) : -1;
-    if (id >= 0 && !job->options.eos)
-        job->eos = id;
+    if (!job->options.eos)
+        dsc_ends_prefer(&job->ends, id);
     return add_note(im, note, err);
 }
 
@@ -493,7 +497,7 @@ static int choose_map(importer *im, dsc_error *err)
                         driver->name);
     im->job.driver = &dsc_import_mapped;
     im->job.options.fields = &im->map;
-    return dsc_import_map_parse(&im->map, im->job.options.map, err);
+    return dsc_import_map_parse(&im->map, im->job.options.map, "output", err);
 }
 
 static int choose_format(importer *im, dsc_error *err)
@@ -514,7 +518,7 @@ static int choose_format(importer *im, dsc_error *err)
 static int choose_vocabulary(importer *im, dsc_error *err)
 {
     dsc_import_options *o = &im->job.options;
-    im->job.eos = -1;
+    im->job.ends = (dsc_ends){.eos = -1};
     if (!im->job.tokenizer) {
         if (o->eos)
             return dsc_fail(
@@ -534,12 +538,8 @@ static int choose_vocabulary(importer *im, dsc_error *err)
                         "the vocabulary size is given as %d, but tokenizer %s has %d tokens",
                         o->vocab_size, name, size);
     o->vocab_size = size;
-    im->job.eos = o->eos ? dsc_tokenizer_find(im->job.tokenizer, o->eos)
-                         : dsc_tokenizer_eos(im->job.tokenizer);
-    if (o->eos && im->job.eos < 0)
-        return dsc_fail(err, DSC_EUSAGE, "tokenizer %s has no token '%s', given as the EOS token",
-                        name, o->eos);
-    return DSC_OK;
+    return o->eos ? dsc_ends_parse(&im->job.ends, im->job.tokenizer, size, o->eos, err)
+                  : dsc_ends_read(&im->job.ends, im->job.tokenizer, o->tokenizer_path, err);
 }
 
 static int allocate(importer *im, dsc_error *err)

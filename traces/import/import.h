@@ -14,12 +14,12 @@ enum { DSC_IMPORT_NOTE = 512 }; // bytes of a note
 typedef struct dsc_import_options {
     const char *format;    // a driver's name; NULL: recognized by the first line of the first input
     const char *semantics; // "paper" (also NULL) or "code"
-    const char *eos;       // content of the token that ends an output; NULL: dsc_tokenizer_eos
+    const char *eos;       // "ID|TOKEN,...": tokens that end an output; NULL: dsc_ends_read
     int32_t vocab_size;    // required without a tokenizer; with one, 0 or the tokenizer's size
     const char *questions; // file of the questions that the answers belong to (specbench, mtbench)
     const char *map;       // "prompt=question,output=answer": the fields of the lines; or NULL
     const char *chat_template; // name of a chat template, "none"; NULL: found next to the tokenizer
-    const char *tokenizer_path; // where that is looked for; NULL: nowhere
+    const char *tokenizer_path; // where that, and the EOS tokens, are looked for; NULL: nowhere
     const char *model;          // only requests of this model are imported; NULL: all
     bool last_turn;             // of a chat, the last assistant turn is a request, not every one
     // Callers leave the next four NULL: the questions, the map and the chat template as they were

@@ -11,8 +11,9 @@ static int probe(const json_t *line)
                                                 : 0;
 }
 
-static int build_prompt(const json_t *line, dsc_import_text *prompt, dsc_error *err)
+int dsc_import_alpaca_prompt(const json_t *line, dsc_import_record *out, dsc_error *err)
 {
+    dsc_import_text *prompt = &out->prompt;
     dsc_text_view instruction, input;
     const json_t *further = json_object_get(line, "input");
     int rc =
@@ -32,7 +33,7 @@ static int read_line(const json_t *line, const dsc_import_options *options, dsc_
 {
     static const char *const kept[] = {"generator", "dataset", NULL};
     (void)options;
-    int rc = build_prompt(line, &out->prompt, err);
+    int rc = dsc_import_alpaca_prompt(line, out, err);
     if (!rc)
         rc = dsc_import_string(&out->output.text, json_object_get(line, "output"), err, "output");
     if (!rc)

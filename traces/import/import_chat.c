@@ -37,28 +37,55 @@ json_t *dsc_import_messages(const json_t *line)
     return json_is_array(list) ? list : NULL;
 }
 
+// Looks next to the tokenizer.
+static void choose_beside(struct dsc_import_chat *out, const char *spec)
+{
+    dsc_chat_found found;
+    dsc_error why = {0};
+    int rc = dsc_chat_template_beside(&found, spec, &why);
+    out->format = rc ? NULL : found.format;
+    out->is_own = out->format != NULL;
+    if (out->is_own)
+        memcpy(out->bos, found.bos, sizeof out->bos);
+    if (rc)
+        snprintf(out->refusal, sizeof out->refusal,
+                 "%.200s; render the file first: python3 contrib/render_chats.py %.120s FILE, or "
+                 "name the nearest with --chat-template (none: plain text)",
+                 why.message, spec);
+}
+
+int dsc_import_chat_choose(struct dsc_import_chat *out, const char *name, const char *spec,
+                           dsc_error *err)
+{
+    const bool own = name && !strcmp(name, "model");
+    char names[400];
+    *out = (struct dsc_import_chat){.named = name && strcmp(name, "auto") != 0};
+    if (out->named && !own) {
+        out->format = dsc_chat_template_find(name);
+        dsc_chat_template_names(names, sizeof names);
+        return out->format
+                   ? DSC_OK
+                   : dsc_fail(err, DSC_EUSAGE,
+                              "chat template '%s' must be auto, model or one of %s", name, names);
+    }
+    if (spec && strcmp(spec, "bytes") != 0)
+        choose_beside(out, spec);
+    if (own && !out->format && !*out->refusal)
+        return dsc_fail(err, DSC_EUSAGE,
+                        "there is no chat template next to the tokenizer (chat_template.jinja, or "
+                        "in tokenizer_config.json); name one with --chat-template");
+    return DSC_OK;
+}
+
 int dsc_import_chat_settle(struct dsc_import_chat *out, const dsc_import_options *options,
                            char note[DSC_IMPORT_NOTE], dsc_error *err)
 {
-    const char *name = options->chat_template, *path = options->tokenizer_path, *from = "";
-    char names[400];
-    dsc_error why = {0};
-    *out = (struct dsc_import_chat){.format = dsc_chat_template_find(name ? name : "none")};
-    dsc_chat_template_names(names, sizeof names);
-    if (!out->format)
-        return dsc_fail(err, DSC_EUSAGE, "chat template '%s' must be one of %s", name, names);
-    if (!name && path && strcmp(path, "bytes") != 0) {
-        const dsc_chat_template *found;
-        int rc = dsc_chat_template_beside(&found, path, &why);
-        out->format = rc ? NULL : found ? found : out->format;
-        from = found ? ", recognized next to the tokenizer" : "";
-        if (rc)
-            snprintf(out->refusal, sizeof out->refusal,
-                     "%.300s; name the nearest with --chat-template (none: plain text)",
-                     why.message);
-    }
-    if (!out->format)
-        return DSC_OK;
+    int rc = dsc_import_chat_choose(out, options->chat_template, options->tokenizer_path, err);
+    if (!rc && !out->format && !*out->refusal)
+        out->format = dsc_chat_template_find("none");
+    if (rc || !out->format)
+        return rc;
+    const char *from = out->is_own ? ", recognized next to the tokenizer" : "";
     const char *is = dsc_chat_template_name(out->format);
     const char *turns = options->last_turn
                             ? "the last assistant turn of a chat is a request"
@@ -181,9 +208,14 @@ static int render(json_t **out, const chat *c, size_t count, const dsc_import_op
     *out = NULL;
     if (!format)
         return dsc_fail(err, DSC_EINPUT, "%s", how->refusal);
-    int rc = dsc_chat_render(format, c->message, count, &text, err);
+    const bool bare = how && how->is_own;
+    int rc = dsc_buffer_puts(&text, bare ? how->bos : "", err);
+    if (!rc)
+        rc = dsc_chat_render(format, c->message, count, &text, err);
     if (!rc)
         *out = json_stringn_nocheck(text.data, text.length);
+    if (!rc && *out && bare)
+        *out = json_pack("{s:o, s:b}", "text", *out, "add_special_tokens", 0);
     if (!rc && !*out)
         rc = dsc_fail(err, DSC_ENOMEM, "out of memory");
     dsc_buffer_fini(&text);
@@ -258,14 +290,25 @@ static int add_turns(json_t *requests, const chat *c, const json_t *line,
             (++number == c->answers || !options->last_turn))
             rc = add_turn(requests, c, line, i, number, options, err);
         const json_t *last = json_array_get(requests, json_array_size(requests) - 1);
+        const json_t *prompt = json_object_get(last, "prompt");
         if (c->message[i].role == DSC_CHAT_ASSISTANT)
-            bytes += json_string_length(json_object_get(last, "prompt"));
+            bytes += json_string_length(json_is_object(prompt) ? json_object_get(prompt, "text")
+                                                               : prompt);
         if (!rc && bytes > PROMPT_BYTES)
             rc = dsc_fail(err, DSC_EINPUT,
                           "the prompts of the chat's turns have more than 64 MiB; import its last "
                           "turn (--turns last)");
     }
     return rc;
+}
+
+int dsc_import_chat_question(json_t *request, dsc_error *err)
+{
+    json_t *text = json_object_get(request, "messages");
+    if (!json_is_string(text))
+        return DSC_OK;
+    json_t *list = json_pack("[{s:s, s:O}]", "role", "user", "content", text);
+    return dsc_import_put_at(request, "messages", list, err);
 }
 
 int dsc_import_chat_expand(const json_t *line, const dsc_import_options *options, json_t *requests,

@@ -7,6 +7,11 @@
 //   "statistics": {"k": K, "kseq": [[[rho, beta], ...K], ...], "specinfer": [[c, ...K + 1], ...],
 //                  "otm": [[number, ...K (K + 3) / 2], ...]},
 //   "rollouts": {"length": G, "draft": [[id, ...G], ...], "target": [[id, ...G + 1], ...]},
+//   "candidates": {"steps": S, "topk": K, "nodes": C, "token": [[id, ...C], ...],
+//                  "parent": [[0, number of an earlier candidate or null, ...C], ...],
+//                  "logp": [[number or null, ...C], ...], "scored": [[count, ...S], ...]},
+//   "marginals": {"offsets": D, "top": M, "token": [[[id, ...M], ...D], ...],
+//                 "logp": [[[number or null, ...M], ...D], ...], "logp_y": [[..., ...D], ...]},
 //   "steps": {"aligned": boolean, "accepted": [count, ...], "drafted": [count, ...],
 //             "draft_s": [seconds, ...], "verify_s": [seconds, ...]},
 //   "accept": {NAME: {"cap": count, "accepted": [count, ...]}, ...}
@@ -18,8 +23,14 @@
 #include <stdlib.h>
 
 const dsc_json_object dsc_json_objects[] = {
-    {NULL, NULL, -1},          {"draft_ranks", "depth", 0}, {"statistics", "k", 1},
-    {"rollouts", "length", 2}, {"steps", "aligned", -1},    {0},
+    {.name = NULL},
+    {"draft_ranks", {"depth"}, 1, 0},
+    {"statistics", {"k"}, 1, 1},
+    {"rollouts", {"length"}, 1, 2},
+    {"candidates", {"steps", "topk", "nodes"}, 3, 3},
+    {"marginals", {"offsets", "top"}, 2, 6},
+    [DSC_JSON_STEPS] = {"steps", {"aligned"}, 0, 0},
+    {0},
 };
 
 const dsc_json_column dsc_json_columns[] = {
@@ -35,6 +46,13 @@ const dsc_json_column dsc_json_columns[] = {
     {2, "otm", COL_OTM},
     {3, "draft", COL_DRAFT_ROLLOUT},
     {3, "target", COL_TARGET_ROLLOUT},
+    {4, "token", COL_CANDIDATE_TOKEN},
+    {4, "parent", COL_CANDIDATE_PARENT},
+    {4, "logp", COL_CANDIDATE_LOGP},
+    {4, "scored", COL_CANDIDATE_SCORED},
+    {5, "token", COL_MARGINAL_TOKEN},
+    {5, "logp", COL_MARGINAL_LOGP},
+    {5, "logp_y", COL_MARGINAL_LOGP_Y},
     {DSC_JSON_STEPS, "accepted", COL_STEP_ACCEPTED},
     {DSC_JSON_STEPS, "drafted", COL_STEP_DRAFTED},
     {DSC_JSON_STEPS, "draft_s", COL_STEP_DRAFT_S},
@@ -198,12 +216,14 @@ int dsc_import_record_agrees(const dsc_import_record *r, const dsc_trace_info *f
                       now->steps == DSC_STEPS_ALIGNED ? "aligned" : "not aligned",
                       first->steps == DSC_STEPS_ALIGNED ? "are" : "are not");
     for (const dsc_json_object *o = dsc_json_objects; o == dsc_json_objects || o->name; o++)
-        if (!rc && o->parameter >= 0 &&
-            dsc_parameter_value(now, o->parameter) != dsc_parameter_value(first, o->parameter) &&
-            dsc_parameter_needed(first, o->parameter))
-            rc = dsc_fail(err, DSC_EINPUT, "field '%s.%s' is %d, but %d in earlier requests",
-                          o->name, o->member, (int)dsc_parameter_value(now, o->parameter),
-                          (int)dsc_parameter_value(first, o->parameter));
+        for (int i = 0; i < o->parameters && !rc; i++)
+            if (dsc_parameter_value(now, o->parameter + i) !=
+                    dsc_parameter_value(first, o->parameter + i) &&
+                dsc_parameter_needed(first, o->parameter + i))
+                rc =
+                    dsc_fail(err, DSC_EINPUT, "field '%s.%s' is %d, but %d in earlier requests",
+                             o->name, o->member[i], (int)dsc_parameter_value(now, o->parameter + i),
+                             (int)dsc_parameter_value(first, o->parameter + i));
     return rc ? rc : drafters_agree(now, first, err);
 }
 
@@ -272,7 +292,9 @@ static int check_arrays(walk *w, const json_t *value, int depth)
 static int read_integer(walk *w, const json_t *value)
 {
     char name[LABEL_BYTES + 80];
-    bool ids = w->type->dtype == DSC_U32, ranks = w->type->values == VALUES_RANK;
+    // The greatest number of 16 bits stands for none: DSC_RANK_NONE, DSC_PARENT_NONE.
+    bool ids = w->type->dtype == DSC_U32,
+         ranks = w->type->values == VALUES_RANK || w->type->values == VALUES_PARENT;
     json_int_t n = json_integer_value(value), largest = ids ? INT32_MAX : UINT16_MAX - ranks;
     if (!json_is_integer(value) && !(ranks && json_is_null(value)))
         return dsc_import_wrong_type(value, ranks ? "an integer or null" : "an integer", w->err,
@@ -367,7 +389,9 @@ static int check_members(const json_t *object, int index, dsc_error *err)
     json_t *o = (json_t *)(uintptr_t)object; // Jansson's iterators take no const; nothing changes
     for (void *at = json_object_iter(o); at; at = json_object_iter_next(o, at)) {
         const char *key = json_object_iter_key(at);
-        bool known = !strcmp(key, dsc_json_objects[index].member);
+        bool known = false;
+        for (int i = 0; i < DSC_JSON_PARAMETERS && dsc_json_objects[index].member[i]; i++)
+            known |= !strcmp(key, dsc_json_objects[index].member[i]);
         for (const dsc_json_column *j = dsc_json_columns; j->name && !known; j++)
             known = j->object == index && !strcmp(key, j->name);
         if (!known)
@@ -386,9 +410,9 @@ static int read_object(dsc_import_record *r, const json_t *line, int index, dsc_
     if (!json_is_object(object))
         return dsc_import_wrong_type(object, "an object", err, "%s", o->name);
     int rc = o->name ? check_members(object, index, err) : DSC_OK;
-    if (!rc && o->parameter >= 0)
-        rc = read_parameter(object, o->name, o->member, dsc_parameters[o->parameter].largest,
-                            dsc_parameter_of(&r->recorded, o->parameter), err);
+    for (int i = 0; i < o->parameters && !rc; i++)
+        rc = read_parameter(object, o->name, o->member[i], dsc_parameters[o->parameter + i].largest,
+                            dsc_parameter_of(&r->recorded, o->parameter + i), err);
     if (!rc && index == DSC_JSON_STEPS)
         rc = read_steps(r, object, err);
     for (const dsc_json_column *j = dsc_json_columns; j->name && !rc; j++) {

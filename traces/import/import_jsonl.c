@@ -4,7 +4,8 @@
 //    "draft_rows": ROWS, "target_rows": ROWS, and the columns of import_columns.c,
 //    "finish_reason": "stop" or "length", "metadata": {...}}
 // TEXT is a string, an array of token ids, or {"text": string, "tokens": [id, ...]} with at least
-// one of the two (a reference may also have "kind": "document" or "turn"). ROWS: import_rows.c.
+// one of the two (a reference may also have "kind": "document" or "turn", and a prompt
+// "add_special_tokens": false when its text contains all of them). ROWS: import_rows.c.
 // Only prompt and output are required. Unknown fields are errors, so that a mistyped name is
 // noticed.
 #include "traces/import/import_record.h"
@@ -56,16 +57,19 @@ static int read_kind(const json_t *value, const char *field, dsc_reference_kind 
     return DSC_OK;
 }
 
+static const char *const in_text[] = {"text", "tokens", NULL};
+static const char *const in_reference[] = {"text", "tokens", "kind", NULL};
+static const char *const in_prompt[] = {"text", "tokens", "add_special_tokens", NULL};
+
 // `kind` is NULL for a TEXT that is not a reference.
 static int read_text_object(const json_t *object, int32_t vocab_size, const char *field,
-                            dsc_import_text *out, dsc_reference_kind *kind, dsc_error *err)
+                            const char *const *known, dsc_import_text *out,
+                            dsc_reference_kind *kind, dsc_error *err)
 {
-    static const char *const plain[] = {"text", "tokens", NULL};
-    static const char *const reference[] = {"text", "tokens", "kind", NULL};
     const json_t *text = json_object_get(object, "text"),
                  *tokens = json_object_get(object, "tokens");
     const json_t *k = json_object_get(object, "kind");
-    int rc = check_fields(object, kind ? reference : plain, field, err);
+    int rc = check_fields(object, known, field, err);
     if (!rc && !text && !tokens)
         rc = dsc_fail(err, DSC_EINPUT, "field '%s' must have 'text' or 'tokens'", field);
     if (!rc && text)
@@ -81,20 +85,31 @@ static int read_text_object(const json_t *object, int32_t vocab_size, const char
 }
 
 static int read_text(const json_t *value, int32_t vocab_size, const char *field,
-                     dsc_import_text *out, dsc_reference_kind *kind, dsc_error *err)
+                     const char *const *known, dsc_import_text *out, dsc_reference_kind *kind,
+                     dsc_error *err)
 {
     if (json_is_string(value))
         return dsc_import_string(&out->text, value, err, "%s", field);
     if (json_is_array(value))
         return dsc_import_token_ids(value, vocab_size, field, out, err);
     if (json_is_object(value))
-        return read_text_object(value, vocab_size, field, out, kind, err);
+        return read_text_object(value, vocab_size, field, known, out, kind, err);
     return dsc_import_wrong_type(value, "a string, an array of token ids or an object", err, "%s",
                                  field);
 }
 
-static int read_references(const json_t *array, int32_t vocab_size, dsc_import_record *out,
-                           dsc_error *err)
+int dsc_import_prompt_value(const json_t *value, int32_t vocab_size, dsc_import_record *out,
+                            dsc_error *err)
+{
+    const json_t *add = json_object_get(value, "add_special_tokens");
+    if (add && !json_is_boolean(add))
+        return dsc_import_wrong_type(add, "true or false", err, "prompt.add_special_tokens");
+    out->prompt_is_complete = json_is_false(add);
+    return read_text(value, vocab_size, "prompt", in_prompt, &out->prompt, NULL, err);
+}
+
+int dsc_import_references(const json_t *array, int32_t vocab_size, dsc_import_record *out,
+                          dsc_error *err)
 {
     if (!array)
         return DSC_OK;
@@ -106,8 +121,8 @@ static int read_references(const json_t *array, int32_t vocab_size, dsc_import_r
         snprintf(field, sizeof field, "references[%zu]", i);
         int rc = dsc_import_add_reference(out, &reference, err);
         if (!rc)
-            rc = read_text(json_array_get(array, i), vocab_size, field, reference, &out->kind[i],
-                           err);
+            rc = read_text(json_array_get(array, i), vocab_size, field, in_reference, reference,
+                           &out->kind[i], err);
         if (rc)
             return rc;
     }
@@ -130,23 +145,31 @@ static int read_finish(const json_t *reason, dsc_import_record *out, dsc_error *
     return DSC_OK;
 }
 
-int dsc_import_prompt_read(const json_t *line, int32_t vocab_size, dsc_import_record *out,
-                           dsc_error *err)
+static const char *const in_line[] = {
+    "id",           "prompt",        "output",        "references",     "draft_rows",
+    "target_rows",  "finish_reason", "metadata",      "logprobs",       "draft_logprobs",
+    "draft_argmax", "target_argmax", "draft_entropy", "target_entropy", "draft_ranks",
+    "statistics",   "rollouts",      "steps",         "accept",         "candidates",
+    "marginals",    NULL};
+
+bool dsc_import_is_field(const char *name)
 {
-    static const char *const known[] = {
-        "id",           "prompt",        "output",        "references",     "draft_rows",
-        "target_rows",  "finish_reason", "metadata",      "logprobs",       "draft_logprobs",
-        "draft_argmax", "target_argmax", "draft_entropy", "target_entropy", "draft_ranks",
-        "statistics",   "rollouts",      "steps",         "accept",         NULL};
+    return find_name(in_line, name) >= 0;
+}
+
+static int read_prompt(const json_t *line, int32_t vocab_size, dsc_import_record *out,
+                       dsc_error *err)
+{
     if (!json_is_object(line))
         return dsc_import_not_object(line, err);
     const json_t *id = json_object_get(line, "id"), *prompt = json_object_get(line, "prompt");
-    int rc = check_fields(line, known, "", err);
+    int rc = check_fields(line, in_line, "", err);
     if (!rc && id)
         rc = dsc_import_id(out, id, err);
     if (!rc)
-        rc = read_text(prompt, vocab_size, "prompt", &out->prompt, NULL, err);
-    return rc ? rc : read_references(json_object_get(line, "references"), vocab_size, out, err);
+        rc = dsc_import_prompt_value(prompt, vocab_size, out, err);
+    return rc ? rc
+              : dsc_import_references(json_object_get(line, "references"), vocab_size, out, err);
 }
 
 static int read_line(const json_t *line, const dsc_import_options *options, dsc_import_record *out,
@@ -154,9 +177,10 @@ static int read_line(const json_t *line, const dsc_import_options *options, dsc_
 {
     json_t *metadata = json_object_get(line, "metadata");
     int32_t vocab = options->vocab_size;
-    int rc = dsc_import_prompt_read(line, vocab, out, err);
+    int rc = read_prompt(line, vocab, out, err);
     if (!rc)
-        rc = read_text(json_object_get(line, "output"), vocab, "output", &out->output, NULL, err);
+        rc = read_text(json_object_get(line, "output"), vocab, "output", in_text, &out->output,
+                       NULL, err);
     if (!rc)
         rc = dsc_import_columns_read(out, line, err);
     for (dsc_model_side side = 0; side < DSC_SIDES && !rc; side++) {

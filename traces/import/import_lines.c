@@ -139,7 +139,7 @@ static int make_record(const dsc_import_job *job, dsc_import_entry *e, const jso
     r->other_model = model && (!r->model || strcmp(r->model, model) != 0);
     if (r->other_model)
         return DSC_OK;
-    return dsc_import_record_finish(r, job->tokenizer, encoder, job->eos, err);
+    return dsc_import_record_finish(r, job->tokenizer, encoder, &job->ends, err);
 }
 
 // Replaces the JSON value of an entry by the list of its requests.

@@ -15,7 +15,7 @@ typedef struct dsc_import_job {
     const dsc_tokenizer *tokenizer; // or NULL
     dsc_import_options options;     // the caller's, with semantics, vocab_size and threads set
     const dsc_import_driver *driver;
-    int32_t eos; // or -1
+    dsc_ends ends; // the EOS tokens
 } dsc_import_job;
 
 typedef struct dsc_import_entry {

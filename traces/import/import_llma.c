@@ -46,6 +46,15 @@ static int build_prompt(dsc_import_record *out, dsc_text_view query, dsc_error *
     return rc ? rc : dsc_import_put(&out->prompt, "\nanswer:", nothing, err);
 }
 
+int dsc_import_llma_prompt(const json_t *line, dsc_import_record *out, dsc_error *err)
+{
+    dsc_text_view query;
+    int rc = dsc_import_string(&query, json_object_get(line, "query"), err, "query");
+    if (!rc)
+        rc = read_documents(json_object_get(line, "docs"), out, err);
+    return rc ? rc : build_prompt(out, query, err);
+}
+
 static int read_result(const json_t *result, dsc_import_record *out, dsc_error *err)
 {
     static const char *const kept[] = {"finish_reason", NULL};
@@ -59,12 +68,7 @@ static int read_result(const json_t *result, dsc_import_record *out, dsc_error *
 static int read_line(const json_t *line, const dsc_import_options *options, dsc_import_record *out,
                      dsc_error *err)
 {
-    dsc_text_view query;
-    int rc = dsc_import_string(&query, json_object_get(line, "query"), err, "query");
-    if (!rc)
-        rc = read_documents(json_object_get(line, "docs"), out, err);
-    if (!rc)
-        rc = build_prompt(out, query, err);
+    int rc = dsc_import_llma_prompt(line, out, err);
     if (!rc)
         rc = read_result(json_object_get(line, "result"), out, err);
     const json_t *id = json_object_get(line, "id");

@@ -88,7 +88,8 @@ static bool has(const struct dsc_import_map *map, const char *to)
     return found;
 }
 
-int dsc_import_map_parse(struct dsc_import_map *map, const char *text, dsc_error *err)
+int dsc_import_map_parse(struct dsc_import_map *map, const char *text, const char *needed,
+                         dsc_error *err)
 {
     size_t n = 0;
     *map = (struct dsc_import_map){0};
@@ -109,8 +110,9 @@ int dsc_import_map_parse(struct dsc_import_map *map, const char *text, dsc_error
         *path++ = '\0';
         rc = add_field(map, n++, part, path, err);
     }
-    if (!rc && !has(map, "output") && !has(map, "messages"))
-        rc = dsc_fail(err, DSC_EUSAGE, "the map must name the field of the output: output=FIELD");
+    if (!rc && !has(map, needed) && !has(map, "messages"))
+        rc = dsc_fail(err, DSC_EUSAGE, "the map must name the field of the %s: %s=FIELD", needed,
+                      needed);
     return rc;
 }
 
@@ -140,6 +142,8 @@ static int expand(const json_t *line, const dsc_import_options *options, json_t 
     int rc = request ? DSC_OK : dsc_fail(err, DSC_ENOMEM, "out of memory");
     if (!rc)
         rc = dsc_import_gather(request, options->fields->field, line, 0, err);
+    if (!rc)
+        rc = dsc_import_chat_question(request, err);
     if (!rc && json_object_get(request, "messages"))
         rc = dsc_import_chat_expand(request, options, requests, err);
     else if (!rc && !json_object_get(request, "prompt"))

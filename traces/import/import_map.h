@@ -14,9 +14,10 @@ struct dsc_import_map {
 
 // Parses "FIELD=PATH,FIELD=PATH,...". FIELD is a field of draftscope's JSON lines, "messages", or
 // category, model, arrival_s, ttft_s, wall_time, new_tokens, which become metadata. DSC_EUSAGE: a
-// part is not of this form, a field is unknown or given twice, or there is neither output nor
-// messages.
-int dsc_import_map_parse(struct dsc_import_map *map, const char *text, dsc_error *err);
+// part is not of this form, a field is unknown or given twice, or there is neither messages nor
+// `needed`, "output" or "prompt".
+int dsc_import_map_parse(struct dsc_import_map *map, const char *text, const char *needed,
+                         dsc_error *err);
 void dsc_import_map_fini(struct dsc_import_map *map);
 
 #endif

@@ -32,6 +32,7 @@ void dsc_import_tally_add(dsc_import_tally *t, const dsc_import_record *r)
         count_model(t, r->model);
     t->steps_added += r->steps_added;
     t->steps_added_in += r->steps_added > 0;
+    t->eos_appended += r->eos_appended;
     t->steps_unknown += r->steps_unknown;
     t->steps_unknown_in += r->steps_unknown > 0;
     if (r->recorded_tokens < 0)
@@ -122,10 +123,20 @@ static void note_steps(const dsc_import_tally *t, char *note, size_t size)
                  (long long)t->steps_unknown, (long long)t->steps_unknown_in);
 }
 
+static void note_eos(const dsc_import_tally *t, char *note, size_t size)
+{
+    if (t->eos_guess && t->eos_appended)
+        snprintf(
+            note, size,
+            "outputs end with %.60s, the first of the usual EOS tokens that the tokenizer has; "
+            "no generation_config.json is next to it (--eos names the token)",
+            t->eos_guess);
+}
+
 bool dsc_import_tally_note(const dsc_import_tally *t, int kind, char note[DSC_IMPORT_NOTE])
 {
     static void (*const notes[])(const dsc_import_tally *, char *, size_t) = {
-        note_counts, note_prompts, note_models, note_failed, note_steps};
+        note_counts, note_prompts, note_models, note_failed, note_steps, note_eos};
     *note = '\0';
     if (kind < 0 || (size_t)kind >= sizeof notes / sizeof *notes)
         return false;

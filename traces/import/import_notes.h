@@ -22,7 +22,9 @@ typedef struct dsc_import_tally {
         char name[64]; // cut
         int64_t requests;
     } model[DSC_IMPORT_MODELS];
-    int models; // the last stands for all further ones
+    int models;            // the last stands for all further ones
+    int64_t eos_appended;  // to outputs that are texts
+    const char *eos_guess; // that token, if no file names it; else NULL
 } dsc_import_tally;
 
 // Counts a record that was added to the trace.

@@ -41,6 +41,7 @@ void dsc_import_record_reset(dsc_import_record *r)
     r->reference_limit = SIZE_MAX;
     dsc_import_columns_reset(r);
     r->eos = DSC_IMPORT_EOS_NEVER;
+    r->eos_appended = r->prompt_is_complete = false;
     json_decref(r->kept);
     r->kept = NULL;
     free(r->metadata);
@@ -229,9 +230,11 @@ static int finish_text(dsc_import_text *t, const dsc_tokenizer *tokenizer, dsc_e
 // The source does not record how a turn ended, so a turn ends with the EOS token when the source
 // counted one token more than its text has. (In Spec-Bench, 1663 of 1680 turns have one more; 13
 // have equal counts, because a length limit ended them.)
-static int finish_turns(dsc_import_record *r, dsc_encoder *encoder, int32_t eos, dsc_error *err)
+static int finish_turns(dsc_import_record *r, dsc_encoder *encoder, const dsc_ends *ends,
+                        dsc_error *err)
 {
     dsc_tokens *tokens = &r->output.tokens;
+    const int32_t eos = ends ? ends->eos : -1;
     if (!encoder)
         return no_tokenizer(err);
     int rc = DSC_OK;
@@ -239,18 +242,24 @@ static int finish_turns(dsc_import_record *r, dsc_encoder *encoder, int32_t eos,
         const dsc_import_turn *t = &r->turn[i];
         size_t before = tokens->count;
         rc = dsc_encode(encoder, r->output.text.bytes + t->begin, t->length, false, tokens, err);
-        if (!rc && eos >= 0 && t->may_end && t->recorded == (int64_t)(tokens->count - before) + 1)
+        if (!rc && eos >= 0 && t->may_end && t->recorded == (int64_t)(tokens->count - before) + 1) {
             rc = dsc_tokens_append(tokens, &eos, 1, err);
+            r->eos_appended = true;
+        }
     }
     return rc;
 }
 
-static int append_eos(dsc_import_record *r, int32_t eos, dsc_error *err)
+// A server that keeps special tokens in the text has written the EOS token itself.
+static int append_eos(dsc_import_record *r, const dsc_ends *ends, dsc_error *err)
 {
-    if (r->output.has_tokens || r->eos == DSC_IMPORT_EOS_NEVER)
+    dsc_tokens *t = &r->output.tokens;
+    if (r->output.has_tokens || r->eos == DSC_IMPORT_EOS_NEVER ||
+        (ends && t->count && dsc_ends_have(ends, t->id[t->count - 1])))
         return DSC_OK;
-    if (eos >= 0)
-        return dsc_tokens_append(&r->output.tokens, &eos, 1, err);
+    r->eos_appended = ends && ends->eos >= 0;
+    if (r->eos_appended)
+        return dsc_tokens_append(t, &ends->eos, 1, err);
     if (r->eos == DSC_IMPORT_EOS_IF_KNOWN)
         return DSC_OK;
     return dsc_fail(
@@ -274,18 +283,18 @@ static int check_rows(const dsc_import_record *r, dsc_model_side side, dsc_error
 }
 
 int dsc_import_record_finish(dsc_import_record *r, const dsc_tokenizer *tokenizer,
-                             dsc_encoder *encoder, int32_t eos, dsc_error *err)
+                             dsc_encoder *encoder, const dsc_ends *ends, dsc_error *err)
 {
-    int rc = finish_text(&r->prompt, tokenizer, encoder, true, err);
+    int rc = finish_text(&r->prompt, tokenizer, encoder, !r->prompt_is_complete, err);
     if (rc)
         return dsc_error_prefix(err, rc, "field 'prompt'");
     if (r->turns)
-        rc = finish_turns(r, encoder, eos, err);
+        rc = finish_turns(r, encoder, ends, err);
     else
         rc = finish_text(&r->output, tokenizer, encoder, false, err);
     if (rc)
         return dsc_error_prefix(err, rc, "field 'output'");
-    rc = append_eos(r, eos, err);
+    rc = append_eos(r, ends, err);
     for (size_t i = 0; !rc && i < r->references; i++) {
         dsc_import_text *t = &r->reference[i];
         rc = finish_text(t, tokenizer, encoder, false, err);

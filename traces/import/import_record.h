@@ -9,6 +9,7 @@
 
 #include "traces/files/input.h"
 #include "traces/import/import.h"
+#include "traces/tokenizer/ends.h"
 #include "traces/trace/trace_columns.h"
 
 extern const dsc_import_driver dsc_import_llma, dsc_import_specbench, dsc_import_mtbench,
@@ -48,7 +49,9 @@ typedef struct dsc_import_turn {
 struct dsc_import_record {
     dsc_buffer id; // length 0: the source has none
     dsc_import_text prompt, output;
+    bool prompt_is_complete; // its text contains all special tokens: the tokenizer adds none
     dsc_import_eos eos;
+    bool eos_appended;          // dsc_import_record_finish appended an EOS token
     dsc_import_text *reference; // [references]
     dsc_reference_kind *kind;   // [references]
     size_t references, reference_capacity, kind_capacity;
@@ -136,18 +139,21 @@ int dsc_import_add_drafter(dsc_import_record *r, const char *name, int64_t cap, 
 int dsc_import_columns_read(dsc_import_record *r, const json_t *line, dsc_error *err);
 
 // The place of the columns in draftscope's JSON lines, for import and export: the objects whose
-// columns share a parameter (object 0 is the line itself), and the columns in them. The lists end
+// columns share parameters (object 0 is the line itself), and the columns in them. The lists end
 // with a NULL name. Accept lengths are in a separate object "accept".
+enum { DSC_JSON_PARAMETERS = 3 };
 typedef struct dsc_json_object {
-    const char *name, *member; // the object, and the member that is the parameter
-    int parameter;             // in dsc_parameters, or -1
+    const char *name;
+    const char *member[DSC_JSON_PARAMETERS]; // the members that are parameters
+    int parameters;                          // their number
+    int parameter;                           // the first of them in dsc_parameters; others follow
 } dsc_json_object;
 typedef struct dsc_json_column {
     int object;
     const char *name;
     int column;
 } dsc_json_column;
-enum { DSC_JSON_STEPS = 4 }; // the object of steps, whose member "aligned" is a boolean
+enum { DSC_JSON_STEPS = 6 }; // the object of steps, whose member "aligned" is a boolean
 extern const dsc_json_object dsc_json_objects[];
 extern const dsc_json_column dsc_json_columns[];
 
@@ -184,9 +190,20 @@ int dsc_import_scan(const char *path, void (*visit)(void *state, const json_t *l
 // values. DSC_EINPUT "NAME:LINE:COLUMN: ...". *out is a new reference.
 int dsc_import_parse(json_t **out, const dsc_line *line, const char *name, dsc_error *err);
 
-// Reads id, prompt and references of one of draftscope's JSON lines; refuses unknown fields.
-int dsc_import_prompt_read(const json_t *line, int32_t vocab_size, dsc_import_record *out,
-                           dsc_error *err);
+// Reads the value of a field `prompt`: a string, token ids, or {"text", "tokens",
+// "add_special_tokens"}; and that of a field `references`, which may be NULL.
+int dsc_import_prompt_value(const json_t *value, int32_t vocab_size, dsc_import_record *out,
+                            dsc_error *err);
+int dsc_import_references(const json_t *array, int32_t vocab_size, dsc_import_record *out,
+                          dsc_error *err);
+
+// Whether draftscope's JSON lines have a field of this name.
+bool dsc_import_is_field(const char *name);
+
+// Reads the prompt of a line whose answer another driver reads: AlpacaEval's instruction with its
+// input; LLMA's query with its documents, which become references.
+int dsc_import_alpaca_prompt(const json_t *line, dsc_import_record *out, dsc_error *err);
+int dsc_import_llma_prompt(const json_t *line, dsc_import_record *out, dsc_error *err);
 
 // Decodes tokens without special ones into an empty buffer; the result is always UTF-8.
 int dsc_import_decode(const dsc_tokenizer *tokenizer, const int32_t *id, size_t count,
@@ -196,9 +213,10 @@ int dsc_import_decode(const dsc_tokenizer *tokenizer, const int32_t *id, size_t 
 int dsc_import_probe(const dsc_import_driver **out, const json_t *line, dsc_error *err);
 
 // Tokenizes texts, decodes tokens (without `encoder` and `tokenizer` both are impossible, and text
-// is dropped), appends `eos` (-1: none) as r->eos determines, cuts the references, and checks the
-// lengths of distributions and columns. DSC_EUSAGE when the options are wrong for every line.
+// is dropped), appends ends->eos (`ends` NULL: none) as r->eos determines unless the text itself
+// ends with one of them, cuts the references, and checks the lengths of distributions and columns.
+// DSC_EUSAGE when the options are wrong for every line.
 int dsc_import_record_finish(dsc_import_record *r, const dsc_tokenizer *tokenizer,
-                             dsc_encoder *encoder, int32_t eos, dsc_error *err);
+                             dsc_encoder *encoder, const dsc_ends *ends, dsc_error *err);
 
 #endif

@@ -7,9 +7,10 @@
 #include "traces/import/import_template.h"
 
 #include "base/file.h"
-#include "base/json_file.h"
+#include "traces/tokenizer/ends.h"
 
 #include <stdbool.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
@@ -86,6 +87,8 @@ static const dsc_chat_template templates[] = {
     CHATML("qwen2.5", "You are Qwen, created by Alibaba Cloud", "think>",
            "You are Qwen, created by Alibaba Cloud. You are a helpful assistant.", 0),
     CHATML("qwen2", "You are a helpful assistant", "think>", "You are a helpful assistant.", 0),
+    CHATML("smollm2", "You are a helpful AI assistant named SmolLM, trained by Hugging Face",
+           "think>", "You are a helpful AI assistant named SmolLM, trained by Hugging Face", 0),
     CHATML("chatml", NULL, "think>", NULL, 0),
     {.name = "mistral-v7",
      .marks = {"[INST]", "[SYSTEM_PROMPT] "},
@@ -253,6 +256,24 @@ void dsc_chat_template_names(char *out, size_t size)
 
 // --- recognizing -------------------------------------------------------------------------------
 
+// Many ChatML templates differ in their default system prompt alone. Returns whether each that the
+// Jinja text spells out is that of the template.
+static bool has_default(const dsc_chat_template *t, const char *jinja)
+{
+    static const char begin[] = "<|im_start|>system";
+    const size_t length = t->default_system ? strlen(t->default_system) : 0;
+    while ((jinja = strstr(jinja, begin)) != NULL) {
+        jinja += sizeof begin - 1;
+        const size_t line_end = *jinja == '\n' ? 1 : !strncmp(jinja, "\\n", 2) ? 2 : 0;
+        const char *text = jinja + line_end;
+        const bool spelled = line_end && *text && !strchr("'\"{", *text);
+        if (spelled && (!length || strncmp(text, t->default_system, length) != 0 ||
+                        strncmp(text + length, "<|im_end|>", 10) != 0))
+            return false;
+    }
+    return true;
+}
+
 const dsc_chat_template *dsc_chat_template_recognize(const char *jinja)
 {
     for (const dsc_chat_template *t = templates; t < templates + TEMPLATES; t++) {
@@ -261,30 +282,33 @@ const dsc_chat_template *dsc_chat_template_recognize(const char *jinja)
             fits = !strstr(jinja, t->absent[m]);
         for (int m = 0; m < 3 && fits && t->marks[m]; m++)
             fits = strstr(jinja, t->marks[m]) != NULL;
-        if (fits)
+        if (fits && has_default(t, jinja))
             return t;
     }
     return NULL;
 }
 
-static int recognize(const dsc_chat_template **out, const char *jinja, const char *path,
+static int recognize(dsc_chat_found *out, const char *jinja, const json_t *config, const char *path,
                      dsc_error *err)
 {
-    *out = dsc_chat_template_recognize(jinja);
-    if (*out)
-        return DSC_OK;
-    return dsc_fail(err, DSC_EINPUT, "%s: the chat template is not one that draftscope knows",
-                    path);
+    const json_t *bos = json_object_get(config, "bos_token");
+    const char *text =
+        json_string_value(json_is_object(bos) ? json_object_get(bos, "content") : bos);
+    out->format = dsc_chat_template_recognize(jinja);
+    if (!out->format)
+        return dsc_fail(err, DSC_EINPUT, "%s: the chat template is not one that draftscope knows",
+                        path);
+    if (text && strstr(jinja, "bos_token") &&
+        snprintf(out->bos, sizeof out->bos, "%s", text) >= (int)sizeof out->bos)
+        return dsc_fail(err, DSC_EINPUT, "%s: the BOS token has more than %zu bytes", path,
+                        sizeof out->bos - 1);
+    return DSC_OK;
 }
 
 // The field is a string, or a list of named templates, of which "default" counts.
-static int read_config(const dsc_chat_template **out, const char *path, dsc_error *err)
+static int recognize_field(dsc_chat_found *out, const json_t *config, const char *path,
+                           dsc_error *err)
 {
-    enum { LIMIT = 64 << 20 };
-    json_t *config;
-    int rc = dsc_json_file(&config, path, LIMIT, err);
-    if (rc)
-        return rc;
     const json_t *field = json_object_get(config, "chat_template");
     for (size_t i = 0; i < json_array_size(field); i++) {
         const json_t *item = json_array_get(field, i);
@@ -295,34 +319,42 @@ static int read_config(const dsc_chat_template **out, const char *path, dsc_erro
         }
     }
     if (json_is_string(field))
-        rc = recognize(out, json_string_value(field), path, err);
-    else if (json_is_array(field))
-        rc = dsc_fail(err, DSC_EINPUT, "%s: 'chat_template' has no template 'default'", path);
-    json_decref(config);
-    return rc;
+        return recognize(out, json_string_value(field), config, path, err);
+    if (json_is_array(field))
+        return dsc_fail(err, DSC_EINPUT, "%s: 'chat_template' has no template 'default'", path);
+    return DSC_OK;
 }
 
-int dsc_chat_template_beside(const dsc_chat_template **out, const char *tokenizer, dsc_error *err)
+// Reads chat_template.jinja; *jinja is NULL when there is none.
+static int read_jinja(char **jinja, dsc_buffer *path, const char *config_path, dsc_error *err)
 {
     enum { LIMIT = 4 << 20 };
-    const char *slash = strrchr(tokenizer, '/');
-    const int folder = slash ? (int)(slash - tokenizer) + 1 : 0;
-    dsc_buffer path = {0};
+    const char *slash = strrchr(config_path, '/');
+    const int folder = slash ? (int)(slash - config_path) + 1 : 0;
+    int rc = dsc_buffer_printf(path, err, "%.*schat_template.jinja", folder, config_path);
+    if (rc || access(path->data, F_OK))
+        return rc;
+    rc = dsc_check_regular(path->data, err);
+    return rc ? rc : dsc_read_text(jinja, path->data, LIMIT, err);
+}
+
+int dsc_chat_template_beside(dsc_chat_found *out, const char *spec, dsc_error *err)
+{
+    dsc_buffer config_path = {0}, path = {0};
+    json_t *config = NULL;
     char *jinja = NULL;
-    *out = NULL;
-    int rc = dsc_buffer_printf(&path, err, "%.*schat_template.jinja", folder, tokenizer);
-    if (!rc && !access(path.data, F_OK)) {
-        rc = dsc_read_text(&jinja, path.data, LIMIT, err);
-        if (!rc)
-            rc = recognize(out, jinja, path.data, err);
-    } else if (!rc) {
-        path.length = 0;
-        rc = dsc_buffer_printf(&path, err, "%.*stokenizer_config.json", folder, tokenizer);
-        if (!rc && !access(path.data, F_OK))
-            rc = read_config(out, path.data, err);
-    }
+    *out = (dsc_chat_found){0};
+    int rc = dsc_beside_tokenizer(&config, &config_path, spec, "tokenizer_config.json", err);
+    if (!rc)
+        rc = read_jinja(&jinja, &path, config_path.data, err);
+    if (!rc && jinja)
+        rc = recognize(out, jinja, config, path.data, err);
+    else if (!rc && config)
+        rc = recognize_field(out, config, config_path.data, err);
     free(jinja);
+    json_decref(config);
     dsc_buffer_fini(&path);
+    dsc_buffer_fini(&config_path);
     return rc;
 }
 

@@ -29,13 +29,21 @@ const char *dsc_chat_template_end(const dsc_chat_template *t);
 // The template that a Jinja text is; NULL: it is not recognized.
 const dsc_chat_template *dsc_chat_template_recognize(const char *jinja);
 
-// Looks next to a tokenizer.json for chat_template.jinja and for the field "chat_template" of
-// tokenizer_config.json. *out is NULL when there is neither. DSC_EINPUT: a file cannot be read, or
-// its template is not recognized; the message names the file.
-int dsc_chat_template_beside(const dsc_chat_template **out, const char *tokenizer, dsc_error *err);
+// The template in the files of a tokenizer.
+typedef struct dsc_chat_found {
+    const dsc_chat_template *format; // NULL: the files contain none
+    // The BOS token, if the Jinja text writes it; else "". A prompt that transformers renders
+    // begins with it, and the tokenizer adds no special tokens to that prompt.
+    char bos[64];
+} dsc_chat_found;
 
-// Appends the messages and the beginning of the answer. The BOS token is not written: tokenizers
-// put it in front of a prompt.
+// Looks next to a tokenizer, whose `spec` is that of dsc_tokenizer_load, for chat_template.jinja
+// and for the field "chat_template" of tokenizer_config.json. DSC_EINPUT: a file is no regular
+// file, is longer than 4 MiB (64 MiB for tokenizer_config.json) or cannot be read, or its template
+// is not recognized; the message names the file.
+int dsc_chat_template_beside(dsc_chat_found *out, const char *spec, dsc_error *err);
+
+// Appends the messages and the beginning of the answer, without a BOS token.
 int dsc_chat_render(const dsc_chat_template *t, const dsc_chat_message *message, size_t count,
                     dsc_buffer *out, dsc_error *err);
 

@@ -280,6 +280,8 @@ static int read_prompt(const json_t *line, const json_t *choice, int32_t vocab_s
         ids = prompt;
     if (ids)
         return dsc_import_token_ids(ids, vocab_size, "prompt_token_ids", &out->prompt, err);
+    if (json_is_object(prompt)) // rendered
+        return dsc_import_prompt_value(prompt, vocab_size, out, err);
     if (prompt)
         return dsc_import_string(&out->prompt.text, prompt, err, "prompt");
     out->prompt.has_tokens = true; // an empty prompt

@@ -9,6 +9,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
 
 enum { FILE_LIMIT = 256 * 1024 * 1024 }; // bytes; the largest files in use have 35 MB
 
@@ -69,19 +70,33 @@ static void init_bytes(dsc_tokenizer *t)
     dsc_sha256_final(&sum, t->sha256);
 }
 
+int dsc_tokenizer_path(dsc_buffer *out, const char *spec, dsc_error *err)
+{
+    struct stat st;
+    const size_t length = strlen(spec);
+    const char *slash = length && spec[length - 1] == '/' ? "" : "/";
+    if (strcmp(spec, "bytes") == 0 || stat(spec, &st) || !S_ISDIR(st.st_mode))
+        return dsc_buffer_puts(out, spec, err);
+    return dsc_buffer_printf(out, err, "%s%stokenizer.json", spec, slash);
+}
+
 int dsc_tokenizer_load(dsc_tokenizer **out, const char *spec, dsc_error *err)
 {
-    dsc_tokenizer *t;
+    dsc_buffer path = {0};
+    dsc_tokenizer *t = NULL;
     *out = NULL;
-    int rc = dsc_new(&t, 1, err);
-    if (rc)
-        return rc;
-    const char *slash = strrchr(spec, '/'), *name = slash ? slash + 1 : spec;
-    rc = dsc_strndup(&t->name, name, strlen(name), err);
-    if (!rc && strcmp(spec, "bytes") == 0)
+    int rc = dsc_tokenizer_path(&path, spec, err);
+    if (!rc)
+        rc = dsc_new(&t, 1, err);
+    const char *slash = rc ? NULL : strrchr(path.data, '/');
+    const char *name = slash ? slash + 1 : path.data;
+    if (!rc)
+        rc = dsc_strndup(&t->name, name, strlen(name), err);
+    if (!rc && strcmp(path.data, "bytes") == 0)
         init_bytes(t);
     else if (!rc)
-        rc = load_json(t, spec, err);
+        rc = load_json(t, path.data, err);
+    dsc_buffer_fini(&path);
     if (rc)
         dsc_tokenizer_free(t);
     else

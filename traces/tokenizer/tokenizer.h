@@ -31,9 +31,14 @@ typedef struct dsc_tokens {
 int dsc_tokens_append(dsc_tokens *t, const int32_t *id, size_t count, dsc_error *err);
 void dsc_tokens_fini(dsc_tokens *t);
 
-// Loads `spec`: the word "bytes" (256 byte tokens, then 256 = "<s>", 257 = "</s>") or the path of a
-// tokenizer.json. DSC_EINPUT with file and place when it is malformed or uses a feature that is not
-// implemented. *out is owned by the caller (dsc_tokenizer_free; NULL is allowed).
+// Appends to an empty buffer what `spec` stands for: the path of a tokenizer.json, which is that in
+// `spec` when this is a folder, or the word "bytes". The only place where that is decided.
+int dsc_tokenizer_path(dsc_buffer *out, const char *spec, dsc_error *err);
+
+// Loads `spec`: the word "bytes" (256 byte tokens, then 256 = "<s>", 257 = "</s>"), the path of a
+// tokenizer.json, or a folder that contains one. DSC_EINPUT with file and place when it is
+// malformed or uses a feature that is not implemented. *out is owned by the caller
+// (dsc_tokenizer_free; NULL is allowed).
 int dsc_tokenizer_load(dsc_tokenizer **out, const char *spec, dsc_error *err);
 void dsc_tokenizer_free(dsc_tokenizer *t);
 
@@ -49,7 +54,8 @@ int32_t dsc_tokenizer_find(const dsc_tokenizer *t, const char *content);
 // has no token, or the tokenizer is the built-in one.
 const char *dsc_tokenizer_text(const dsc_tokenizer *t, int32_t id, size_t *length);
 
-// The EOS token, or -1. tokenizer.json does not define it, so it is the first special token present
+// A guess at the EOS token, or -1. tokenizer.json does not define it (traces/tokenizer/ends.h reads
+// the files next to it), so this is the first special token present
 // among "</s>", "<|endoftext|>", "<|end_of_text|>", "<|eot_id|>", "<|im_end|>", "<eos>".
 int32_t dsc_tokenizer_eos(const dsc_tokenizer *t);
 

@@ -19,7 +19,8 @@ static dsc_recorded_run read_one(const json_t *o)
     dsc_recorded_run run = unknown;
     if (json_is_number(temperature) && json_number_value(temperature) >= 0)
         run.temperature = json_number_value(temperature);
-    if (json_is_integer(most) && json_integer_value(most) > 0)
+    const bool stops = json_array_size(json_object_get(o, "stop")) > 0;
+    if (json_is_integer(most) && json_integer_value(most) > 0 && !stops)
         run.max_tokens = json_integer_value(most);
     if (json_is_boolean(head))
         run.head = json_is_true(head);

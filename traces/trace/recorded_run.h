@@ -8,7 +8,9 @@
 
 typedef struct dsc_recorded_run {
     double temperature; // the target's; NaN: unknown
-    int64_t max_tokens; // limit on output tokens; 0: unknown, or the trace was derived from others
+    // The limit on output tokens, below which an output ended by its last token. 0: unknown, the
+    // trace was derived from others, or stop strings ended outputs at any token.
+    int64_t max_tokens;
     // 1 when the draft model is a head of the target (EAGLE, Medusa), whose predictions depend on
     // where the draft began; 0 when it is not; -1: unknown.
     int head;

@@ -131,6 +131,30 @@ typedef struct dsc_rollouts {
     const int32_t *target; // [n][G + 1] the target's token
 } dsc_rollouts;
 
+// The candidates of a dynamic draft tree (sim/draft/dynamic_tree.c) that starts at each position,
+// with S = candidate_steps passes, candidate_topk candidates expanded and C = candidate_nodes
+// recorded: the best ones of all levels in the order of their path's probability, so that parents
+// come first. NULL: not recorded. They are real tokens of the draft model, which need not agree
+// with the output.
+typedef struct dsc_tree_candidates {
+    const int32_t *token; // [n][C]; 0 where there is no candidate
+    // [n][C] 0: follows the output before the position; i: follows the i-th candidate, which is
+    // earlier; DSC_PARENT_NONE: there is no such candidate, nor are there further ones.
+    const uint16_t *parent;
+    const float *logp;      // [n][C] ln of the draft probability of the path; -inf: no candidate
+    const uint16_t *scored; // [n][S] tokens in each pass of the draft model; 0: no such pass
+} dsc_tree_candidates;
+enum { DSC_PARENT_NONE = 65535 };
+
+// The marginals of a parallel drafter at each position: the distributions of the token at the
+// position and at the following D - 1 ones, given the output before the position and none of the
+// tokens between; D = marginal_offsets, M = marginal_top. NULL: not recorded.
+typedef struct dsc_marginals {
+    const int32_t *token; // [n][D][M] the most probable tokens, in that order; distinct
+    const float *logp;    // [n][D][M] ln p of each, never increasing; -inf allowed
+    const float *logp_y;  // [n][D] ln p of the output's token there; any value after the end
+} dsc_marginals;
+
 // One request, valid while its shard is open.
 typedef struct dsc_request {
     int64_t index;                   // 0-based in the whole trace
@@ -153,6 +177,8 @@ typedef struct dsc_request {
     dsc_replay replayed;
     dsc_sufficient sufficient;
     dsc_rollouts rollouts;
+    dsc_tree_candidates candidates;
+    dsc_marginals marginals;
 } dsc_request;
 
 // Tokens of reference r of a request.
@@ -202,12 +228,16 @@ typedef struct dsc_trace_info {
     dsc_rows_kind rows[DSC_SIDES];
     bool has_draft_logp, has_argmax[DSC_SIDES], has_entropy[DSC_SIDES], has_draft_rank;
     bool has_kseq, has_specinfer, has_otm, has_rollout[DSC_SIDES];
+    bool has_candidates, has_marginals;
     dsc_steps_kind steps;
     bool has_step_drafted, has_step_draft_s, has_step_verify_s; // require steps
     int32_t rank_depth;     // [1, 65535] when has_draft_rank, else 0
     int32_t statistics_k;   // K when any of kseq, specinfer, otm; else 0
     int32_t rollout_length; // G when any rollout; else 0
-    int32_t drafters;       // number of drafters with accept lengths, <= DSC_DRAFTERS_MAX
+    // S, children of a candidate, and C of dsc_tree_candidates; D and M of dsc_marginals; else 0
+    int32_t candidate_steps, candidate_topk, candidate_nodes;
+    int32_t marginal_offsets, marginal_top;
+    int32_t drafters; // number of drafters with accept lengths, <= DSC_DRAFTERS_MAX
     dsc_drafter_record drafter[DSC_DRAFTERS_MAX];
     const char *format;        // source format ("llma", "jsonl")
     const char *semantics;     // "paper" or "code": how the import read its source
@@ -286,6 +316,8 @@ typedef struct dsc_request_input {
     dsc_replay replayed;
     dsc_sufficient sufficient;
     dsc_rollouts rollouts;
+    dsc_tree_candidates candidates;
+    dsc_marginals marginals;
 } dsc_request_input;
 
 // Starts the trace `path`, NAME.dst, in the folder NAME.dst.tmp next to it; files that a killed run

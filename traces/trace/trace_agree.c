@@ -85,12 +85,11 @@ void dsc_recorded_intersect(dsc_trace_info *to, const dsc_trace_info *with)
     }
     if (!to->steps)
         to->has_step_drafted = to->has_step_draft_s = to->has_step_verify_s = false;
-    for (int c = 0; c < DSC_COLUMNS; c++) {
-        int p = dsc_column_parameter(c);
-        if (p >= 0 && dsc_column_recorded(to, c) &&
-            dsc_parameter_value(to, p) != dsc_parameter_value(with, p))
-            dsc_field_set(to, dsc_columns[c].field, 0);
-    }
+    for (dsc_field f = 0; f < DSC_FIELDS; f++)
+        for (int p = 0; p < DSC_PARAMETERS; p++)
+            if (dsc_field_has(f, p) && dsc_field_kind(to, f) &&
+                dsc_parameter_value(to, p) != dsc_parameter_value(with, p))
+                dsc_field_set(to, f, 0);
     int kept = 0;
     for (int i = 0; i < to->drafters; i++) {
         int other = dsc_drafter_number(with, to->drafter[i].name);

@@ -97,6 +97,21 @@ const dsc_column_type dsc_columns[DSC_COLUMNS] = {
                            .shape = SHAPE_DRAFT, AT(rollouts.draft)},
     [COL_TARGET_ROLLOUT] = {"rollout.target", DSC_U32, VALUES_TOKEN, FIELD_TARGET_ROLLOUT,
                             BY_OUTPUT, .shape = SHAPE_TARGET, AT(rollouts.target)},
+    // candidates of a dynamic draft tree, marginals of a parallel drafter
+    [COL_CANDIDATE_TOKEN] = {"candidate.token", DSC_U32, VALUES_TOKEN, FIELD_CANDIDATES, BY_OUTPUT,
+                             .shape = SHAPE_CANDIDATES, AT(candidates.token)},
+    [COL_CANDIDATE_PARENT] = {"candidate.parent", DSC_U16, VALUES_PARENT, FIELD_CANDIDATES,
+                              BY_OUTPUT, .shape = SHAPE_CANDIDATES, AT(candidates.parent)},
+    [COL_CANDIDATE_LOGP] = {"candidate.logp", DSC_F32, VALUES_LOG_MASS, FIELD_CANDIDATES, BY_OUTPUT,
+                            .shape = SHAPE_CANDIDATES, AT(candidates.logp)},
+    [COL_CANDIDATE_SCORED] = {"candidate.scored", DSC_U16, VALUES_ANY, FIELD_CANDIDATES, BY_OUTPUT,
+                              .shape = SHAPE_SCORED, AT(candidates.scored)},
+    [COL_MARGINAL_TOKEN] = {"marginal.token", DSC_U32, VALUES_TOKEN, FIELD_MARGINALS, BY_OUTPUT,
+                            .shape = SHAPE_MARGINALS, AT(marginals.token)},
+    [COL_MARGINAL_LOGP] = {"marginal.logp", DSC_F32, VALUES_LOG_MASS, FIELD_MARGINALS, BY_OUTPUT,
+                           .shape = SHAPE_MARGINALS, AT(marginals.logp)},
+    [COL_MARGINAL_LOGP_Y] = {"marginal.logp_y", DSC_F32, VALUES_LOG_MASS, FIELD_MARGINALS,
+                             BY_OUTPUT, .shape = SHAPE_OFFSETS, AT(marginals.logp_y)},
     // steps
     [COL_STEP_OFFSET] = {"step.offset", DSC_I64, VALUES_OFFSET, FIELD_STEPS, BY_REQUEST},
     [COL_STEP_ACCEPTED] = {"step.accepted", DSC_U16, VALUES_ANY, FIELD_STEPS, BY_STEP,
@@ -153,6 +168,12 @@ int dsc_column_shape(const dsc_trace_info *info, int column, int64_t shape[2])
     case SHAPE_OTM: shape[0] = k * (k + 3) / 2; return 1;
     case SHAPE_DRAFT: shape[0] = info->rollout_length; return 1;
     case SHAPE_TARGET: shape[0] = (int64_t)info->rollout_length + 1; return 1;
+    case SHAPE_CANDIDATES: shape[0] = info->candidate_nodes; return 1;
+    case SHAPE_SCORED: shape[0] = info->candidate_steps; return 1;
+    case SHAPE_MARGINALS:
+        shape[0] = info->marginal_offsets, shape[1] = info->marginal_top;
+        return 2;
+    case SHAPE_OFFSETS: shape[0] = info->marginal_offsets; return 1;
     }
     return 0;
 }
@@ -191,6 +212,8 @@ static const struct field {
     [FIELD_OTM] = {{"otm", NULL}, PLACE(has_otm)},
     [FIELD_DRAFT_ROLLOUT] = {{"draft_rollout", NULL}, PLACE(has_rollout[DSC_SIDE_DRAFT])},
     [FIELD_TARGET_ROLLOUT] = {{"target_rollout", NULL}, PLACE(has_rollout[DSC_SIDE_TARGET])},
+    [FIELD_CANDIDATES] = {{"candidates", NULL}, PLACE(has_candidates)},
+    [FIELD_MARGINALS] = {{"marginals", NULL}, PLACE(has_marginals)},
     [FIELD_STEPS] = {{"steps", "steps_aligned"}, PLACE(steps)},
     [FIELD_STEP_DRAFTED] = {{"step_drafted", NULL}, PLACE(has_step_drafted)},
     [FIELD_STEP_DRAFT_S] = {{"step_draft_s", NULL}, PLACE(has_step_draft_s)},
@@ -256,29 +279,23 @@ dsc_field dsc_field_at(const dsc_trace_info *info, int i)
 
 // --- parameters --------------------------------------------------------------------------------
 
-const dsc_parameter dsc_parameters[DSC_PARAMETERS] = {
-    {"rank_depth", offsetof(dsc_trace_info, rank_depth), UINT16_MAX},
-    {"statistics_k", offsetof(dsc_trace_info, statistics_k), DSC_STATISTICS_K_MAX},
-    {"rollout_length", offsetof(dsc_trace_info, rollout_length), UINT16_MAX},
-};
+#define VALUE(member) #member, offsetof(dsc_trace_info, member)
 
-int dsc_column_parameter(int column)
-{
-    switch (dsc_columns[column].shape) {
-    case SHAPE_RANKS: return 0;
-    case SHAPE_KSEQ:
-    case SHAPE_SPECINFER:
-    case SHAPE_OTM: return 1;
-    case SHAPE_DRAFT:
-    case SHAPE_TARGET: return 2;
-    default: return -1;
-    }
-}
+const dsc_parameter dsc_parameters[DSC_PARAMETERS] = {
+    {VALUE(rank_depth), UINT16_MAX, FIELD_DRAFT_RANK, FIELD_DRAFT_RANK},
+    {VALUE(statistics_k), DSC_STATISTICS_K_MAX, FIELD_KSEQ, FIELD_OTM},
+    {VALUE(rollout_length), UINT16_MAX, FIELD_DRAFT_ROLLOUT, FIELD_TARGET_ROLLOUT},
+    {VALUE(candidate_steps), UINT16_MAX, FIELD_CANDIDATES, FIELD_CANDIDATES},
+    {VALUE(candidate_topk), UINT16_MAX, FIELD_CANDIDATES, FIELD_CANDIDATES},
+    {VALUE(candidate_nodes), UINT16_MAX - 1, FIELD_CANDIDATES, FIELD_CANDIDATES},
+    {VALUE(marginal_offsets), UINT16_MAX, FIELD_MARGINALS, FIELD_MARGINALS},
+    {VALUE(marginal_top), UINT16_MAX, FIELD_MARGINALS, FIELD_MARGINALS},
+};
 
 bool dsc_parameter_needed(const dsc_trace_info *info, int parameter)
 {
-    for (int c = 0; c < DSC_COLUMNS; c++)
-        if (dsc_column_parameter(c) == parameter && dsc_column_recorded(info, c))
+    for (dsc_field f = 0; f < DSC_FIELDS; f++)
+        if (dsc_field_has(f, parameter) && dsc_field_kind(info, f))
             return true;
     return false;
 }

@@ -50,6 +50,13 @@ enum {
     COL_OTM,
     COL_DRAFT_ROLLOUT,
     COL_TARGET_ROLLOUT,
+    COL_CANDIDATE_TOKEN,
+    COL_CANDIDATE_PARENT,
+    COL_CANDIDATE_LOGP,
+    COL_CANDIDATE_SCORED,
+    COL_MARGINAL_TOKEN,
+    COL_MARGINAL_LOGP,
+    COL_MARGINAL_LOGP_Y,
     COL_STEP_OFFSET,
     COL_STEP_ACCEPTED,
     COL_STEP_DRAFTED,
@@ -87,6 +94,8 @@ typedef enum dsc_field {
     FIELD_OTM,
     FIELD_DRAFT_ROLLOUT,
     FIELD_TARGET_ROLLOUT,
+    FIELD_CANDIDATES,
+    FIELD_MARGINALS,
     FIELD_STEPS,
     FIELD_STEP_DRAFTED,
     FIELD_STEP_DRAFT_S,
@@ -108,11 +117,12 @@ dsc_field dsc_field_find(const char *name, unsigned *kind);
 dsc_field dsc_field_at(const dsc_trace_info *info, int i);
 
 // Parameters of recorded fields. The caps of drafters are kept apart, in dsc_trace_info.drafter.
-enum { DSC_PARAMETERS = 3 };
+enum { DSC_PARAMETERS = 8 };
 typedef struct dsc_parameter {
     const char *name;
-    size_t offset;   // offset of an int32_t in dsc_trace_info
-    int32_t largest; // the smallest value is 1
+    size_t offset;         // offset of an int32_t in dsc_trace_info
+    int32_t largest;       // the smallest value is 1
+    dsc_field first, last; // the fields that have it, all between these
 } dsc_parameter;
 extern const dsc_parameter dsc_parameters[DSC_PARAMETERS];
 
@@ -126,9 +136,12 @@ static inline int32_t *dsc_parameter_of(dsc_trace_info *info, int parameter)
     return (int32_t *)(void *)((char *)info + dsc_parameters[parameter].offset);
 }
 
-// The parameter that the column's shape depends on, or -1.
-int dsc_column_parameter(int column);
-// Returns whether the shape of a recorded column depends on the parameter.
+static inline bool dsc_field_has(dsc_field field, int parameter)
+{
+    return field >= dsc_parameters[parameter].first && field <= dsc_parameters[parameter].last;
+}
+
+// Returns whether a recorded field has the parameter.
 bool dsc_parameter_needed(const dsc_trace_info *info, int parameter);
 
 bool dsc_drafter_name_valid(const char *name); // 1 to 63 of [A-Za-z0-9_.+-]
@@ -152,6 +165,7 @@ typedef enum dsc_values {
     VALUES_KSEQ,      // pairs: rho in [1, k], beta in [0, 1]
     VALUES_SPECINFER, // first 0, never decreasing, element i (from 0) <= i
     VALUES_OTM,       // distributions of the number of surviving drafts
+    VALUES_PARENT,    // element i <= i, or DSC_PARENT_NONE, which only itself follows
 } dsc_values;
 
 // The shape of one element of a column.
@@ -164,6 +178,10 @@ typedef enum dsc_shape {
     SHAPE_OTM,        // [K (K + 3) / 2]
     SHAPE_DRAFT,      // [rollout_length]
     SHAPE_TARGET,     // [rollout_length + 1]
+    SHAPE_CANDIDATES, // [candidate_nodes]
+    SHAPE_SCORED,     // [candidate_steps]
+    SHAPE_MARGINALS,  // [marginal_offsets][marginal_top]
+    SHAPE_OFFSETS,    // [marginal_offsets]
 } dsc_shape;
 
 typedef struct dsc_column_type {
@@ -199,6 +217,13 @@ const char *dsc_column_name(const dsc_trace_info *info, int column,
 int dsc_column_shape(const dsc_trace_info *info, int column, int64_t shape[2]);
 // The number of numbers in one element.
 int64_t dsc_column_width(const dsc_trace_info *info, int column);
+
+// Whether a number of 16 bits stands for none.
+static inline bool dsc_column_is_none(const dsc_column_type *type, uint16_t value)
+{
+    return (type->values == VALUES_RANK && value == DSC_RANK_NONE) ||
+           (type->values == VALUES_PARENT && value == DSC_PARENT_NONE);
+}
 
 static inline bool dsc_column_dense(int column)
 {

@@ -44,6 +44,8 @@ int dsc_request_copy_view(dsc_request_copy *c, const dsc_request *q, dsc_request
         .replayed = q->replayed,
         .sufficient = q->sufficient,
         .rollouts = q->rollouts,
+        .candidates = q->candidates,
+        .marginals = q->marginals,
     };
     memcpy(out->rows, q->rows, sizeof out->rows);
     memcpy(out->accept, q->accept, sizeof out->accept);

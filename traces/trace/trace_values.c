@@ -205,6 +205,18 @@ static int64_t bad_otm(const float *x, int64_t count, int K)
     return -1;
 }
 
+// x[count / C][C]
+static int64_t bad_parent(const uint16_t *x, int64_t count, int32_t C)
+{
+    for (int64_t i = 0; i < count; i++) {
+        const int64_t number = i % C;
+        const bool ended = number && x[i - 1] == DSC_PARENT_NONE;
+        if (x[i] != DSC_PARENT_NONE && (ended || x[i] > number))
+            return i;
+    }
+    return -1;
+}
+
 int64_t dsc_bad_step(const uint16_t *accepted, const uint16_t *drafted, int64_t count)
 {
     for (int64_t i = 0; i < count; i++)
@@ -233,6 +245,7 @@ int64_t dsc_bad_value(const dsc_trace_info *info, int column, dsc_dtype dtype, c
     case VALUES_KSEQ: return bad_kseq(data, count, info->statistics_k);
     case VALUES_SPECINFER: return bad_specinfer(data, count, info->statistics_k);
     case VALUES_OTM: return bad_otm(data, count, info->statistics_k);
+    case VALUES_PARENT: return bad_parent(data, count, info->candidate_nodes);
     }
     return -1;
 }
@@ -263,6 +276,8 @@ static const char *const reasons[] = {
     [VALUES_LENGTH] = "length %.0f is above the drafter's cap of %d",
     [VALUES_KSEQ] = "%g is not in range (rho in [1, k], beta in [0, 1])",
     [VALUES_SPECINFER] = "%g; c_1 must be 0, and c_i at least c_{i-1} and at most i - 1",
+    [VALUES_PARENT] = "parent %.0f; the parent must be 0 (the output) or the number of an earlier "
+                      "candidate, and after the last candidate all are 65535",
     [VALUES_OTM] = "%g is not in [0, 1], or the distribution that begins here does not sum to 1",
 };
 
