@@ -101,6 +101,7 @@ static const struct {
      {{"semantics", "@"},
       {"num-speculative-tokens", "2,3,4,5,6,8,10,12,16"},
       {"prompt-lookup-max", "2:4"}}},
+    {&dsc_drafter_ngram_tree, {{"num-draft-tokens", "8,16"}, {"match-type", "BFS,PROB"}}},
     {&dsc_drafter_suffix, {{"num-speculative-tokens", "4,8,16,32"}}},
     {&dsc_drafter_llma, {{"n", "1:3"}, {"num-speculative-tokens", "4,8,16,32"}}},
     {&dsc_drafter_draft_model, {{"num-speculative-tokens", "1:10"}}},
@@ -108,6 +109,9 @@ static const struct {
     {&dsc_drafter_threshold,
      {{"num-speculative-tokens", "4,8,16"}, {"assistant-confidence-threshold", "0.2,0.4,0.6"}}},
     {&dsc_drafter_tree, {{"tree", "eagle"}}},
+    {&dsc_drafter_dynamic_tree, {{"eagle-topk", "4,10"}, {"num-draft-tokens", "16,32"}}},
+    {&dsc_drafter_parallel, {{"num-speculative-tokens", "1:4"}}},
+    {&dsc_drafter_ddtree, {{"num-draft-tokens", "16,64"}}},
     {&dsc_drafter_spectr, {{"num-drafts", "2,4,8"}, {"num-speculative-tokens", "2:6"}}},
     {&dsc_drafter_spectr_tree, {{0}}},
     {&dsc_drafter_pearl, {{"num-speculative-tokens", "2:8"}}},
@@ -566,11 +570,10 @@ static void print_caveats(const context *c)
 // The recording that would answer a method.
 static const char *recording_for(const dsc_drafter_type *d, const char *why)
 {
-    return d->needs_off_path ? "run it live: draftscope live run"
-           : d->needs_draft && strstr(why, "cost model")
+    return d->needs_draft && strstr(why, "cost model")
                ? "give a cost with the draft model: --draft-shape, or a third number of linear"
-           : d->needs_middle ? "record both draft models: draftscope live record --draft"
-           : d->needs_draft  ? "record the draft model: draftscope live record --draft DIR"
+           : !strcmp(d->recording, "none") ? "run it live: draftscope live run"
+           : d->needs_draft ? "record the draft model: draftscope live record --draft DIR"
            : d == &dsc_drafter_recorded
                ? "import accept lengths: draftscope trace import --format acclen"
                : "import logs with the documents of the prompts as references";

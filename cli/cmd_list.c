@@ -8,6 +8,7 @@
 #include "sim/cost/roofline.h"
 #include "sim/drafter.h"
 #include "sim/model/model_spec.h"
+#include "sim/replay_dist.h"
 #include "sim/verifier.h"
 #include "traces/import/import.h"
 #include "traces/import/totals.h"
@@ -17,8 +18,9 @@
 // clang-format off
 static const dsc_option options[] = {
     {.name = "verbose", .letter = 'v', .kind = DSC_OPTION_FLAG,
-     .help = "also print the parameters of methods and models, shapes and machines of costs, and "
-             "the names of engines' options with the source in which each was read"},
+     .help = "also print the papers, needs and parameters of methods and rules, parameters of "
+             "models, shapes and machines of costs, and the names of engines' options with the "
+             "source in which each was read"},
 };
 // clang-format on
 
@@ -28,6 +30,34 @@ static void print_synonyms(const char *list)
     printf("; also ");
     for (; *list; list++)
         fputs(*list == '|' ? ", " : (char[]){*list, '\0'}, stdout);
+}
+
+// What a method reads besides the text.
+static const char *method_needs(const dsc_drafter_type *d)
+{
+    return d->view                ? "a recording of it; it runs on no model"
+           : d->needs_marginals   ? "a parallel drafter (all offsets in one pass)"
+           : d->needs_middle      ? "a draft model and a middle one"
+           : d->needs_draft_dists ? "a draft model and its probabilities off the output"
+           : d->needs_draft && d->needs_off_path ? "a draft model, and the target off the output"
+           : d->needs_draft                      ? "a draft model"
+           : d->needs_off_path                   ? "the target off the output"
+           : d->sees_output                      ? "the output, or a copy of the target"
+                                                 : "no model";
+}
+
+static void print_trace(const char *recording)
+{
+    printf("    trace:   %s\n",
+           strcmp(recording, "none") ? recording : "none replays it; models only (--target, live)");
+}
+
+static void print_method(const dsc_drafter_type *d)
+{
+    printf("    paper:   %s\n    engines: %s\n    needs:   %s\n", d->source, d->engines,
+           method_needs(d));
+    print_trace(d->recording);
+    dsc_option_help(d->option, d->option_count, stdout);
 }
 
 static int list_methods(bool verbose, dsc_error *err)
@@ -41,7 +71,7 @@ static int list_methods(bool verbose, dsc_error *err)
             printf("%s%s", p == (*d)->presets ? "; also " : ", ", *p);
         putchar('\n');
         if (verbose)
-            dsc_option_help((*d)->option, (*d)->option_count, stdout);
+            print_method(*d);
     }
     return DSC_OK;
 }
@@ -54,6 +84,34 @@ static void print_parameters(const dsc_verifier_type *rule)
                rule->option[i].name, rule->option[i].help, rule->option[i].initial);
 }
 
+static const char *rule_needs(const dsc_verifier_type *v)
+{
+    return v->greedy ? "the target's argmax"
+           : v->kinds & (DSC_DRAFT_SAMPLED | DSC_DRAFT_SAMPLED_WITHOUT_REPLACEMENT) && !v->argmax
+               ? v->off_path ? "the distributions of both models, also after rejected tokens"
+                             : "the distributions of both models at the draft's positions"
+               : "the target's distributions at the draft's positions";
+}
+
+static void print_rule(const dsc_verifier_type *v)
+{
+    printf("    paper:   %s\n    engines: %s\n    needs:   %s\n    trace:   ", v->source,
+           v->engines, rule_needs(v));
+    if (v->greedy)
+        puts("of a draft model draft_rank or draft_argmax; of other methods token ids");
+    else if (v->replay == DSC_RULE_REPLAY_NONE)
+        puts("none replays it; models only (--target, live)");
+    else if (v->replay == DSC_RULE_REPLAY_PATHS)
+        puts("whole distributions of both models; of one sequence draft_logp, target_logp");
+    else
+        printf("draft_logp, target_logp%s%s\n",
+               v->replay_dist ? "; of several drafts also "
+               : v->off_path  ? " (of one sequence)"
+                              : "",
+               v->replay_dist ? v->replay_dist->column : "");
+    print_parameters(v);
+}
+
 static int list_rules(bool verbose, dsc_error *err)
 {
     (void)err;
@@ -64,7 +122,7 @@ static int list_rules(bool verbose, dsc_error *err)
             print_synonyms((*v)->synonyms);
         putchar('\n');
         if (verbose)
-            print_parameters(*v);
+            print_rule(*v);
     }
     return DSC_OK;
 }

@@ -15,6 +15,7 @@ device=${DEVICE:-cpu} figures=${FIGURES:-yes}
 tokens=96   # maximum new tokens per request
 greedy=16   # problems at temperature 0
 sampled=720 # problems at temperature 1: the same 240, three times
+dense=64    # problems at temperature 1 with whole distributions
 many=240    # problems in a run of a chain or a tree
 few=12      # problems in a run of several drafts; the runs take turns through all of them
 timed=8     # problems in a timed run
@@ -52,7 +53,9 @@ record sampled draft "$out/problems" $sampled --temperature 1 --num-drafts 8 &
 sampling=$!
 record greedy draft "$demo/problems" $greedy --rank-depth 8 --rollouts 20
 record eagle eagle "$demo/problems" $greedy --rank-depth 8
+record eagle3 eagle3 "$demo/problems" $greedy --rank-depth 8
 record medusa medusa "$demo/problems" $greedy --rank-depth 4
+record dense draft "$out/problems" $dense --temperature 1 --logprobs dense
 record references draft "$demo/references" 0
 wait $sampling
 
@@ -92,6 +95,17 @@ for part in '' '--pre-verify off' '--post-verify off'; do
 done
 job greedy --method ngram $some
 job greedy --method suffix $some
+for cached in 1 16; do
+    job greedy --method suffix --max-cached-requests $cached $some
+done
+for match in BFS PROB; do
+    job greedy --method ngram-tree --match-type $match $some
+done
+for controller in ema ucb; do
+    job greedy --method adaptive --controller $controller $with_draft $some
+    job greedy --method adaptive-ngram --controller $controller $some
+    job greedy --method adaptive-suffix --controller $controller $some
+done
 # Methods that query a model off the recorded text; the simulator runs the models for them.
 for source in "$some" "--replay $out/greedy.dst"; do
     job greedy --method lookahead $source
@@ -104,14 +118,20 @@ for length in 1 2 3 4 5; do
     job eagle --method draft-model --num-speculative-tokens $length --draft "$demo/eagle" $some
 done
 job eagle --method tree --tree eagle --draft "$demo/eagle" $some
+for length in 1 2 3 4 5; do
+    job eagle3 --method draft-model --num-speculative-tokens $length --draft "$demo/eagle3" $some
+done
+job eagle3 --method tree --tree eagle --draft "$demo/eagle3" $some
+# Trees from recorded candidates (dynamic-tree) and drafts from recorded marginals (parallel, ddtree)
+# belong here: jobs of the sets greedy, eagle3 and medusa, whose recordings then contain them.
 job medusa --method tree --tree medusa --draft "$demo/medusa" $some
 for k in 4 8 16; do
     job references --method llma --num-speculative-tokens $k --max-tokens $tokens --prompts "$demo/references.jsonl"
 done
 
-at=0
+at=0 most=$sampled
 turn() { # problems: the next N at temperature 1, in $some
-    [ $((at + $1)) -le $sampled ] || at=0
+    [ $((at + $1)) -le "$most" ] || at=0
     some="--prompts $out/problems.jsonl --skip $at --requests $1 --temperature 1"
     some="$some --max-tokens $tokens"
     at=$((at + $1))
@@ -131,6 +151,21 @@ for rule in kseq otm specinfer; do
             job sampled --method spectr --num-drafts $number --num-speculative-tokens $length --rule $rule \
                 $with_draft $some
         done
+    done
+done
+for rule in block traversal; do # of one sequence the same rule
+    for length in 3 8; do
+        turn $many
+        job sampled --method draft-model --num-speculative-tokens $length --rule $rule $with_draft $some
+    done
+done
+# GBV needs whole distributions, 8 KB for each position and model: fewer problems are recorded.
+at=0 most=$dense
+for number in 2 4; do
+    for length in 3 6; do
+        turn $dense
+        job dense --method spectr --num-drafts $number --num-speculative-tokens $length --rule gbv \
+            $with_draft $some
     done
 done
 
@@ -169,7 +204,7 @@ awk -F '\t' -v OFS='\t' '
     }' "$out"/runs/cost-*.tsv >"$out/cost.tsv"
 
 say "counting: $count runs"
-for set_of in greedy eagle medusa references sampled; do
+for set_of in greedy eagle eagle3 medusa references sampled dense; do
     start $set_of "$(nproc)"
 done
 
@@ -185,7 +220,7 @@ judge() { # set, trace, options of validate...
     tables="$tables $out/$set_of.tsv"
 }
 say "comparing"
-for set_of in greedy eagle medusa references sampled; do
+for set_of in greedy eagle eagle3 medusa references sampled dense; do
     judge $set_of $set_of
 done
 judge timed greedy --cost "table:$out/cost.tsv"

@@ -92,6 +92,9 @@ typedef enum dsc_draft_replay {
 
 struct dsc_drafter_type {
     const char *name, *summary;
+    const char *source;         // paper: authors, year, arXiv number; or "no paper"
+    const char *engines;        // the names that engines give it; "none", "all"
+    const char *recording;      // what a trace must contain to replay it; "none": no trace does
     const char *synonyms;       // "a|b": further names, or NULL
     const char *const *presets; // further names that also set the first option to that name,
                                 // NULL-terminated; NULL: none

@@ -37,8 +37,9 @@ static int check_models(const dsc_drafter_type *drafter, const dsc_verifier_type
     if (drafter->needs_draft && !fit->draft)
         return dsc_fail(err, DSC_EUSAGE, "method %s needs a draft model (use --draft SPEC%s)",
                         drafter->name,
-                        drafter->needs_middle || drafter->needs_draft_dists || !rule->greedy
-                            ? ""
+                        drafter->needs_middle || !rule->greedy ? ""
+                        : drafter->needs_draft_dists || drafter->needs_marginals
+                            ? ", or draftscope live run --draft DIR"
                             : ", or a trace of draftscope live record --draft DIR");
     if (!rule->greedy && !fit->dists)
         return dsc_fail(

@@ -31,7 +31,9 @@ typedef struct dsc_verify_input {
 typedef enum dsc_rule_replay {
     DSC_RULE_REPLAY_NONE,  // it does not: the rule needs the loop
     DSC_RULE_REPLAY_TOKEN, // token by token, with probability min(1, draft/target)
-    DSC_RULE_REPLAY_BLOCK  // as a whole, with the running minimum of the product of draft/target
+    DSC_RULE_REPLAY_BLOCK, // as a whole, with the running minimum of the product of draft/target
+    DSC_RULE_REPLAY_PATHS  // the best of several sequences as a block, from rows (theory/gbv.h); of
+                           // one sequence BLOCK
 } dsc_rule_replay;
 
 enum { DSC_RULE_PARAMETERS = 2 }; // at most
@@ -39,12 +41,14 @@ enum { DSC_RULE_PARAMETERS = 2 }; // at most
 struct dsc_verifier_type {
     const char *name, *summary;
     const char *synonyms; // "a|b": further names, or NULL
-    const char *source;   // paper and algorithm
+    const char *source;   // paper and algorithm: authors, year, arXiv number; or "no paper"
+    const char *engines;  // the names that engines give it; "none", "all"
     bool lossless;        // the output has the target distribution
     bool greedy;          // compares with the target's argmax: needs no distributions
     bool argmax;          // its own tokens are the target's argmax, so drafts are argmax tokens too
     bool tree;            // a node may have several children
     bool sequences;       // several drafts must be independent sequences, not a tree
+    bool off_path;        // of several drafts: reads distributions after tokens that it rejects
     unsigned kinds;       // supported kinds of drafts, bits of dsc_draft_kind
     dsc_rule_replay replay;
     const dsc_replay_dist *replay_dist; // of several drafts; NULL: they are not replayed

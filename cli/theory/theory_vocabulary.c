@@ -5,9 +5,12 @@
 #include "cli/result.h"
 #include "cli/theory/theory_closed.h"
 #include "sim/expect/vocabulary_bound.h"
+#include "traces/files/safetensors.h"
 
 #include <inttypes.h>
+#include <stdio.h>
 #include <stdlib.h>
+#include <sys/stat.h>
 
 enum { SIZE, MAP, DRAFTS, LENGTH };
 // clang-format off
@@ -16,9 +19,10 @@ static const dsc_option options[] = {
      .max = 10000000, .list = true,
      .help = "numbers of tokens; the most frequent ones of the outputs of other requests are the "
              "vocabulary (default: the powers of 2 from 1024 on, and all tokens)"},
-    [MAP] = {.name = "token-map", .kind = DSC_OPTION_TEXT, .metavar = "FILE",
-     .help = "file with the token ids of the vocabulary, separated by white space or commas, in "
-             "place of --draft-vocab-size"},
+    [MAP] = {.name = "token-map", .kind = DSC_OPTION_TEXT, .metavar = "FILE|DIR",
+     .help = "file with the token ids of the vocabulary, separated by white space or commas, or "
+             "the folder of an EAGLE-3 head, whose tensor d2t is read; in place of "
+             "--draft-vocab-size"},
     [DRAFTS] = {.name = "num-drafts", .letter = 'K', .kind = DSC_OPTION_INT, .metavar = "LIST",
      .initial = "1", .min = 1, .max = 64, .list = true,
      .help = "numbers of independent drafts per position, for column otm"},
@@ -75,9 +79,55 @@ static int default_sizes(query *q, int64_t vocab, dsc_error *err)
     return rc;
 }
 
+static int check_id(int64_t id, int64_t vocab, const char *path, dsc_error *err)
+{
+    return id >= 0 && id < vocab
+               ? DSC_OK
+               : dsc_fail(err, DSC_EINPUT,
+                          "%.300s: %" PRId64 " is not a token id from 0 to %" PRId64
+                          "; the vocabulary is that of another model",
+                          path, id, vocab - 1);
+}
+
+// Draft token d of an EAGLE-3 head is the target's token d + d2t[d].
+static int read_head(query *q, const char *folder, int64_t vocab, dsc_error *err)
+{
+    char path[1024];
+    dsc_safetensors *file;
+    snprintf(path, sizeof path, "%.1000s/model.safetensors", folder);
+    int rc = dsc_safetensors_open(&file, path, err);
+    if (rc)
+        return rc;
+    const dsc_tensor *d2t = dsc_safetensors_find(file, "d2t");
+    if (!d2t || d2t->dtype != DSC_I64 || d2t->rank != 1)
+        rc = dsc_fail(err, DSC_EINPUT,
+                      "%.300s: no tensor 'd2t' of 64-bit integers, as an EAGLE-3 head with a "
+                      "reduced vocabulary has; give a file of token ids",
+                      path);
+    if (!rc)
+        rc = dsc_new(&q->in, (size_t)vocab, err);
+    for (int64_t d = 0; !rc && d < d2t->count; d++) {
+        const int64_t id = d + ((const int64_t *)d2t->data)[d];
+        rc = check_id(id, vocab, path, err);
+        if (!rc)
+            q->in[id] = true;
+    }
+    q->options.sizes = 1;
+    dsc_safetensors_close(file);
+    return rc;
+}
+
+static bool is_folder(const char *path)
+{
+    struct stat s;
+    return stat(path, &s) == 0 && S_ISDIR(s.st_mode);
+}
+
 static int read_map(query *q, const char *path, int64_t vocab, dsc_error *err)
 {
     char *text;
+    if (is_folder(path))
+        return read_head(q, path, vocab, err);
     int rc = dsc_read_text(&text, path, 1 << 28, err);
     if (rc)
         return rc;
@@ -178,7 +228,7 @@ const cli_command cli_theory_vocabulary = {
     .name = "vocabulary",
     .summary = "the most that drafts from a reduced vocabulary (EAGLE-3) can accept on a trace",
     CLI_OPTIONS(options),
-    .usage = "theory vocabulary TRACE [--draft-vocab-size LIST | --token-map FILE] [OPTIONS]",
+    .usage = "theory vocabulary TRACE [--draft-vocab-size LIST | --token-map FILE|DIR] [OPTIONS]",
     .about = "Computes bounds for draft heads that cover a part of the vocabulary. Any trace has "
              "the share of its output tokens that such a head could draft; one with recorded "
              "distributions (live record --logprobs dense) has the bound of every lossless rule "

@@ -28,7 +28,8 @@ static bool has_value(const dsc_config *c, const char *name, int64_t value)
 }
 
 // An engine's configuration lines for a method. In the text, <NAME> is the value of an option of
-// the method, <NAME+1> one more, and <sampling> the setting of vLLM for a rule that samples.
+// the method, <NAME+1> one more, <NAME~1> one less, and <sampling> the setting of vLLM for a rule
+// that samples.
 typedef struct form {
     cli_engine engine;
     const dsc_drafter_type *drafter;
@@ -70,6 +71,11 @@ typedef struct form {
 #define TRTLLM_DRAFT(type, model)                                                                  \
     "printf 'speculative_config: {\"decoding_type\": \"" type                                      \
     "\", \"max_draft_len\": <num-speculative-tokens>" model "}\\n' >draft.yaml\n"                  \
+    "trtllm-serve MODEL --config draft.yaml\n"
+#define TRTLLM_TREE                                                                                \
+    "printf 'speculative_config: {\"decoding_type\": \"Eagle3\", \"use_dynamic_tree\": true, "     \
+    "\"max_draft_len\": <num-steps>, \"dynamic_tree_max_topK\": <eagle-topk>, "                    \
+    "\"max_total_draft_tokens\": <num-draft-tokens~1>" TRTLLM_MODEL "}\\n' >draft.yaml\n"          \
     "trtllm-serve MODEL --config draft.yaml\n"
 #define TRTLLM_MODEL ", \"speculative_model\": \"DRAFT\""
 
@@ -154,6 +160,7 @@ static const form forms[] = {
     {CLI_TRTLLM, &dsc_drafter_draft_model, .text = TRTLLM_DRAFT("Draft_Target", TRTLLM_MODEL)},
     {CLI_TRTLLM, &dsc_drafter_draft_model, .kind = CLI_DRAFT_EAGLE3,
      .text = TRTLLM_DRAFT("Eagle3", TRTLLM_MODEL)},
+    {CLI_TRTLLM, &dsc_drafter_dynamic_tree, .kind = CLI_DRAFT_EAGLE3, .text = TRTLLM_TREE},
     {CLI_TRTLLM, &dsc_drafter_draft_model, .kind = CLI_DRAFT_MTP, .text = TRTLLM_DRAFT("MTP", "")},
 };
 enum { FORMS = sizeof forms / sizeof *forms };
@@ -172,7 +179,7 @@ static const char *vllm_sampling(const dsc_verifier_type *rule)
 static int append_value(dsc_buffer *b, const char *hole, const cli_engine_choice *x, dsc_error *err)
 {
     const dsc_drafter_type *d = x->config->drafter;
-    const size_t n = strcspn(hole, "+>");
+    const size_t n = strcspn(hole, "+~>");
     char name[64], choice[64], real[DSC_NUMBER_TEXT];
     snprintf(name, sizeof name, "%.*s", (int)n, hole);
     if (strcmp(name, "sampling") == 0)
@@ -184,7 +191,8 @@ static int append_value(dsc_buffer *b, const char *hole, const cli_engine_choice
         return dsc_buffer_puts(b, choice, err);
     }
     if (o->kind != DSC_OPTION_REAL)
-        return dsc_buffer_printf(b, err, "%" PRId64, integer(x->config, name) + (hole[n] == '+'));
+        return dsc_buffer_printf(b, err, "%" PRId64,
+                                 integer(x->config, name) + (hole[n] == '+') - (hole[n] == '~'));
     dsc_number_text(x->config->real[o - d->option], real);
     return dsc_buffer_puts(b, real, err);
 }
@@ -292,6 +300,14 @@ static bool same_semantics(const form *f, const dsc_config *c)
     return !o || strcmp(tuned, f->semantics) == 0;
 }
 
+// TensorRT-LLM verifies S to K S tokens of a tree of S levels with top-k K (llm_args.py).
+static bool fits_trtllm(const dsc_config *c)
+{
+    const int64_t steps = integer(c, "num-steps"), most = steps * integer(c, "eagle-topk");
+    const int64_t drafted = integer(c, "num-draft-tokens") - 1;
+    return drafted >= steps && drafted <= most;
+}
+
 const char *cli_engine_lacks(const cli_engine_use *use, const dsc_config *config,
                              const dsc_verifier_type *rule)
 {
@@ -301,6 +317,9 @@ const char *cli_engine_lacks(const cli_engine_use *use, const dsc_config *config
     for (size_t i = 0; i < sizeof f->needs / sizeof *f->needs && f->needs[i].option; i++)
         if (!has_value(config, f->needs[i].option, f->needs[i].value))
             return f->lacks;
+    if (use->engine == CLI_TRTLLM && config->drafter == &dsc_drafter_dynamic_tree &&
+        !fits_trtllm(config))
+        return "its max_total_draft_tokens is from --num-steps to --num-steps x --eagle-topk";
     if (!same_semantics(f, config))
         return "it looks n-grams up in another way (--semantics)";
     if (rule->greedy || rule == &dsc_verifier_rejection)

@@ -77,7 +77,7 @@ typedef struct context {
     const cli_call *call;
     live_job job;
     dsc_trace *replayed;      // --replay
-    live_draft_record record; // --replay-draft
+    live_draft_record record; // of `replayed`; acceptances with --replay-draft only
     dsc_config none;
     live_run plain;
     live_report report;
@@ -501,12 +501,17 @@ static int prepare_runs(context *c, dsc_error *err)
     int rc = record
                  ? live_draft_record_find(&c->record, c->replayed, &c->job.config, c->job.rule, err)
                  : DSC_OK;
+    if (replayed && !record) {
+        c->record.info = dsc_trace_get_info(c->replayed);
+        rc = dsc_trace_recorded_run(&c->record.origin, c->record.info, err);
+    }
     if (!rc)
         rc = live_run_init(&c->job.run, &c->job.pair, &c->job.config, c->job.rule, seed, most,
                            replayed, record, err);
     if (!rc)
         rc = live_run_init(&c->plain, &c->job.pair, &c->none,
                            dsc_pair_rule(c->none.drafter, greedy), seed, most, replayed, NULL, err);
+    c->job.run.ends = replayed ? &c->record : NULL;
     c->plain.plain = true;
     c->job.run.step = c->plain.step = on_step;
     c->report = (live_report){
@@ -514,7 +519,7 @@ static int prepare_runs(context *c, dsc_error *err)
     return rc ? rc : live_run_counts(&c->job.run, &c->report.counts, err);
 }
 
-// A recorded draft may continue after the end of its output, as far as the draft model could have
+// A draft may continue after the end of a replayed output, as far as the recorded run could have
 // generated.
 static int64_t recorded_nodes(const context *c)
 {
@@ -569,7 +574,7 @@ static int prepare(context *c, dsc_error *err)
         rc = read_prompts(c, err);
     if (!rc && c->cost.type && job->config.drafter != &dsc_drafter_none)
         rc = announce_cost(c, err);
-    if (!rc && job->run.record)
+    if (!rc && job->run.ends)
         job->pair.least_nodes = recorded_nodes(c);
     return rc ? rc : live_job_open(job, 0, err);
 }

@@ -106,8 +106,8 @@ static int start_replay(live_run *r, const dsc_request *request, int64_t limit, 
     const int64_t vocab = p->weights[LIVE_TARGET]->config.vocab;
     dsc_request cut = *request; // of a rehearsal
     cut.output.count = limit;
-    int rc =
-        live_replay_begin(&r->recorded, p->session[LIVE_TARGET], vocab, cut.output, r->record, err);
+    int rc = live_replay_begin(&r->recorded, p->session[LIVE_TARGET], vocab, cut.output,
+                               r->record ? r->record : r->ends, err);
     p->models.target = &r->recorded.base;
     if (rc || !r->record)
         return rc;

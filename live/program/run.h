@@ -32,6 +32,7 @@ typedef struct live_run {
     bool replayed; // replay: the target's outputs are those of the requests
                    // (live/session/replay.h)
     live_replayed recorded;
+    const live_draft_record *ends;   // replay: EOS and length limit of the recorded run, or NULL
     const live_draft_record *record; // replay: answers for the draft model; NULL: it drafts itself
     live_replay_draft recorded_draft;
     // Called after each step. May be NULL.

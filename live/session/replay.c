@@ -30,7 +30,7 @@ static const dsc_model_type type = {.name = "replay",
                                     .commit = live_replayed_commit};
 
 int live_replay_begin(live_replayed *f, live_session *session, int64_t vocab_size,
-                      dsc_token_view recorded, const live_draft_record *record, dsc_error *err)
+                      dsc_token_view recorded, const live_draft_record *ends, dsc_error *err)
 {
     for (int64_t i = 0; i < recorded.count; i++)
         if (recorded.id[i] < 0 || recorded.id[i] >= vocab_size)
@@ -39,8 +39,8 @@ int live_replay_begin(live_replayed *f, live_session *session, int64_t vocab_siz
                             " is not in the model's vocabulary of %" PRId64,
                             recorded.id[i], i, vocab_size);
     dsc_model_trace_begin(&f->recorded, recorded);
-    if (record && !record->rule)
-        dsc_model_trace_set_ends(&f->recorded, record->info, &record->origin);
+    if (ends && !ends->rule)
+        dsc_model_trace_set_ends(&f->recorded, ends->info, &ends->origin);
     live_replayed_begin(f, &type, live_session_model(session), recorded, vocab_size);
     return DSC_OK;
 }

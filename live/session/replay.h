@@ -11,11 +11,11 @@
 #include "live/session/replay_draft.h"
 
 // Makes f->base a target for a loop: starts on a recorded output, after the prompt that `session`
-// has just begun; its limit is recorded.count. DSC_EINPUT: a token is not in the session's
-// vocabulary of `vocab_size`. `record`: the trace's drafts are replayed too, and the record also
-// contains how long the output could have been; or NULL. The view and the session must outlive the
-// use.
+// has just begun, and ends with it. DSC_EINPUT: a token is not in the session's vocabulary of
+// `vocab_size`. `ends`: contains EOS and how long the output could have been, which decide where
+// drafts near the recorded end stop; NULL, or acceptances are sampled: no draft goes beyond that
+// end. The view and the session must outlive the use.
 int live_replay_begin(live_replayed *f, live_session *session, int64_t vocab_size,
-                      dsc_token_view recorded, const live_draft_record *record, dsc_error *err);
+                      dsc_token_view recorded, const live_draft_record *ends, dsc_error *err);
 
 #endif

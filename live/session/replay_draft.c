@@ -35,13 +35,13 @@ static int find_dists(live_draft_record *r, const dsc_trace *trace, const dsc_co
     const dsc_drafter_type *d = config->drafter;
     const dsc_run_options o = {.engine = DSC_ENGINE_EXPECT, .rule = rule, .threads = 1};
     dsc_engine_choice choice;
-    if (!dsc_rule_replays(d, rule))
-        return dsc_fail(
-            err, DSC_EUSAGE,
-            "method %s with rule %s: a trace contains no acceptances to sample from "
-            "(supported: draft-model with rejection, block, kseq, otm, specinfer; spectr and "
-            "spectr-tree with greedy, kseq, otm, specinfer)",
-            d->name, rule->name);
+    if (!dsc_rule_replays(d, rule) || !dsc_rule_is_by_position(d, rule))
+        return dsc_fail(err, DSC_EUSAGE,
+                        "method %s with rule %s: a trace contains no acceptances to sample from "
+                        "(supported: draft-model with rejection, block, traversal, gbv, kseq, otm, "
+                        "specinfer; spectr and "
+                        "spectr-tree with greedy, kseq, otm, specinfer)",
+                        d->name, rule->name);
     r->rule = rule;
     r->most = dsc_config_limit(config) > 0 ? dsc_config_drafts(config) : 1;
     r->drafts = d->levels ? 1 : r->most; // a tree begins with its root
@@ -114,7 +114,8 @@ static double uniform(const live_replay_draft *f, int64_t level, int64_t index)
 // One draft at a time, from the two probabilities of the output's token.
 static int draw_alone(live_replay_draft *f, int64_t at, int64_t *go, dsc_error *err)
 {
-    const bool block = f->record->rule->replay == DSC_RULE_REPLAY_BLOCK;
+    const bool block = f->record->rule->replay == DSC_RULE_REPLAY_BLOCK ||
+                       f->record->rule->replay == DSC_RULE_REPLAY_PATHS; // of one sequence
     double draft, target;
     int rc = dsc_position_logp(&f->request, DSC_SIDE_DRAFT, at, &draft, err);
     if (!rc)

@@ -20,7 +20,7 @@
 
 // The recorded acceptances that a trace contains for a method.
 typedef struct live_draft_record {
-    const dsc_trace_info *info;
+    const dsc_trace_info *info; // this and `origin` are set without recorded acceptances, too
     dsc_recorded_run origin;
     const dsc_verifier_type *rule; // whose acceptances are sampled; NULL: the ranks answer
     dsc_position_source dists;     // for several drafts; .rule NULL: for one at a time

@@ -21,6 +21,8 @@ static const known_term term[] = {
     {"num_drafts_started", "drafts started (triggers)", true, NULL},
     {"num_drafts", "verification steps with a draft", true, NULL},
     {"num_draft_tokens", "draft tokens", true, NULL},
+    {"max_cached_requests", "number of cached requests", false, NULL},
+    {"max_num_draft_tokens", "draft tokens at most (--num-draft-tokens)", false, NULL},
     {"num_accepted_tokens", "accepted tokens", false, NULL},
     {"draft_acceptance_rate", "draft acceptance rate", false, NULL},
     {"mean_acceptance_length", "mean acceptance length (tokens)", false, NULL},

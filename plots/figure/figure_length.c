@@ -18,6 +18,7 @@ typedef struct lengths {
     dsc_lines lines;
     const char *column;
     bool less;
+    const char *axis;        // axis_of
     double *predicted;       // [lines][nx]; NULL: no prediction
     dsc_bests bests;         // of each line
     size_t top;              // index into value of the best of all
@@ -43,6 +44,13 @@ static void predict(dsc_plot *p, lengths *l, const dsc_table *t)
     l->predicted = any ? predicted : NULL;
 }
 
+// What the x axis is: "draft length", or the words of another column.
+static const char *axis_of(const dsc_plot *p)
+{
+    const char *x = p->options->x;
+    return x && strcmp(x, DSC_DRAFT_LENGTH) ? dsc_term_title(x) : "draft length";
+}
+
 static void find_best(dsc_plot *p, lengths *l)
 {
     size_t nx = l->lines.nx;
@@ -57,6 +65,7 @@ static void read_lengths(dsc_plot *p, lengths *l, const dsc_table *t)
 {
     static const dsc_figure_options all = {0};
     l->column = dsc_result_column(p);
+    l->axis = axis_of(p);
     l->less = dsc_term_less_is_better(l->column);
     dsc_need(p, l->column, DSC_NUMBERS);
     int y = dsc_table_find(t, l->column);
@@ -79,7 +88,7 @@ static void put_best(dsc_writer *w, const lengths *l, size_t at)
     const char *name = l->lines.label[at / nx];
     dsc_put(w, dsc_is_ratio(l->column) && l->lines.value[at] < 1e4 ? "best %.2f%s" : "best %.4g%s",
             l->lines.value[at], strcmp(l->column, "speedup") ? "" : "×");
-    dsc_put(w, " at draft length %g", l->lines.x[at % nx]);
+    dsc_put(w, " at %s %g", l->axis, l->lines.x[at % nx]);
     if (*name)
         dsc_put(w, " (%s)", name);
 }
@@ -88,8 +97,8 @@ static void put_finding(dsc_writer *w, const lengths *l)
 {
     size_t nx = l->lines.nx;
     double worst = 0;
-    dsc_put(w, "Line chart: %s by draft length (%g to %g)", dsc_term_title(l->column),
-            l->lines.x[0], l->lines.x[nx - 1]);
+    dsc_put(w, "Line chart: %s by %s (%g to %g)", dsc_term_title(l->column), l->axis, l->lines.x[0],
+            l->lines.x[nx - 1]);
     for (size_t j = 0; j < l->lines.lines; j++) {
         if (l->bests.best[j] == SIZE_MAX)
             continue;
@@ -113,7 +122,8 @@ static void put_subtitle(dsc_writer *w, const lengths *l)
 {
     put_best(w, l, l->top);
     if (l->lines.nx > 1)
-        dsc_put(w, "; ticks and parentheses: best length%s",
+        dsc_put(w, "; ticks and parentheses: best %s%s",
+                strcmp(l->axis, "draft length") ? l->axis : "length",
                 l->bests.rises ? " (+: still rising)" : "");
     if (*l->lines.note)
         dsc_put(w, "; %s", l->lines.note);
@@ -135,10 +145,10 @@ static bool needs_envelope(dsc_plot *p, const dsc_selection *s)
 }
 
 static void put_envelope_finding(dsc_writer *w, const dsc_envelope *e, const char *column,
-                                 bool less)
+                                 const char *axis, bool less)
 {
-    dsc_put(w, "Line chart: %s by draft length (%g to %g), best configuration of each method",
-            dsc_term_title(column), e->x[0], e->x[e->nx - 1]);
+    dsc_put(w, "Line chart: %s by %s (%g to %g), best configuration of each method",
+            dsc_term_title(column), axis, e->x[0], e->x[e->nx - 1]);
     for (size_t i = 0; i < e->panels; i++) {
         size_t at = i * e->lines * e->nx, count = e->lines * e->nx;
         size_t best = dsc_best_of(e->value + at, count, less);
@@ -147,7 +157,7 @@ static void put_envelope_finding(dsc_writer *w, const dsc_envelope *e, const cha
         dsc_put(w, "%s", i ? "; " : ": ");
         if (!isnan(e->panel[i]))
             dsc_put(w, "at batch size %g ", e->panel[i]);
-        dsc_put(w, "best %.4g at draft length %g (%s)", e->value[at + best], e->x[best % e->nx],
+        dsc_put(w, "best %.4g at %s %g (%s)", e->value[at + best], axis, e->x[best % e->nx],
                 e->label[best / e->nx]);
     }
     dsc_put(w, ".");
@@ -191,9 +201,9 @@ static void draw_envelope(dsc_plot *plot, const dsc_selection *s)
     const char *less_lines = dsc_left_out(plot, e.lines, e.methods, "lines", s->dropped);
     const char *less_panels = dsc_left_out(plot, e.panels, e.conditions, "batch sizes", 0);
     dsc_panels p = {
-        .title = dsc_text(plot, "%s by draft length", dsc_term_heading(plot, column)),
+        .title = dsc_text(plot, "%s by %s", dsc_term_heading(plot, column), axis_of(plot)),
         .subtitle =
-            dsc_text(plot, "best configuration of each method at each draft length%s%s%s%s",
+            dsc_text(plot, "best configuration of each method at each %s%s%s%s%s", axis_of(plot),
                      *less_lines ? "; " : "", less_lines, *less_panels ? "; " : "", less_panels),
         .x_label = plot->options->x ? dsc_term_title(plot->options->x) : "draft length (tokens)",
         .x = e.x,
@@ -210,7 +220,7 @@ static void draw_envelope(dsc_plot *plot, const dsc_selection *s)
                     : rows > 1          ? 130 + 300 * (double)rows
                                         : 470;
     dsc_draw_panels(plot, &p, "length", e.panels > 1 ? 1000 : 720, height);
-    put_envelope_finding(&plot->finding, &e, column, less);
+    put_envelope_finding(&plot->finding, &e, column, axis_of(plot), less);
     put_envelope_data(plot, &e, column);
 }
 
@@ -244,7 +254,7 @@ static void draw(dsc_plot *plot)
     put_subtitle(dsc_text_begin(plot), &l);
     const char *subtitle = dsc_text_end(plot);
     dsc_panels p = {
-        .title = dsc_text(plot, "%s by draft length", dsc_term_heading(plot, l.column)),
+        .title = dsc_text(plot, "%s by %s", dsc_term_heading(plot, l.column), l.axis),
         .subtitle = subtitle,
         .x_label = o->x ? dsc_term_title(o->x) : "draft length (tokens)",
         .x = l.lines.x,

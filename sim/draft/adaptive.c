@@ -368,6 +368,9 @@ static int observe(void *memory, const dsc_draft *draft, const dsc_verdict *verd
 const dsc_drafter_type dsc_drafter_adaptive = {
     .name = "adaptive",
     .summary = "a draft model whose draft length a controller adapts (SGLang's EMA, BanditSpec)",
+    .source = "Hou et al. 2025, BanditSpec, arXiv 2505.15141 (ucb); SGLang (ema), no paper",
+    .engines = "SGLang --speculative-adaptive (ema)",
+    .recording = "draft_rank or draft_argmax",
     .needs_draft = true,
     .kinds = DSC_DRAFT_TOPK | DSC_DRAFT_SAMPLED,
     SHARED(options),
@@ -376,18 +379,27 @@ const dsc_drafter_type dsc_drafter_adaptive = {
 const dsc_drafter_type dsc_drafter_adaptive_ngram = {
     .name = "adaptive-ngram",
     .summary = "ngram with a draft length that a controller adapts",
+    .source = "Hou et al. 2025, BanditSpec, arXiv 2505.15141 (ucb); SGLang (ema), no paper",
+    .engines = "none",
+    .recording = "token ids",
     SHARED(base_options),
 };
 
 const dsc_drafter_type dsc_drafter_adaptive_suffix = {
     .name = "adaptive-suffix",
     .summary = "suffix with a largest draft length that a controller adapts",
+    .source = "Hou et al. 2025, BanditSpec, arXiv 2505.15141 (ucb); SGLang (ema), no paper",
+    .engines = "none",
+    .recording = "token ids",
     SHARED(base_options),
 };
 
 const dsc_drafter_type dsc_drafter_adaptive_recorded = {
     .name = "adaptive-recorded",
     .summary = "recorded accept lengths with a draft length that a controller adapts",
+    .source = "Hou et al. 2025, BanditSpec, arXiv 2505.15141 (ucb); SGLang (ema), no paper",
+    .engines = "none",
+    .recording = "accept lengths at every position",
     .sees_output = true,
     .view = view,
     SHARED(base_options),

@@ -168,6 +168,9 @@ static int propose(void *memory, const int32_t *output, int64_t length, dsc_draf
 const dsc_drafter_type dsc_drafter_cascade = {
     .name = "cascade",
     .summary = "a draft model drafts for a middle model, whose output is the draft for the target",
+    .source = "Spector and Re 2023, arXiv 2308.04623; Chen et al. 2023, arXiv 2312.11462",
+    .engines = "none",
+    .recording = "none",
     .needs_draft = true,
     .needs_middle = true,
     .kinds = DSC_DRAFT_TOPK | DSC_DRAFT_SAMPLED,

@@ -23,6 +23,12 @@ static int propose(void *state, const int32_t *output, int64_t length, dsc_draft
 const dsc_drafter_type dsc_drafter_draft_model = {
     .name = "draft-model",
     .summary = "a draft model drafts a fixed number of tokens",
+    .source = "Leviathan et al. 2023, arXiv 2211.17192; Chen et al. 2023, arXiv 2302.01318",
+    .engines = "vLLM draft_model, eagle, eagle3, mtp, medusa; SGLang STANDALONE, EAGLE, EAGLE3, "
+               "NEXTN with top-k 1; TensorRT-LLM Draft_Target, Eagle3, MTP; transformers "
+               "assistant_model; llama.cpp draft-simple, draft-eagle3, draft-mtp",
+    .recording = "draft_rank or draft_argmax (greedy); draft_logp and target_logp (rejection, "
+                 "block)",
     .synonyms = "chain",
     .needs_draft = true,
     .kinds = DSC_DRAFT_TOPK | DSC_DRAFT_SAMPLED,

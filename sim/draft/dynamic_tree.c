@@ -23,6 +23,7 @@ static const dsc_option options[] = {
                          "chain"},
     {.name = "num-draft-tokens", .kind = DSC_OPTION_INT, .metavar = "N", .initial = "60",
      .sizes = "2,3,4,8,16,32,60", .min = 2, .max = DSC_TREE_NODES,
+     .column = "max_num_draft_tokens",
      .help = "tokens in the target call, the root included: the best N - 1 candidates are kept"},
 };
 // clang-format on
@@ -159,6 +160,10 @@ const dsc_drafter_type dsc_drafter_dynamic_tree = {
     .name = "dynamic-tree",
     .synonyms = "eagle2",
     .summary = "a draft model's most probable tree at each step (EAGLE-2)",
+    .source = "Li et al. 2024, EAGLE-2, arXiv 2406.16858",
+    .engines = "SGLang EAGLE, EAGLE3, STANDALONE with top-k above 1; TensorRT-LLM "
+               "use_dynamic_tree",
+    .recording = "candidates of live record --candidates (greedy)",
     .needs_draft = true,
     .needs_draft_dists = true,
     .branches = true,

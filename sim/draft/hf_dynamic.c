@@ -79,6 +79,9 @@ static int observe(void *memory, const dsc_draft *draft, const dsc_verdict *verd
 const dsc_drafter_type dsc_drafter_hf_dynamic = {
     .name = "hf-dynamic",
     .summary = "a draft model whose draft length adapts to acceptance (transformers' heuristic)",
+    .source = "no paper: the heuristic schedule of transformers",
+    .engines = "transformers num_assistant_tokens_schedule heuristic_transient",
+    .recording = "draft_rank or draft_argmax",
     .needs_draft = true,
     .kinds = DSC_DRAFT_TOPK | DSC_DRAFT_SAMPLED,
     .state_size = sizeof(state),

@@ -218,6 +218,9 @@ static int match_lengths(const dsc_drafter_input *in, size_t count, int64_t long
 const dsc_drafter_type dsc_drafter_llma = {
     .name = "llma",
     .summary = "copy from references after a match of the last n tokens (LLMA)",
+    .source = "Yang et al. 2023, Inference with Reference, arXiv 2304.04487",
+    .engines = "none",
+    .recording = "token ids and references",
     .state_size = sizeof(state),
     .option = options,
     .option_count = sizeof options / sizeof *options,

@@ -133,6 +133,9 @@ static int observe(void *memory, const dsc_draft *draft, const dsc_verdict *verd
 const dsc_drafter_type dsc_drafter_lookahead = {
     .name = "lookahead",
     .summary = "the target drafts for itself by Jacobi iteration (lookahead decoding)",
+    .source = "Fu et al. 2024, Lookahead Decoding, arXiv 2402.02057",
+    .engines = "none",
+    .recording = "none",
     .needs_off_path = true,
     .branches = true,
     .state_size = sizeof(state),

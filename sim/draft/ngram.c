@@ -294,6 +294,10 @@ const dsc_drafter_type dsc_drafter_ngram = {
     .name = "ngram",
     .summary =
         "copy the tokens that followed the last n tokens earlier in the text (prompt lookup)",
+    .source = "Saxena 2023, prompt-lookup-decoding, no paper",
+    .engines = "vLLM ngram; transformers prompt_lookup_num_tokens; llama.cpp ngram-simple; "
+               "TensorRT-LLM NGram is similar",
+    .recording = "token ids",
     .synonyms = "pld|prompt-lookup",
     .state_size = sizeof(state),
     .option = options,

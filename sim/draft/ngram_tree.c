@@ -22,6 +22,7 @@ enum { MATCH_BFS, MATCH_PROB };
 // clang-format off
 static const dsc_option options[] = {
     {.name = "num-draft-tokens", .synonyms = "speculative-num-draft-tokens",
+     .column = "max_num_draft_tokens",
      .kind = DSC_OPTION_INT, .metavar = "N", .initial = "12", .min = 1, .max = 4096,
      .help = "largest number of tokens to verify, the last committed one included"},
     {.name = "min-bfs-breadth", .synonyms = "speculative-ngram-min-bfs-breadth",
@@ -354,6 +355,9 @@ const dsc_drafter_type dsc_drafter_ngram_tree = {
     .name = "ngram-tree",
     .synonyms = "sglang-ngram",
     .summary = "tree of continuations in a trie that all requests share (SGLang's NGRAM)",
+    .source = "no paper: SGLang's cpp_ngram/trie.cpp",
+    .engines = "SGLang NGRAM",
+    .recording = "token ids",
     .branches = true,
     .state_size = sizeof(state),
     .option = options,

@@ -30,6 +30,9 @@ static int match_lengths(const dsc_drafter_input *in, size_t count, int64_t long
 const dsc_drafter_type dsc_drafter_none = {
     .name = "none",
     .summary = "no speculation: one token per target forward pass",
+    .source = "no paper",
+    .engines = "all: no speculation",
+    .recording = "token ids",
     .limit = limit,
     .propose = propose,
     .match_lengths = match_lengths,

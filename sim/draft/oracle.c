@@ -79,6 +79,9 @@ static bool is_bound(const dsc_config *config)
 const dsc_drafter_type dsc_drafter_oracle = {
     .name = "oracle",
     .summary = "drafts the target's own next tokens (upper bound)",
+    .source = "no paper: an upper bound",
+    .engines = "none",
+    .recording = "token ids",
     .sees_output = true,
     .kinds = DSC_DRAFT_TOPK | DSC_DRAFT_SAMPLED,
     .state_size = sizeof(dsc_drafter_input),

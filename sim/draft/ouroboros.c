@@ -330,6 +330,9 @@ static int observe(void *memory, const dsc_draft *draft, const dsc_verdict *verd
 const dsc_drafter_type dsc_drafter_ouroboros = {
     .name = "ouroboros",
     .summary = "a draft model writes phrase by phrase; phrases lengthen its drafts (Ouroboros)",
+    .source = "Zhao et al. 2024, Ouroboros, arXiv 2402.13720",
+    .engines = "none",
+    .recording = "none",
     .needs_draft = true,
     .needs_off_path = true,
     .branches = true,

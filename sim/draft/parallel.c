@@ -18,7 +18,8 @@ static const dsc_option options[] = {
     {DSC_OPTION_DRAFT_LENGTH, .initial = "4", .min = 0, .max = DSC_MAX_LEVELS,
      .help = "offsets that the draft pass predicts; Medusa heads: at most as many as there are"},
     {.name = "num-draft-tokens", .kind = DSC_OPTION_INT, .metavar = "N", .initial = "64", .min = 1,
-     .max = 1024, .help = "draft tokens of the tree at most, the root excluded"},
+     .max = 1024, .column = "max_num_draft_tokens",
+     .help = "draft tokens of the tree at most, the root excluded"},
 };
 // clang-format on
 
@@ -127,6 +128,10 @@ static int propose_chain(void *state, const int32_t *output, int64_t length, dsc
 const dsc_drafter_type dsc_drafter_parallel = {
     .name = "parallel",
     .summary = "one draft pass predicts all offsets (Medusa, PARD, DFlash): a chain",
+    .source = "Cai et al. 2024, Medusa, arXiv 2401.10774; An et al. 2025, PARD, arXiv 2504.18583; "
+              "Chen et al. 2026, DFlash, arXiv 2602.06036",
+    .engines = "vLLM medusa, dflash; SGLang DFLASH",
+    .recording = "marginals of live record --marginals, with target_logp to sample",
     .needs_draft = true,
     .needs_marginals = true,
     .kinds = DSC_DRAFT_TOPK | DSC_DRAFT_SAMPLED,
@@ -230,6 +235,9 @@ static int64_t tree_width(const dsc_config *config)
 const dsc_drafter_type dsc_drafter_ddtree = {
     .name = "ddtree",
     .summary = "one draft pass predicts all offsets: the most probable paths (DDTree)",
+    .source = "Ringel and Romano 2026, DDTree, arXiv 2604.12989",
+    .engines = "none",
+    .recording = "marginals of live record --marginals (greedy)",
     .needs_draft = true,
     .needs_marginals = true,
     .branches = true,

@@ -105,6 +105,9 @@ static int observe(void *memory, const dsc_draft *draft, const dsc_verdict *verd
 const dsc_drafter_type dsc_drafter_pearl = {
     .name = "pearl",
     .summary = "a draft model writes a window while the target tests the one before (PEARL)",
+    .source = "Liu et al. 2024, PEARL, arXiv 2408.11850",
+    .engines = "none",
+    .recording = "draft_rank as deep as the draft (greedy)",
     .needs_draft = true,
     .parallel = true,
     .kinds = DSC_DRAFT_TOPK | DSC_DRAFT_SAMPLED,

@@ -64,6 +64,9 @@ static int prepare(const dsc_config *config, void **prepared, dsc_error *err)
 const dsc_drafter_type dsc_drafter_sequoia = {
     .name = "sequoia",
     .summary = "the best tree for acceptances by rank and costs (Sequoia)",
+    .source = "Chen et al. 2024, Sequoia, arXiv 2402.12374",
+    .engines = "none",
+    .recording = "draft_rank as deep as the tree (greedy)",
     .needs_draft = true,
     .branches = true,
     .kinds = DSC_DRAFT_TOPK | DSC_DRAFT_SAMPLED_WITHOUT_REPLACEMENT,

@@ -78,6 +78,10 @@ static int propose(void *memory, const int32_t *output, int64_t length, dsc_draf
 const dsc_drafter_type dsc_drafter_spectr = {
     .name = "spectr",
     .summary = "K draft sequences sampled independently from a draft model (SpecTr)",
+    .source = "Sun et al. 2023, SpecTr, Algorithm 3, arXiv 2310.15141",
+    .engines = "none",
+    .recording = "draft_logp, target_logp and the column of the rule (kseq, otm, specinfer); "
+                 "whole distributions of both models (gbv)",
     .needs_draft = true,
     .branches = true,
     .kinds = DSC_DRAFT_SAMPLED,

@@ -70,6 +70,9 @@ static int prepare(const dsc_config *config, void **prepared, dsc_error *err)
 const dsc_drafter_type dsc_drafter_spectr_tree = {
     .name = "spectr-tree",
     .summary = "a tree of tokens sampled from a draft model (SpecTr's prefix tree)",
+    .source = "Sun et al. 2023, SpecTr, Algorithm 4, arXiv 2310.15141",
+    .engines = "none",
+    .recording = "draft_logp, target_logp and the column of the rule (kseq, otm, specinfer)",
     .needs_draft = true,
     .branches = true,
     .kinds = DSC_DRAFT_SAMPLED,

@@ -530,6 +530,9 @@ static int match_lengths(const dsc_drafter_input *in, size_t count, int64_t long
 const dsc_drafter_type dsc_drafter_suffix = {
     .name = "suffix",
     .summary = "the most frequent continuation of the last tokens in the text (SuffixDecoding)",
+    .source = "Oliaro et al. 2024, SuffixDecoding, arXiv 2411.04975",
+    .engines = "vLLM suffix; TensorRT-LLM SA is similar",
+    .recording = "token ids",
     .matches_steps = true,
     .branches = true,
     .state_size = sizeof(state),

@@ -33,6 +33,9 @@ static int propose(void *state, const int32_t *output, int64_t length, dsc_draft
 const dsc_drafter_type dsc_drafter_threshold = {
     .name = "threshold",
     .summary = "a draft model that stops at the first token of low probability",
+    .source = "no paper: transformers; compare Mamou et al. 2024, arXiv 2405.04304",
+    .engines = "transformers assistant_confidence_threshold; llama.cpp --spec-draft-p-min",
+    .recording = "none",
     .needs_draft = true,
     .needs_draft_dists = true,
     .kinds = DSC_DRAFT_TOPK | DSC_DRAFT_SAMPLED,

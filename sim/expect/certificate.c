@@ -8,6 +8,7 @@
 #include "theory/otm.h"
 #include "theory/single.h"
 
+#include <inttypes.h>
 #include <math.h>
 #include <stdlib.h>
 
@@ -266,7 +267,7 @@ static int visit(void *context, const dsc_request *q, dsc_error *err)
         }
     }
     c->requests += n > 0;
-    return rc;
+    return rc ? dsc_error_prefix(err, rc, "request %" PRId64, q->index) : DSC_OK;
 }
 
 // --- the means -----------------------------------------------------------------------------------

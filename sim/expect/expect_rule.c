@@ -5,6 +5,7 @@
 #include "sim/expect/expect_rule.h"
 
 #include "sim/expect/renewal.h"
+#include "theory/gbv.h"
 #include "traces/trace/recorded_run.h"
 
 #include <inttypes.h>
@@ -20,6 +21,7 @@ typedef enum chance {
     OFFSETS,       // as PRODUCT, with the draft's probabilities of the position where a call began
     OFFSETS_BLOCK, // as BLOCK, with these
     ANY,           // k drafts, greedy target: 1 - (1 - product of draft)^k
+    PATHS,         // k drafts, the best of them as BLOCK
     SURVIVORS, // drafts in order, m of which continue: a distribution of m for each number before
     LEVELS     // a tree: m nodes continue, and the drafts are the children of all of them
 } chance;
@@ -41,10 +43,15 @@ bool dsc_rule_replays(const dsc_drafter_type *drafter, const dsc_verifier_type *
     case DSC_DRAFT_REPLAY_CHAIN: return several || rule->replay != DSC_RULE_REPLAY_NONE;
     case DSC_DRAFT_REPLAY_OFFSETS:
         return !rule->greedy && (rule->replay_dist || rule->replay != DSC_RULE_REPLAY_NONE);
-    case DSC_DRAFT_REPLAY_SEQUENCES:
+    case DSC_DRAFT_REPLAY_SEQUENCES: return several || rule->replay == DSC_RULE_REPLAY_PATHS;
     case DSC_DRAFT_REPLAY_TREE: return several;
     default: return false;
     }
+}
+
+bool dsc_rule_is_by_position(const dsc_drafter_type *drafter, const dsc_verifier_type *rule)
+{
+    return drafter->replay == DSC_DRAFT_REPLAY_CHAIN || rule->replay != DSC_RULE_REPLAY_PATHS;
 }
 
 bool dsc_rule_recorded(const dsc_verifier_type *rule, const dsc_trace_info *info)
@@ -52,6 +59,8 @@ bool dsc_rule_recorded(const dsc_verifier_type *rule, const dsc_trace_info *info
     dsc_position_source source;
     const bool draft = info->has_draft_logp || info->rows[DSC_SIDE_DRAFT];
     const bool target = info->has_target_logp || info->rows[DSC_SIDE_TARGET];
+    if (rule->replay == DSC_RULE_REPLAY_PATHS)
+        return info->rows[DSC_SIDE_DRAFT] && info->rows[DSC_SIDE_TARGET];
     return draft && target &&
            (!rule->replay_dist || dsc_position_source_find(&source, info, rule, 1, NULL) == DSC_OK);
 }
@@ -66,9 +75,13 @@ static chance chance_of(const dsc_drafter_type *drafter, const dsc_verifier_type
     if (is_tree(drafter))
         return LEVELS;
     if (drafter->replay == DSC_DRAFT_REPLAY_OFFSETS)
-        return rule->replay == DSC_RULE_REPLAY_BLOCK ? OFFSETS_BLOCK : OFFSETS;
+        return rule->replay == DSC_RULE_REPLAY_BLOCK || rule->replay == DSC_RULE_REPLAY_PATHS
+                   ? OFFSETS_BLOCK
+                   : OFFSETS;
     if (rule->greedy)
         return drafter->branches ? ANY : MATCH;
+    if (rule->replay == DSC_RULE_REPLAY_PATHS)
+        return drafter->branches ? PATHS : BLOCK;
     return rule->replay == DSC_RULE_REPLAY_BLOCK ? BLOCK : drafts > 1 ? SURVIVORS : PRODUCT;
 }
 
@@ -154,6 +167,21 @@ static int check_match(dsc_rule_plan *plan, const dsc_drafter_type *drafter,
     return need(false, plan, drafter, "draft_argmax", err);
 }
 
+// The place of a sequence among all of them depends on tokens that are not the output's, for which
+// there are no statistics.
+static int check_rows(dsc_rule_plan *plan, const dsc_drafter_type *drafter,
+                      const dsc_trace_info *info, dsc_error *err)
+{
+    plan->dists.vocab_size = info->vocab_size;
+    if (info->rows[DSC_SIDE_DRAFT] && info->rows[DSC_SIDE_TARGET])
+        return DSC_OK;
+    return dsc_fail(err, DSC_EUSAGE,
+                    "method %s with rule %s needs the whole distributions of both models at every "
+                    "position of the output, which the trace lacks: record them with live record "
+                    "--logprobs dense",
+                    drafter->name, plan->rule->name);
+}
+
 static int check_offsets(dsc_rule_plan *plan, const dsc_config *config, const dsc_trace_info *info,
                          dsc_error *err)
 {
@@ -176,6 +204,8 @@ static int check_columns(dsc_rule_plan *plan, const dsc_drafter_type *drafter,
     int rc = DSC_OK;
     if (last->chance == MATCH)
         return check_match(plan, drafter, info, err);
+    if (last->chance == PATHS)
+        return check_rows(plan, drafter, info, err);
     if (several && !plan->rule->greedy)
         rc = dsc_position_source_find(&plan->dists, info, plan->rule, last->drafts, err);
     else
@@ -227,6 +257,8 @@ const char *dsc_rule_plan_reads(const dsc_rule_plan *plan)
         return "marginals, target_logp";
     if (plan->rule->greedy)
         return "draft_logp";
+    if (c == PATHS)
+        return "draft rows, target rows";
     if (!plan->dists.rule)
         return "draft_logp, target_logp";
     return plan->dists.recorded ? plan->rule->replay_dist->column : "draft rows, target rows";
@@ -238,6 +270,7 @@ const char *dsc_rule_plan_reads(const dsc_rule_plan *plan)
 typedef struct facts {
     int64_t t;
     double draft, target, ratio; // probabilities of the output's token; draft/target
+    double lower;                // dsc_gbv_lower of that token
     bool same;                   // the draft's most probable token is the output's
     const uint16_t *rank;        // [n][depth], or NULL: `same` holds
     int64_t depth;
@@ -255,9 +288,17 @@ typedef struct lane_walk {
     double *row;  // [rows][stride]: reach; what else it takes
     size_t rows, stride, base;
     size_t all; // the row that is 1 when a call begins: all drafts continue
+    bool paths; // rows of PATHS
 } lane_walk;
 
-enum { REACH, OTHER }; // rows; for SURVIVORS and LEVELS, OTHER + m - 1: Pr(m continue), m = 1 ..
+enum {
+    REACH,
+    OTHER,
+    BEFORE,
+    HERE,
+    PATH_ROWS
+}; // rows; BEFORE, HERE: of PATHS; for SURVIVORS and LEVELS, OTHER + m - 1: Pr(m continue), m = 1
+   // ..
 
 static double *elements(const lane_walk *w, size_t row)
 {
@@ -267,7 +308,7 @@ static double *elements(const lane_walk *w, size_t row)
 static void begin_call(lane_walk *w)
 {
     for (size_t r = 0; r < w->rows; r++)
-        elements(w, r)[0] = r == REACH || r == w->all;
+        elements(w, r)[0] = r == REACH || r == w->all || (w->paths && r != BEFORE);
 }
 
 static void slide(lane_walk *w)
@@ -287,7 +328,9 @@ static int walk_init(lane_walk *w, const dsc_rule_plan *plan, const dsc_rule_gro
 {
     *w = (lane_walk){0};
     int rc = dsc_renewal_init(&w->renewal, 0, n, plan->limit + g->first, g->count, arena, err);
+    w->paths = g->chance == PATHS;
     w->rows = g->chance == SURVIVORS || g->chance == LEVELS ? 1 + (size_t)g->drafts : 2;
+    w->rows = w->paths ? PATH_ROWS : w->rows;
     w->all = g->chance == LEVELS ? OTHER : w->rows - 1; // the root of a tree
     w->stride = 4 * (size_t)w->renewal.longest + 64;
     if (!rc)
@@ -319,6 +362,25 @@ WIDE static void follow_block(double *reach, double *product, int64_t n, double 
         double p = product[i] * ratio;
         product[i] = p < 1e300 ? p : 1e300; // keeps the product finite
         reach[i] = reach[i] < p ? reach[i] : p;
+    }
+}
+
+// dsc_gbv_replay, a token further in every call. Where the draft never goes, nothing that follows
+// is accepted.
+static void follow_paths(lane_walk *w, const facts *f, int drafts)
+{
+    double *reach = elements(w, REACH), *product = elements(w, OTHER);
+    double *before = elements(w, BEFORE), *here = elements(w, HERE);
+    for (int64_t i = 1; i <= w->open; i++) {
+        const dsc_gbv_prefix prefix = {before[i], here[i]};
+        const double p = dsc_gbv_probability(prefix, f->lower, f->draft, drafts);
+        product[i] = fmin(product[i] * p / f->target, 1e300);
+        reach[i] = fmin(reach[i], product[i]);
+        if (f->draft > 0) {
+            const dsc_gbv_prefix next = dsc_gbv_next(prefix, f->lower, f->draft);
+            before[i] = next.before;
+            here[i] = next.here;
+        }
     }
 }
 
@@ -424,6 +486,7 @@ static void follow(lane_walk *w, const dsc_rule_group *g, const facts *f)
     case OFFSETS: follow_offsets(w, f, false); break;
     case OFFSETS_BLOCK: follow_offsets(w, f, true); break;
     case ANY: follow_any(reach + 1, product + 1, w->open, f->draft, g->drafts); break;
+    case PATHS: follow_paths(w, f, g->drafts); break;
     case SURVIVORS: follow_survivors(w, f->dist, g->drafts); break;
     case LEVELS: follow_levels(w, g, f->dist); break;
     }
@@ -536,6 +599,22 @@ static void dists_of_draws(double p, int drafts, double *dist)
     }
 }
 
+// The probabilities of the output's token and of those that come before it.
+static int look_at_rows(const dsc_rule_plan *plan, const dsc_request *q, int64_t t,
+                        dsc_position_room *room, facts *f, dsc_error *err)
+{
+    const size_t vocab = (size_t)plan->dists.vocab_size;
+    const int32_t y = q->output.id[t];
+    int rc = dsc_position_rows(room, q, t, vocab, err);
+    if (rc)
+        return rc;
+    const double *draft = room->row[DSC_SIDE_DRAFT], *target = room->row[DSC_SIDE_TARGET];
+    f->draft = draft[y];
+    f->target = target[y];
+    f->lower = draft[y] > 0 ? fmin(dsc_gbv_lower(draft, target, vocab, y), 1) : 0;
+    return DSC_OK;
+}
+
 // Reads the data of position t that the plan needs.
 static int look(const dsc_rule_plan *plan, const dsc_request *q, int64_t t, dsc_position_room *room,
                 double *dist, facts *f, dsc_error *err)
@@ -551,6 +630,8 @@ static int look(const dsc_rule_plan *plan, const dsc_request *q, int64_t t, dsc_
         f->depth = plan->rank_depth;
         f->same = !f->rank && q->replayed.argmax[DSC_SIDE_DRAFT][t] == q->output.id[t];
     }
+    if (c == PATHS)
+        return look_at_rows(plan, q, t, room, f, err);
     if (alone || (greedy && c != MATCH))
         rc = dsc_position_logp(q, DSC_SIDE_DRAFT, t, &draft, err);
     if (!rc && (alone || plan->offsets))

@@ -10,10 +10,11 @@
 //
 //   chain  greedy                            draft_rank or draft_argmax
 //          single, kseq, otm, specinfer     draft_logp, target_logp
-//          block                             draft_logp, target_logp
-//   parallel  rejection, block               marginals, target_logp
+//          block, traversal                  draft_logp, target_logp
+//   parallel  rejection, block, traversal    marginals, target_logp
 //   spectr greedy                            draft_logp
 //          kseq, otm, specinfer             draft_logp, target_logp and the column of that name
+//          gbv                               rows of both models
 //   spectr-tree                              as spectr, for the drafts of its last level
 //
 // The rows of both models can replace all of these columns. Drafts are counted as in sim/loop.h,
@@ -44,6 +45,11 @@ typedef struct dsc_rule_plan {
 
 // Whether expectations of this drafter under this rule exist, given the columns they need.
 bool dsc_rule_replays(const dsc_drafter_type *drafter, const dsc_verifier_type *rule);
+
+// Whether the decision at a position depends, in addition to it, on the number of drafts there
+// alone or, for one draft, on a running product, so that acceptances can be sampled position by
+// position.
+bool dsc_rule_is_by_position(const dsc_drafter_type *drafter, const dsc_verifier_type *rule);
 
 // Whether the trace has the columns that the rule needs for one draft.
 bool dsc_rule_recorded(const dsc_verifier_type *rule, const dsc_trace_info *info);

@@ -99,7 +99,7 @@ static int fill_row(const dsc_request *q, dsc_model_side side, int64_t position,
         dsc_row_dist(&row, (int32_t)vocab, room->row[side]) > 0)
         return dsc_fail(err, DSC_EINPUT,
                         "position %" PRId64 ": the %s's row does not list all of its mass, which "
-                        "several drafts need; record more tokens or dense rows",
+                        "several drafts need; record more tokens or dense rows (--logprobs dense)",
                         position, side == DSC_SIDE_DRAFT ? "draft" : "target");
     double sum = 0;
     for (size_t x = 0; x < vocab; x++)

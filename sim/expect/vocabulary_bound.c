@@ -167,7 +167,7 @@ static int evaluate(void *context, const dsc_request *q, dsc_error *err)
             for (size_t k = 0; k < o->draft_counts; k++)
                 c->out->bound[s].otm[k] += value[1 + k];
         }
-    return rc;
+    return rc ? dsc_error_prefix(err, rc, "request %" PRId64, q->index) : DSC_OK;
 }
 
 static void finish(collector *c)

@@ -144,7 +144,12 @@ int dsc_result_columns(dsc_table *t, const dsc_drafter_type *const *drafter, siz
         dsc_column x = fields[f];
         if (parts & DSC_RESULT_EXPECTED && f >= EXPECTED && x.type == DSC_CELL_INT)
             x.type = DSC_CELL_REAL;
-        rc = dsc_table_add_columns(t, &x, 1, err);
+        rc = dsc_table_find(t, x.name) < 0
+                 ? dsc_table_add_columns(t, &x, 1, err)
+                 : dsc_fail(err, DSC_EUSAGE,
+                            "two columns '%s': an option of a method has the name of a result; "
+                            "set dsc_option.column to another name",
+                            x.name);
     }
     for (size_t d = 0; d < count && !rc; d++)
         rc = add_extras(t, drafter[d], err);

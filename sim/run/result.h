@@ -52,7 +52,8 @@ int dsc_result_row_timed(dsc_table *t, const dsc_result *result, double speedup,
 // The fields of every method with their descriptions, for --help.
 const dsc_column *dsc_result_fields(size_t *count);
 
-// The column name of a parameter: its option name with '_' for '-'.
+// The column name of a parameter: the option's `column`, or its name with '_' for '-'. It differs
+// from the names of all columns of results.
 enum { DSC_PARAMETER_NAME = 64 };
 void dsc_parameter_name(const dsc_option *o, char out[DSC_PARAMETER_NAME]);
 

@@ -411,6 +411,23 @@ static int plan_loop(const job *j, plan *out, dsc_error *err)
     return rc ? rc : dsc_draft_kind_for(&out->kind, j->config[0].drafter, j->rule, &fit, err);
 }
 
+// A trace contains the distributions along the output, and the output has the target's.
+static int refuse_replay(const dsc_drafter_type *drafter, const dsc_verifier_type *rule,
+                         dsc_error *err)
+{
+    const char *why =
+        !rule->lossless ? "its output does not have the distribution of the recorded one"
+        : rule->off_path
+            ? "it reads both models' distributions after tokens that it rejects, which "
+              "a trace does not contain; of one sequence (draft-model) it is replayed"
+            : "only draft-model, spectr and spectr-tree have an exact replay of rules "
+              "that sample";
+    return dsc_fail(err, DSC_EUSAGE,
+                    "method %s with rule %s cannot be replayed on a trace: %s; run both models "
+                    "(--target SPEC --draft SPEC, or draftscope live)",
+                    drafter->name, rule->name, why);
+}
+
 // Prefers the walk over the expectations over the loop, unless the options exclude them.
 static int make_plan(const job *j, plan *out, dsc_error *err)
 {
@@ -429,6 +446,10 @@ static int make_plan(const job *j, plan *out, dsc_error *err)
         rc = drafter->view(&j->config[c], j->info, NULL, NULL, err);
     if (rc)
         return rc;
+    if (j->info && !target && !draft && !can_walk && drafter->replay != DSC_DRAFT_REPLAY_NONE &&
+        !j->rule->greedy && !dsc_rule_replays(drafter, j->rule) &&
+        (drafter->branches ? j->rule->tree : true))
+        return refuse_replay(drafter, j->rule, err);
     if (asked && !can_walk && !can_expect)
         return dsc_fail(err, DSC_EUSAGE,
                         "method %s with rule %s has no exact replay here: run it with the loop",

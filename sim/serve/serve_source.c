@@ -135,7 +135,8 @@ static int draw(const job *j, worker *w, const dsc_request *q, draft *out, dsc_e
         ratio[i] = exp(drafted - target);
         accepted[i] = uniform(j, q, i) < ratio[i];
     }
-    if (!rc && j->rule->replay == DSC_RULE_REPLAY_BLOCK)
+    if (!rc && (j->rule->replay == DSC_RULE_REPLAY_BLOCK ||
+                j->rule->replay == DSC_RULE_REPLAY_PATHS)) // of one sequence
         follow_blocks(j, q, ratio, out);
     else if (!rc)
         follow_positions(j, n, accepted, out);
@@ -338,7 +339,7 @@ static int plan(job *j, const dsc_trace *trace, dsc_error *err)
         j->rule = &dsc_verifier_greedy; // lossless ones accept such drafts as far as they agree
         return DSC_OK;
     }
-    if (!j->rule->greedy && !dsc_rule_replays(d, j->rule))
+    if (!j->rule->greedy && !(dsc_rule_replays(d, j->rule) && dsc_rule_is_by_position(d, j->rule)))
         return dsc_fail(err, DSC_EUSAGE,
                         "method %s with rule %s cannot be served from a trace, which contains no "
                         "acceptances to sample from; try --rule greedy",

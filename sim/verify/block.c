@@ -84,7 +84,9 @@ static int verify(const dsc_verify_input *in, dsc_verdict *out, dsc_error *err)
 const dsc_verifier_type dsc_verifier_block = {
     .name = "block",
     .summary = "block verification: a chain is accepted up to a jointly sampled position",
-    .source = "Sun et al. 2024, Block Verification Accelerates Speculative Decoding, Algorithm 2",
+    .source = "Sun et al. 2024, Block Verification Accelerates Speculative Decoding, Algorithm 2, "
+              "arXiv 2403.10444",
+    .engines = "vLLM rejection_sample_method block",
     .lossless = true,
     .kinds = DSC_DRAFT_TOPK | DSC_DRAFT_SAMPLED,
     .replay = DSC_RULE_REPLAY_BLOCK,

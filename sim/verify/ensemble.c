@@ -23,6 +23,7 @@ const dsc_verifier_type dsc_verifier_ensemble = {
     .summary = "rejection sampling against w target + (1 - w) draft (LOSSY: the output does not "
                "have the target's distribution)",
     .source = "Fu et al. 2025, Speculative Ensemble, arXiv 2502.01662",
+    .engines = "none",
     .kinds = DSC_DRAFT_TOPK | DSC_DRAFT_SAMPLED,
     .option = ensemble_options,
     .options = sizeof ensemble_options / sizeof *ensemble_options,

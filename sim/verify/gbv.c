@@ -156,9 +156,11 @@ const dsc_verifier_type dsc_verifier_gbv = {
     .name = "gbv",
     .summary = "greedy multi-path block verification: the best of several sequences as a block",
     .source = "Thomas and Pal 2026, Greedy Multi-Path Block Verification, arXiv 2602.16961",
+    .engines = "none",
     .lossless = true,
     .tree = true,
     .sequences = true,
     .kinds = DSC_DRAFT_SAMPLED,
+    .replay = DSC_RULE_REPLAY_PATHS,
     .verify = verify,
 };

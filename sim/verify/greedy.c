@@ -34,7 +34,8 @@ static int verify(const dsc_verify_input *in, dsc_verdict *out, dsc_error *err)
 const dsc_verifier_type dsc_verifier_greedy = {
     .name = "greedy",
     .summary = "accept draft tokens as long as they equal the target's argmax",
-    .source = "Stern et al. 2018; LLMA Algorithm 1",
+    .source = "Stern et al. 2018, Blockwise Parallel Decoding, arXiv 1811.03115",
+    .engines = "all, at temperature 0",
     .lossless = true,
     .greedy = true,
     .tree = true,

@@ -165,7 +165,8 @@ const dsc_verifier_type dsc_verifier_kseq = {
     .name = "kseq",
     .summary =
         "k-Seq: i.i.d. drafts in order, accepted with probability min(1, target/(rho draft))",
-    .source = "SpecTr Algorithms 2 and 3",
+    .source = "Sun et al. 2023, SpecTr, Algorithms 2 and 3, arXiv 2310.15141",
+    .engines = "none",
     .lossless = true,
     .tree = true,
     .kinds = DSC_DRAFT_SAMPLED,

@@ -67,7 +67,9 @@ static const dsc_replay_dist replay = {"otm", offsetof(dsc_trace_info, has_otm),
 const dsc_verifier_type dsc_verifier_otm = {
     .name = "otm",
     .summary = "optimal transport: i.i.d. drafts with the highest acceptance that any rule reaches",
-    .source = "theory/otm_sampler.c; the optimum of SpecTr Eq. (4)",
+    .source = "Sun et al. 2023, SpecTr, the optimum of Eq. (4), arXiv 2310.15141; sampler: "
+              "theory/otm_sampler.c",
+    .engines = "none",
     .lossless = true,
     .tree = true,
     .kinds = DSC_DRAFT_SAMPLED,

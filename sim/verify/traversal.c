@@ -217,10 +217,13 @@ static int verify(const dsc_verify_input *in, dsc_verdict *out, dsc_error *err)
 const dsc_verifier_type dsc_verifier_traversal = {
     .name = "traversal",
     .summary = "traversal verification: paths of a tree are tested from their leaves up",
-    .source = "Weng et al. 2025, Traversal Verification for Speculative Tree Decoding, "
-              "arXiv 2505.12398",
+    .source = "Weng et al. 2025, Traversal Verification for Speculative Tree Decoding, arXiv "
+              "2505.12398",
+    .engines = "none",
     .lossless = true,
     .tree = true,
+    .off_path = true,
     .kinds = DSC_DRAFT_TOPK | DSC_DRAFT_SAMPLED | DSC_DRAFT_SAMPLED_WITHOUT_REPLACEMENT,
+    .replay = DSC_RULE_REPLAY_BLOCK, // of a chain
     .verify = verify,
 };

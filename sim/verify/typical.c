@@ -145,7 +145,9 @@ static const dsc_option typical_options[] = {
 const dsc_verifier_type dsc_verifier_typical = {
     .name = "typical",
     .summary = "typical acceptance (LOSSY: the output does not have the target's distribution)",
-    .source = "Medusa, section 3.3.1, with the values of its programs (0.09, 0.3)",
+    .source = "Cai et al. 2024, Medusa, section 3.3.1, with the values of its programs (0.09, "
+              "0.3), arXiv 2401.10774",
+    .engines = "none: Medusa's own program",
     .argmax = true,
     .tree = true,
     .kinds = DSC_DRAFT_TOPK | DSC_DRAFT_SAMPLED | DSC_DRAFT_SAMPLED_WITHOUT_REPLACEMENT,
@@ -177,7 +179,9 @@ static const dsc_option relaxed_options[] = {
 const dsc_verifier_type dsc_verifier_relaxed = {
     .name = "relaxed",
     .summary = "relaxed acceptance (LOSSY: the output does not have the target's distribution)",
-    .source = "TensorRT-LLM, mtpRelaxedAcceptanceKernel, with the values of its guide (10, 0.6)",
+    .source = "no paper: TensorRT-LLM, mtpRelaxedAcceptanceKernel, with the values of its guide "
+              "(10, 0.6)",
+    .engines = "TensorRT-LLM use_relaxed_acceptance_for_thinking",
     .argmax = true,
     .kinds = DSC_DRAFT_TOPK | DSC_DRAFT_SAMPLED,
     .option = relaxed_options,

@@ -16,9 +16,10 @@ tokenizer=$sample/tokenizer.json
 advise "$rag" --tokenizer "$tokenizer" --cost linear:.02,.0005 --batch-size 1,64 --engine vllm
 says 'advice.dst: 29 requests, 5385 output tokens; cost linear:.02,.0005'
 says 'The verdict is chosen on 15 requests and judged on 14 others.'
-says '  draft-model, hf-dynamic, threshold, tree, spectr, spectr-tree, pearl: record the draft model: draftscope live record --draft DIR'
+says '  draft-model, hf-dynamic, tree, dynamic-tree, parallel, ddtree, spectr, spectr-tree, pearl: record the draft model: draftscope live record --draft DIR'
 check 'a recording is named once' test "$(grep -c 'record the draft model' out)" -eq 1
-says '  lookahead, ouroboros: run it live: draftscope live run'
+says '  threshold, cascade, lookahead, ouroboros: run it live: draftscope live run'
+check 'ngram-tree competes' awk -F '\t' '$3 == "ngram-tree" { n++ } END { exit n != 8 }' advice.tsv
 says '  recorded: needs accept lengths by position: import accept lengths'
 says 'vllm serve MODEL --speculative-config'
 says '# no speculation: leave the speculative options out'

@@ -149,6 +149,13 @@ check "bytes tokenizer" grep -q '"tokenizer": "bytes"' out
 good list methods -v
 check "all methods" [ "$(grep -cE '^(none|oracle|llma) ' out)" = 3 ]
 for what in rules figures formats; do good list $what; done
+for what in methods rules; do
+    "$draftscope" list $what >names
+    good list $what -v
+    for item in paper engines needs trace; do
+        check "$what: $item of each" [ "$(grep -cE "^    $item: +[a-zA-Z]" out)" = "$(wc -l <names)" ]
+    done
+done
 good list models -v
 check "all models" [ "$(grep -cE '^(ngram|markov|iid) .*\(.*:' out)" = 3 ]
 check "their items" grep -q '^  order=N  .*(default 3)$' out

@@ -128,6 +128,9 @@ tree="--target markov:50 --draft markov:50 --requests 20 --max-tokens 32 --metho
 for kind in draft_model eagle eagle3; do
     parses sglang $tree --eagle-topk 4 --num-draft-tokens 8 --cost linear:.02,.0001,.0005 --draft-kind $kind
 done
+parses tensorrt-llm $tree --eagle-topk 4 --num-draft-tokens 8 --cost linear:.02,.0001,.0005 \
+    --draft-kind eagle3 --temperature 0
+check "TensorRT-LLM's tree excludes the root" grep -q '"max_draft_len": 3, "dynamic_tree_max_topK": 4, "max_total_draft_tokens": 7,' printed
 parses transformers --target markov:50,3 --method hf-dynamic,threshold --requests 40 --max-tokens 16 --cost linear:.02,.0001,.0005
 parses llama.cpp --target markov:50,3 --method threshold --requests 40 --max-tokens 16 --cost linear:.02,.0001,.0005
 check "lines were parsed ($lines)" test $lines -ge 30

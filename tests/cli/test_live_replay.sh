@@ -98,6 +98,39 @@ check "and accepts next to nothing" sh -c 'test "$(awk "/^num_accepted/ { print 
     "$(awk "/^num_accepted/ { print \$2 }" replayed)"'
 check "the field says that, too" grep -q '"replay_draft": 0' out
 
+# --- the recorded models replay their own outputs ------------------------------------------------
+# With the models of the recording a replay takes the steps of the run, request by request, also near
+# the ends of outputs, where drafts depend on EOS and on the longest possible output.
+fields() { # FILE: the counts of each request
+    tr -d ' ' <"$1" | grep -oE '"request_(output_tokens|target_calls|num_draft_tokens|num_accepted_tokens|draft_calls|accept_histogram)":\[[^]]*\]+'
+}
+forced() { # DRAFT MAX_TOKENS OPTIONS...
+    with=$1 most=$2
+    shift 2
+    good record --target "$demo/target" --method none --max-tokens "$most" --requests 8 \
+        --prompts "$demo/problems.jsonl" -o forced.dst --force
+    good run --target "$demo/target" --draft "$demo/$with" --prompts "$demo/problems.jsonl" --requests 8 \
+        --max-tokens "$most" --json "$@"
+    fields out >a
+    check "$*: each field once" sh -c 'test "$(grep -o "\"[a-z_]*num_draft_tokens\":" out | sort | uniq -d)" = ""'
+    good run --target "$demo/target" --draft "$demo/$with" --replay forced.dst --json "$@"
+    fields out >b
+    check "$with, $*: the counts of the run" sh -c 'test "$(wc -l <a)" = 6 && diff a b'
+}
+forced draft 40 --method dynamic-tree --num-steps 5 --eagle-topk 5 --num-draft-tokens 26
+forced draft 100 --method dynamic-tree --num-steps 5 --eagle-topk 5 --num-draft-tokens 26
+forced draft 100 --method draft-model --num-speculative-tokens 9
+forced draft 100 --method hf-dynamic
+forced draft 100 --method threshold
+forced draft 100 --method adaptive
+forced draft 100 --method tree
+forced draft 100 --method sequoia --budget 12 --depth 4
+forced draft 100 --method pearl
+forced draft 100 --method ouroboros
+forced eagle3 100 --method dynamic-tree --num-steps 4 --eagle-topk 4 --num-draft-tokens 16
+forced medusa 100 --method parallel
+forced medusa 100 --method ddtree --num-draft-tokens 12
+
 # --- sampled: expected counts ------------------------------------------------------------------
 
 # A draft model equal to the target is always accepted, so nothing is random.

@@ -184,6 +184,37 @@ check 'the drafts of recorded steps are in a schedule' awk '
 bad 2 'not those of --draft' serve full.dst --method draft-model --draft markov:50 --rule greedy $loop \
     --speculation adaptive:calibrated
 
+# --- every method ---------------------------------------------------------------------------------
+# Its table has no name twice, and its parameters are those of the configuration.
+good trace import "$top/tests/data/import/specbench.jsonl" --tokenizer bytes -o steps.dst
+good trace import --format acclen "$top/tests/data/import/acclen.jsonl" --tokenizer bytes -o acclen.dst
+good trace import --tokenizer "$top/traces/sample/tokenizer.json" "$top/traces/sample/rag.jsonl" -o rag.dst
+of="ngram:rag.dst,mix=0,order="
+for method in $("$draftscope" list methods | awk '{ print $1 }'); do
+    case $method in
+    recorded) set -- acclen.dst --drafter ngram --num-speculative-tokens 1 ;;
+    adaptive-recorded) set -- acclen.dst --base-options drafter=ngram --candidate-steps 0/1 ;;
+    recorded-steps) set -- steps.dst --num-speculative-tokens 4 ;;
+    cascade) set -- --target "${of}4" --middle "${of}3" --draft "${of}2" --max-tokens 40 ;;
+    *) set -- --target "${of}4" --draft "${of}2" --max-tokens 40 ;;
+    esac
+    good serve "$@" --method $method $loop --requests 4 -o method.tsv --force
+    check "$method: no column twice" awk -F '\t' '!/^#/ { for (i = 1; i <= NF; i++) if (seen[$i]++) exit 1
+        exit NF < 20 }' method.tsv
+done
+for method in ngram-tree dynamic-tree ddtree; do
+    good serve --target "${of}4" --draft "${of}2" --max-tokens 40 --method $method --num-draft-tokens 9 \
+        $loop --requests 4 -o method.tsv --force
+    check "$method: its option" test "$(cell method.tsv max_num_draft_tokens 2)" = 9
+    good sim --target "${of}4" --draft "${of}2" --max-tokens 40 --method $method --num-draft-tokens 9 \
+        --requests 4 --json
+    check "$method: option and count of sim" awk '{ n = gsub(/"num_draft_tokens"/, "&")
+        exit n != 1 || !/"max_num_draft_tokens": 9/ }' out
+    good sweep --target "${of}4" --draft "${of}2" --max-tokens 40 --method $method --num-draft-tokens 9,12 \
+        --requests 4 -o sweep.tsv --force
+    good report sweep.tsv -o sweep.html --force
+done
+
 # --- refusals ------------------------------------------------------------------------------------
 for text in 0 -3 2.5 uniform:5 uniform:9:3 uniform:0:3 lognormal:5 lognormal:5,-1 geometric:0.5 geometric:inf \
     geometric: normal:3 300000000 ''; do

@@ -422,6 +422,8 @@ bad 2 'steps' theory speedup --alpha .5 --steps -1
 good trace synth --target markov:30,noise=.8 --logprobs 30 --requests 24 --max-tokens 80 -o chain.dst
 good theory certify chain.dst -K 1,2,4 -k 3 --threads 1 -o certify.tsv
 good theory certify chain.dst -K 1,2,4 -k 3 --threads 2 -o again.tsv
+check "a line counts where block exceeds GBV" grep -qE \
+    'block <= GBV, .* with GBV of 1 sequences at 0 of [0-9]+ positions \(0 %\), of 2 sequences at [0-9]+ of' err
 check "the same with two threads" \
     sh -c 'grep -v "^# command" certify.tsv >a; grep -v "^# command" again.tsv | cmp - a'
 cell() { # RULE DRAFTS LENGTH COLUMN
@@ -460,7 +462,8 @@ bad 2 'one trace expected' theory certify
 bad 2 'num-drafts' theory certify chain.dst -K 65
 bad 2 'at most 16' theory certify chain.dst -K 1:17
 good trace synth --target markov:30 --logprobs 5 --requests 2 --max-tokens 8 -o listed.dst
-bad 4 'does not list all of its mass' theory certify listed.dst
+bad 4 'request 0: position 0: ' theory certify listed.dst
+bad 4 '(--logprobs dense)' theory certify listed.dst
 
 # --- regret --------------------------------------------------------------------------------------
 # By hand: speedups 2 and 1.5 of constant lengths, 1.6 of a controller, 2.5 of an oracle.

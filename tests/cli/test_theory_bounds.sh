@@ -88,6 +88,14 @@ near "$(cells vocabulary.tsv otm draft_vocab_size=30 drafts=1)" "$(cells accept.
 # Coverage and calls of a map, counted from the tokens.
 echo '0 1, 2 3 4 5 6 7 8 9 10 11' >map
 good theory vocabulary chain.dst --token-map map -k 3 -o map.tsv
+# An EAGLE-3 head names its vocabulary itself.
+head=$top/live/demo/eagle3
+good trace synth --target markov:2048 --requests 4 --max-tokens 20 -o wide.dst
+good theory vocabulary wide.dst --token-map "$head" -o head.tsv
+check "the head's tokens" test "$(awk -F '\t' '!/^#/ && n++ { print $1 }' head.tsv)" = \
+    "$(sed -n 's/.*"draft_vocab_size": *\([0-9]*\).*/\1/p' "$head/config.json")"
+bad 4 'is not a token id from 0 to 29' theory vocabulary chain.dst --token-map "$head"
+bad 4 "no tensor 'd2t'" theory vocabulary wide.dst --token-map "$top/live/demo/eagle"
 good trace export chain.dst --format jsonl -o chain.jsonl
 sed 's/.*"output":{"tokens":\[\([^]]*\)\].*/\1/' chain.jsonl | awk -F , '
     { n += NF; for (i = 1; i <= NF; i++) inside += $i <= 11

@@ -127,7 +127,8 @@ static double compare_config(const bench *b, const dsc_config *c, const dsc_veri
     means loop, sum;
     double most = 0;
     run_one(NULL, b, c, rule, &loop);
-    run_one(b->reduced, b, c, rule, &sum);
+    // The place of a sequence among all needs whole rows.
+    run_one(rule == &dsc_verifier_gbv ? b->rows : b->reduced, b, c, rule, &sum);
     for (int s = 0; s <= last; s++) {
         double error = hypot(error_of(&loop, s), error_of(&sum, s));
         double z = (loop.sum[s] / (double)loop.n - sum.sum[s] / (double)sum.n) / fmax(error, 1e-9);
@@ -162,6 +163,43 @@ static void loop_agrees_on_a_markov_pair(void **state)
         for (int r = 0; r < 3; r++)
             for (int k = 1; k <= DRAFTS && (r < 2 || length % 2); k++) // otm takes the longest
                 compare(&b, &dsc_drafter_spectr, rules[r], k, length, SEEN - 1);
+        compare(&b, &dsc_drafter_draft_model, &dsc_verifier_traversal, 1, length, SEEN - 1);
+        for (int k = 1; k <= DRAFTS && length % 2; k++)
+            compare(&b, &dsc_drafter_spectr, &dsc_verifier_gbv, k, length, SEEN - 1);
+    }
+    bench_fini(&b);
+}
+
+// Rules whose decisions do not follow from what was recorded along the output.
+static void other_replays_are_refused(void **state)
+{
+    static const struct {
+        const dsc_drafter_type *drafter;
+        const dsc_verifier_type *rule;
+        bool rows;
+        const char *words;
+    } cases[] = {
+        {&dsc_drafter_spectr, &dsc_verifier_gbv, false, "--logprobs dense"},
+        {&dsc_drafter_spectr, &dsc_verifier_traversal, true, "after tokens that it rejects"},
+        {&dsc_drafter_spectr_tree, &dsc_verifier_traversal, true, "after tokens that it rejects"},
+        {&dsc_drafter_draft_model, &dsc_verifier_ensemble, true, "does not have the distribution"},
+        {&dsc_drafter_draft_model, &dsc_verifier_typical, true, "does not have the distribution"},
+    };
+    bench b;
+    (void)state;
+    bench_init(&b, "markov:6,noise=1.5", "markov:6,noise=1.5");
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+        dsc_error err = {0};
+        dsc_results r = {0};
+        dsc_config c = config_of(cases[i].drafter, 2, 2);
+        c.text[0] = cases[i].drafter == &dsc_drafter_spectr_tree ? "2,2" : NULL;
+        assert_ok(dsc_config_prepare(&c, &err), err);
+        const dsc_run_options o = {.rule = cases[i].rule, .threads = 1};
+        assert_int_equal(dsc_run(cases[i].rows ? b.rows : b.reduced, &c, 1, &o, &r, &err),
+                         DSC_EUSAGE);
+        if (!strstr(err.message, cases[i].words))
+            fail_msg("'%s' is not in: %s", cases[i].words, err.message);
+        dsc_config_fini(&c);
     }
     bench_fini(&b);
 }
@@ -597,6 +635,7 @@ int main(void)
         WITH_SCRATCH(loop_agrees_on_a_markov_pair),
         WITH_SCRATCH(loop_agrees_on_ngrams),
         WITH_SCRATCH(loop_agrees_on_trees),
+        WITH_SCRATCH(other_replays_are_refused),
         WITH_SCRATCH(ranks_replace_the_draft_model),
         WITH_SCRATCH(one_draft_is_one_rule),
         WITH_SCRATCH(longer_drafts_and_better_rules_save_calls),

@@ -612,8 +612,12 @@ typedef struct case_of_rule {
 static const case_of_rule cases[] = {
     {&dsc_drafter_draft_model, &dsc_verifier_rejection, judge_specinfer, 1},
     {&dsc_drafter_draft_model, &dsc_verifier_block, NULL, 1},
+    {&dsc_drafter_draft_model, &dsc_verifier_traversal, NULL, 1},
+    {&dsc_drafter_draft_model, &dsc_verifier_gbv, NULL, 1},
+    {&dsc_drafter_spectr, &dsc_verifier_gbv, NULL, 1},
     {&dsc_drafter_parallel, &dsc_verifier_rejection, judge_specinfer, 1},
     {&dsc_drafter_parallel, &dsc_verifier_block, NULL, 1},
+    {&dsc_drafter_parallel, &dsc_verifier_gbv, NULL, 1},
     {&dsc_drafter_spectr, &dsc_verifier_kseq, judge_kseq, MOST_DRAFTS},
     {&dsc_drafter_spectr, &dsc_verifier_specinfer, judge_specinfer, MOST_DRAFTS},
     {&dsc_drafter_spectr, &dsc_verifier_otm, judge_otm, 2},

@@ -230,7 +230,7 @@ static bool prints(cli_engine_use use, const dsc_drafter_type *drafter)
 static void every_form(void **state)
 {
     (void)state;
-    const size_t forms[CLI_ENGINE_COUNT] = {8, 9, 4, 6, 5}; // drafters times kinds of draft models
+    const size_t forms[CLI_ENGINE_COUNT] = {8, 9, 5, 6, 5}; // drafters times kinds of draft models
     size_t printed[CLI_ENGINE_COUNT] = {0};
     for (const dsc_drafter_type *const *d = dsc_drafters(); *d; d++)
         for (int engine = CLI_VLLM; engine < CLI_ENGINE_COUNT; engine++)
@@ -244,7 +244,17 @@ static void every_form(void **state)
     const cli_engine_use vllm = {CLI_VLLM, CLI_DRAFT_MODEL}, hf = {CLI_HF, CLI_DRAFT_MODEL},
                          mtp = {CLI_HF, CLI_DRAFT_MTP};
     const dsc_verifier_type *greedy = &dsc_verifier_greedy;
-    dsc_config c = configured(&dsc_drafter_suffix, two, 1);
+    // TensorRT-LLM verifies at most num-steps x eagle-topk tokens of a tree.
+    const char *const wide[] = {"num-steps=2", "eagle-topk=4", "num-draft-tokens=20"},
+                      *const fits[] = {"num-steps=2", "eagle-topk=4", "num-draft-tokens=9"};
+    const cli_engine_use trtllm = {CLI_TRTLLM, CLI_DRAFT_EAGLE3},
+                         sglang = {CLI_SGLANG, CLI_DRAFT_EAGLE3};
+    dsc_config c = configured(&dsc_drafter_dynamic_tree, wide, 3);
+    assert_non_null(cli_engine_lacks(&trtllm, &c, greedy));
+    assert_null(cli_engine_lacks(&sglang, &c, greedy));
+    c = configured(&dsc_drafter_dynamic_tree, fits, 3);
+    assert_null(cli_engine_lacks(&trtllm, &c, greedy));
+    c = configured(&dsc_drafter_suffix, two, 1);
     assert_non_null(cli_engine_lacks(&vllm, &c, greedy));
     c = configured(&dsc_drafter_ngram, least, 2);
     assert_non_null(cli_engine_lacks(&hf, &c, greedy));

@@ -2,6 +2,7 @@
 // Configurations by option name, and what the library returns when it is misused: every mistake
 // below gave a silent result or an access out of bounds before it was checked.
 #include "sim/cost/price.h"
+#include "sim/run/result.h"
 #include "sim/run/run.h"
 #include "tests/unit/model_fixture.h"
 #include "traces/import/import.h"
@@ -301,6 +302,70 @@ static void values_outside_their_range_have_no_result(void **state)
     assert_int_equal(sum.requests + one[0], 0);
 }
 
+// A table is exchanged by the names of its columns, so a parameter may share its column with one of
+// another method, but with no result.
+static void parameters_and_results_have_different_columns(void **state)
+{
+    (void)state;
+    dsc_error err;
+    size_t count = 0, parameters = 0;
+    while (dsc_drafters()[count])
+        count++;
+    dsc_table t = {0};
+    assert_ok(dsc_result_columns(&t, dsc_drafters(), count,
+                                 DSC_RESULT_REQUEST | DSC_RESULT_INTERVAL | DSC_RESULT_BATCH |
+                                     DSC_RESULT_SPREAD,
+                                 &err),
+              err);
+    for (size_t c = 0; c < t.columns; c++)
+        if (dsc_table_find(&t, t.column[c].name) != (int)c)
+            fail_msg("two columns '%s'", t.column[c].name);
+    for (size_t d = 0; d < count; d++)
+        for (size_t o = 0; o < dsc_drafters()[d]->option_count; o++, parameters++) {
+            char name[DSC_PARAMETER_NAME];
+            dsc_parameter_name(&dsc_drafters()[d]->option[o], name);
+            const int at = dsc_table_find(&t, name);
+            assert_true(at > dsc_table_find(&t, "rule"));
+            if (at >= dsc_table_find(&t, "requests"))
+                fail_msg("%s: column '%s' is a result", dsc_drafters()[d]->name, name);
+        }
+    assert_true(parameters > 40);
+    dsc_table_fini(&t);
+}
+
+// `list -v` prints these.
+static void every_method_and_rule_has_a_source(void **state)
+{
+    (void)state;
+    for (const dsc_drafter_type *const *d = dsc_drafters(); *d; d++) {
+        if (!(*d)->source || !(*d)->engines || !(*d)->recording)
+            fail_msg("%s lacks a source, engines or a recording", (*d)->name);
+        if (!strstr((*d)->source, "arXiv ") && !strstr((*d)->source, "no paper"))
+            fail_msg("%s: '%s' is neither a paper nor none", (*d)->name, (*d)->source);
+        const bool models_only = !strcmp((*d)->recording, "none");
+        if (((*d)->needs_off_path || (*d)->needs_middle) != models_only && !(*d)->needs_draft)
+            fail_msg("%s: '%s' does not fit what it needs", (*d)->name, (*d)->recording);
+    }
+    for (const dsc_verifier_type *const *v = dsc_verifiers(); *v; v++) {
+        if (!(*v)->source || !(*v)->engines)
+            fail_msg("%s lacks a source or engines", (*v)->name);
+        if (!strstr((*v)->source, "arXiv ") && !strstr((*v)->source, "no paper"))
+            fail_msg("%s: '%s' is neither a paper nor none", (*v)->name, (*v)->source);
+    }
+}
+
+static void a_method_of_a_program_must_not_name_a_result(void **state)
+{
+    (void)state;
+    dsc_error err;
+    const dsc_option option = {.name = "target-calls", .kind = DSC_OPTION_INT, .max = 1};
+    const dsc_drafter_type own = {.name = "own", .option = &option, .option_count = 1};
+    dsc_table t = {0};
+    assert_says(dsc_result_columns(&t, (const dsc_drafter_type *const[]){&own}, 1, 0, &err), &err,
+                WORDS("target_calls", "two columns", "dsc_option.column"));
+    dsc_table_fini(&t);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -314,6 +379,9 @@ int main(void)
         cmocka_unit_test(nodes_follow_their_parents),
         cmocka_unit_test(passes_and_batches_have_ranges),
         cmocka_unit_test(values_outside_their_range_have_no_result),
+        cmocka_unit_test(parameters_and_results_have_different_columns),
+        cmocka_unit_test(every_method_and_rule_has_a_source),
+        cmocka_unit_test(a_method_of_a_program_must_not_name_a_result),
     };
     return cmocka_run_group_tests(tests, open_trace, close_trace);
 }

@@ -154,6 +154,28 @@ static void test_length(void **state)
     dsc_table_fini(&t);
 }
 
+// Another x axis is named in the title and in the finding.
+static void test_length_by_another_column(void **state)
+{
+    (void)state;
+    NEEDS("gnuplot");
+    dsc_table t = {0};
+    dsc_drawing d;
+    const char *const text[] = {"suffix"};
+    add_named(&t, "method$ max_cached_requests# block_efficiency");
+    add_row(&t, (double[]){1, 1.5}, text);
+    add_row(&t, (double[]){10, 1.75}, text);
+    draw("length", &t,
+         &(dsc_figure_options){.x = "max_cached_requests", .column = "block_efficiency"}, "svg",
+         &d);
+    assert_contains(&d.script, "by number of cached requests");
+    assert_contains(&d.finding, "best 1.75 at number of cached requests 10");
+    assert_null(strstr(d.script.data, "draft length"));
+    assert_null(strstr(d.finding.data, "draft length"));
+    dsc_drawing_fini(&d);
+    dsc_table_fini(&t);
+}
+
 // The i.i.d. reference scales in proportion to block efficiency.
 static void test_prediction(void **state)
 {
@@ -690,6 +712,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_samples),
         cmocka_unit_test(test_length),
+        cmocka_unit_test(test_length_by_another_column),
         cmocka_unit_test(test_prediction),
         cmocka_unit_test(test_lengths_of_methods),
         cmocka_unit_test(test_many_lines),
