@@ -9,7 +9,7 @@
 //     counts           sim/counts.h           counts of a run, block efficiency
 //     metrics          base/metrics.h         the six acceptance metrics
 //     time             sim/cost/price.h       speedup under a cost model
-//     theory           theory/                acceptance of k-Seq, SpecInfer and optimal transport
+//     theory           theory/                acceptance of k-Seq, SpecInfer, optimal transport; trees
 //
 // Functions that can fail return DSC_OK or a negative status and write one sentence into the
 // caller's dsc_error (base/status.h). The library prints nothing, never exits and has no global
@@ -28,12 +28,15 @@
 #include "sim/run/run.h"
 #include "sim/cost/cost.h"
 #include "sim/cost/price.h"
+#include "theory/acceptance.h"
 #include "theory/block.h"
+#include "theory/block_verify.h"
 #include "theory/curve.h"
 #include "theory/kseq.h"
 #include "theory/otm.h"
 #include "theory/probs.h"
 #include "theory/single.h"
 #include "theory/specinfer.h"
+#include "theory/tree.h"
 
 #endif

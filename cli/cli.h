@@ -204,6 +204,11 @@ int cli_finish_stdout(dsc_error *err);
 
 int cli_threads(int64_t asked); // 0: the number of processors
 
+// Writes the path of a file that is installed with this program: `relative` below the folder that
+// is `up` levels above the program's file (1: its own folder). False: the file or its place is
+// unknown.
+bool cli_installed_at(char *path, size_t size, int up, const char *relative);
+
 // --- progress -----------------------------------------------------------------------------------
 
 enum { CLI_PROGRESS_AUTO, CLI_PROGRESS_NEVER, CLI_PROGRESS_JSON };

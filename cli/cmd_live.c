@@ -5,7 +5,6 @@
 
 #include <errno.h>
 #include <stdlib.h>
-#include <string.h>
 #include <unistd.h>
 
 #define PROGRAM "draftscope-live"
@@ -23,14 +22,7 @@ static int become(const char *path, char **argv, dsc_error *err)
 static int become_neighbor(char **argv, dsc_error *err)
 {
     char path[4096];
-    ssize_t n = readlink("/proc/self/exe", path, sizeof path);
-    size_t folder = n > 0 && (size_t)n < sizeof path ? (size_t)n : 0;
-    while (folder && path[folder - 1] != '/')
-        folder--;
-    if (!folder || folder + sizeof PROGRAM > sizeof path)
-        return DSC_OK;
-    memcpy(path + folder, PROGRAM, sizeof PROGRAM);
-    return become(path, argv, err);
+    return cli_installed_at(path, sizeof path, 1, PROGRAM) ? become(path, argv, err) : DSC_OK;
 }
 
 static int run(int argc, char **argv, dsc_error *err)

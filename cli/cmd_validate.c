@@ -41,11 +41,17 @@ static const dsc_option options[] = {
 // clang-format on
 // --- one row ----------------------------------------------------------------------------------
 
-// The given path, else the installed one, else, in a source tree, the local one.
-static const char *place(const dsc_option_value *value, const char *installed, const char *here)
+enum { PATH_BYTES = 4096 };
+
+// The given path, else the one next to this program, which may have been moved after its
+// installation, else the installed one, else, in a source tree, the local one.
+static const char *place(const dsc_option_value *value, const char *moved, const char *installed,
+                         const char *here, char path[PATH_BYTES])
 {
     if (value->given)
         return value->text;
+    if (cli_installed_at(path, PATH_BYTES, 2, moved) && access(path, R_OK) == 0)
+        return path;
     return access(installed, R_OK) != 0 && access(here, R_OK) == 0 ? here : installed;
 }
 
@@ -77,10 +83,13 @@ static int validate(dsc_table *t, const validate_row_type *type, validate_row ro
 static int validate_all(dsc_table *t, const bool *chosen, const dsc_option_value *value,
                         dsc_error *err)
 {
+    char tables[PATH_BYTES], corpus[PATH_BYTES];
     const validate_row places = {
-        .folder = place(&value[TABLES], VALIDATION_DIR, "tests/validation"),
+        .folder = place(&value[TABLES], "share/draftscope/validation", VALIDATION_DIR,
+                        "tests/validation", tables),
         .data = value[DATA].text,
-        .corpus = place(&value[CORPUS], SAMPLE_DIR "/edits.jsonl", "traces/sample/edits.jsonl"),
+        .corpus = place(&value[CORPUS], "share/draftscope/sample/edits.jsonl",
+                        SAMPLE_DIR "/edits.jsonl", "traces/sample/edits.jsonl", corpus),
     };
     int rc = cli_result_comments(t, err);
     if (!rc)

@@ -1,12 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
 // Small functions that the commands share: help texts with wrapped lines, the check of positional
-// arguments, the provenance of a result table, and the number of threads.
+// arguments, the provenance of a result table, the place of the program, the number of threads.
 #include "cli/cli.h"
 
 #include "base/threads.h"
 
 #include <inttypes.h>
 #include <string.h>
+#include <unistd.h>
 
 bool cli_asks_help(int argc, char **argv)
 {
@@ -100,6 +101,22 @@ bool cli_ends_with(const char *text, const char *end)
 {
     size_t n = strlen(text), m = strlen(end);
     return n >= m && strcmp(text + n - m, end) == 0;
+}
+
+bool cli_installed_at(char *path, size_t size, int up, const char *relative)
+{
+    const ssize_t n = readlink("/proc/self/exe", path, size);
+    size_t length = n > 0 && (size_t)n < size ? (size_t)n : 0;
+    for (; up > 0; up--) { // drops the last slash and what follows it
+        while (length && path[length - 1] != '/')
+            length--;
+        length -= length > 0;
+    }
+    if (!length || length + strlen(relative) + 2 > size)
+        return false;
+    path[length] = '/';
+    strcpy(path + length + 1, relative);
+    return true;
 }
 
 int cli_threads(int64_t asked)

@@ -121,6 +121,8 @@ static void keep_order(int kmax, dsc_rule_acceptance *out)
 int dsc_acceptance_of_rows(const float *draft, const float *target, size_t vocab, int kmax,
                            dsc_rule_acceptance *out, dsc_acceptance_work *w, dsc_error *err)
 {
+    if (!draft || !target || !out || !w)
+        return dsc_fail(err, DSC_EUSAGE, "dsc_acceptance_of_rows: an argument is NULL");
     if (kmax < 1 || kmax > DSC_MAX_DRAFTS)
         return dsc_fail(err, DSC_EUSAGE, "%d drafts; 1 to %d are possible", kmax, DSC_MAX_DRAFTS);
     if (vocab > UINT32_MAX)

@@ -15,14 +15,20 @@
 // of draft/target over y^j.
 #include "theory/block_verify.h"
 
+#include "theory/domain.h"
+
 #include <math.h>
 
 double dsc_block_ratio(double p, double draft_x, double target_x)
 {
-    return p > 0 ? fmin(p * (target_x / draft_x), 1) : 0;
+    if (!dsc_is_probability(p) || !(draft_x >= 0) || !(target_x >= 0))
+        return p == 0 ? 0 : (double)NAN;
+    return fmin(p * (target_x / draft_x), 1);
 }
 
 double dsc_block_coin(double p, double left)
 {
+    if (!dsc_is_probability(p) || !(left >= 0) || isinf(left))
+        return (double)NAN;
     return left > 0 ? left / ((1 - p) + left) : 0;
 }

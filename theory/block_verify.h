@@ -15,11 +15,22 @@
 #ifndef DSC_THEORY_BLOCK_VERIFY_H
 #define DSC_THEORY_BLOCK_VERIFY_H
 
-// p_i from p = p_{i-1} and the two probabilities of X_i; draft_x > 0.
-double dsc_block_ratio(double p, double draft_x, double target_x);
+#include "base/status.h"
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+// p_i from p = p_{i-1} and the two probabilities of X_i; draft_x > 0. NaN for other
+// arguments.
+DSC_API double dsc_block_ratio(double p, double draft_x, double target_x);
 
 // h_i, i < L, from p = p_i and left = left_i. 0 when p = 1 and left = 0 (the distributions are
-// equal: a longer prefix is then accepted).
-double dsc_block_coin(double p, double left);
+// equal: a longer prefix is then accepted). NaN for other arguments.
+DSC_API double dsc_block_coin(double p, double left);
+
+#ifdef __cplusplus
+}
+#endif
 
 #endif

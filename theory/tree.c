@@ -10,6 +10,8 @@
 
 int dsc_tree_acceptance_check(const dsc_tree_acceptance *dist, dsc_error *err)
 {
+    if (!dist || !dist->rate)
+        return dsc_fail(err, DSC_EUSAGE, "the acceptance rates of the tree are NULL");
     if (dist->depths < 1 || dist->depths > DSC_TREE_DEPTH || dist->ranks < 1 ||
         dist->ranks > DSC_TREE_RANKS)
         return dsc_fail(err, DSC_EUSAGE,
@@ -35,6 +37,9 @@ int dsc_tree_acceptance_check(const dsc_tree_acceptance *dist, dsc_error *err)
 
 int dsc_tree_new(dsc_tree *t, size_t nodes, dsc_error *err)
 {
+    if (!t || nodes < 1 || nodes > DSC_TREE_NODES)
+        return dsc_fail(err, DSC_EUSAGE, "dsc_tree_new: %s",
+                        t ? "a tree has 1 to 1024 nodes" : "the tree is NULL");
     *t = (dsc_tree){.nodes = (int)nodes};
     int rc = dsc_new(&t->parent, nodes, err);
     if (!rc)
@@ -50,6 +55,8 @@ int dsc_tree_new(dsc_tree *t, size_t nodes, dsc_error *err)
 
 void dsc_tree_fini(dsc_tree *t)
 {
+    if (!t)
+        return;
     free(t->parent);
     free(t->rank);
     free(t->level);
@@ -60,6 +67,9 @@ int dsc_tree_expect(const dsc_tree *t, const dsc_tree_acceptance *dist, double *
                     double *expected, dsc_error *err)
 {
     double *product = probability;
+    if (!t || !t->parent || !expected)
+        return dsc_fail(err, DSC_EUSAGE, "dsc_tree_expect: %s",
+                        expected ? "the tree is NULL or has no nodes" : "`expected` is NULL");
     int rc = dsc_tree_acceptance_check(dist, err);
     if (!rc && dist->depths > 1 && t->depth > dist->depths)
         rc = dsc_fail(err, DSC_EUSAGE,
@@ -89,5 +99,7 @@ int dsc_tree_expect(const dsc_tree *t, const dsc_tree_acceptance *dist, double *
 
 double dsc_tree_speedup(double expected, int nodes, int depth, const dsc_tree_cost *cost)
 {
+    if (!cost || !cost->target || nodes < 1 || depth < 0)
+        return (double)NAN;
     return expected * cost->target[0] / (depth * cost->draft + cost->target[nodes - 1]);
 }

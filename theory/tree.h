@@ -6,10 +6,17 @@
 // siblings together and by rank. The rank of a child is its place among the candidates that the
 // drafter orders at its parent, 0 for the best. A target call takes all nodes including the root,
 // accepts a path and adds one token.
+//
+// DSC_EUSAGE: a pointer is NULL, where nothing else is stated; functions without a status then
+// return NaN, or a choice of 0 nodes with NaN.
 #ifndef DSC_THEORY_TREE_H
 #define DSC_THEORY_TREE_H
 
 #include "base/memory.h"
+
+#ifdef __cplusplus
+extern "C" {
+#endif
 
 enum {
     DSC_TREE_NODES = 1024, // at most, including the root
@@ -31,27 +38,28 @@ typedef struct dsc_tree_acceptance {
     int depths, ranks;
 } dsc_tree_acceptance;
 
-int dsc_tree_acceptance_check(const dsc_tree_acceptance *dist,
-                              dsc_error *err); // DSC_EUSAGE
+DSC_API int dsc_tree_acceptance_check(const dsc_tree_acceptance *dist,
+                                      dsc_error *err); // DSC_EUSAGE
 
-// A tree whose nodes other than the root are to be filled in. DSC_ENOMEM.
-int dsc_tree_new(dsc_tree *t, size_t nodes, dsc_error *err);
-void dsc_tree_fini(dsc_tree *t);
+// A tree whose nodes other than the root are to be filled in. DSC_EUSAGE: `nodes` is outside 1 to
+// DSC_TREE_NODES. DSC_ENOMEM.
+DSC_API int dsc_tree_new(dsc_tree *t, size_t nodes, dsc_error *err);
+DSC_API void dsc_tree_fini(dsc_tree *t);
 
 // A tree by name: "chain:L", "K^D" (all K children down to depth D), "eagle" (EAGLE-1, 25 draft
 // tokens), "medusa" (mc_sim_7b_63, 63). DSC_EUSAGE: the name is unknown or the tree is too large.
-int dsc_tree_named(dsc_tree *t, const char *name, dsc_error *err);
+DSC_API int dsc_tree_named(dsc_tree *t, const char *name, dsc_error *err);
 
 // A tree from text: one draft token per line, in any order, as the ranks on its path from the root
 // ("0,1,0"); '#' opens a comment. DSC_EINPUT with `what` and the line: a line is not a path, a path
 // is given twice, or its parent is missing.
-int dsc_tree_parse(dsc_tree *t, const char *text, const char *what, dsc_error *err);
+DSC_API int dsc_tree_parse(dsc_tree *t, const char *text, const char *what, dsc_error *err);
 
 // probability[nodes] that each node is accepted: the product of the acceptance rates on its path, 1
 // for the root; may be NULL. *expected is their sum, the expected tokens per target call including
 // the target's own (the root's 1). DSC_EUSAGE: the distribution lacks a rank or depth of the tree.
-int dsc_tree_expect(const dsc_tree *t, const dsc_tree_acceptance *dist, double *probability,
-                    double *expected, dsc_error *err);
+DSC_API int dsc_tree_expect(const dsc_tree *t, const dsc_tree_acceptance *dist, double *probability,
+                            double *expected, dsc_error *err);
 
 // Cost of a step with a tree: `depth` draft forward passes and one target call.
 typedef struct dsc_tree_cost {
@@ -59,8 +67,9 @@ typedef struct dsc_tree_cost {
     const double *target; // [m - 1]: > 0, a target call on m tokens, m = 1 .. nodes
 } dsc_tree_cost;
 
-// Speedup over one token per target call: expected * target(1)/(depth * draft + target(nodes)).
-double dsc_tree_speedup(double expected, int nodes, int depth, const dsc_tree_cost *cost);
+// Speedup over one token per target call: expected * target(1)/(depth * draft + target(nodes)). NaN
+// for fewer than 1 node and a negative depth.
+DSC_API double dsc_tree_speedup(double expected, int nodes, int depth, const dsc_tree_cost *cost);
 
 // --- the best tree -------------------------------------------------------------------------
 
@@ -73,16 +82,17 @@ typedef struct dsc_tree_plan dsc_tree_plan;
 // DSC_EUSAGE: budget is outside 1 to DSC_TREE_NODES, depth is outside 0 to DSC_TREE_DEPTH, the
 // distribution is invalid or has fewer rows than `depth`. *out is owned by the caller; the
 // distribution is copied.
-int dsc_tree_plan_new(dsc_tree_plan **out, const dsc_tree_acceptance *dist, int budget, int depth,
-                      dsc_error *err);
-void dsc_tree_plan_free(dsc_tree_plan *p);
+DSC_API int dsc_tree_plan_new(dsc_tree_plan **out, const dsc_tree_acceptance *dist, int budget,
+                              int depth, dsc_error *err);
+DSC_API void dsc_tree_plan_free(dsc_tree_plan *p);
 
 // The largest expected number of tokens of a tree with exactly `nodes` nodes and at most `depth`
-// levels; -INFINITY when no such tree exists. The arguments are within the plan's.
-double dsc_tree_plan_expected(const dsc_tree_plan *p, int nodes, int depth);
+// levels; -INFINITY when no such tree exists, NaN when an argument is outside the plan's range.
+DSC_API double dsc_tree_plan_expected(const dsc_tree_plan *p, int nodes, int depth);
 
 // A tree that reaches it. DSC_EUSAGE: no such tree exists.
-int dsc_tree_plan_tree(const dsc_tree_plan *p, int nodes, int depth, dsc_tree *t, dsc_error *err);
+DSC_API int dsc_tree_plan_tree(const dsc_tree_plan *p, int nodes, int depth, dsc_tree *t,
+                               dsc_error *err);
 
 typedef struct dsc_tree_choice {
     int nodes, depth;
@@ -90,6 +100,10 @@ typedef struct dsc_tree_choice {
 } dsc_tree_choice;
 
 // The size and depth with the greatest speedup; of equal ones the shallower, then the smaller.
-dsc_tree_choice dsc_tree_plan_best(const dsc_tree_plan *p, const dsc_tree_cost *cost);
+DSC_API dsc_tree_choice dsc_tree_plan_best(const dsc_tree_plan *p, const dsc_tree_cost *cost);
+
+#ifdef __cplusplus
+}
+#endif
 
 #endif

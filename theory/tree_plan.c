@@ -112,6 +112,8 @@ int dsc_tree_plan_new(dsc_tree_plan **out, const dsc_tree_acceptance *dist, int 
 {
     dsc_tree_plan *p = NULL;
     double *table = NULL;
+    if (!out)
+        return dsc_fail(err, DSC_EUSAGE, "dsc_tree_plan_new: `out` is NULL");
     *out = NULL;
     int rc = check_plan(dist, budget, depth, err);
     if (!rc)
@@ -150,6 +152,8 @@ void dsc_tree_plan_free(dsc_tree_plan *p)
 
 double dsc_tree_plan_expected(const dsc_tree_plan *p, int nodes, int depth)
 {
+    if (!p || nodes < 1 || nodes > p->budget || depth < 0 || depth > p->depth)
+        return (double)NAN;
     return level_of(p, depth, depth)[nodes];
 }
 
@@ -188,6 +192,8 @@ int dsc_tree_plan_tree(const dsc_tree_plan *p, int nodes, int depth, dsc_tree *t
 {
     double *table = NULL;
     int *size = NULL;
+    if (!p || !t)
+        return dsc_fail(err, DSC_EUSAGE, "dsc_tree_plan_tree: the %s is NULL", t ? "plan" : "tree");
     *t = (dsc_tree){0};
     if (!isfinite(dsc_tree_plan_expected(p, nodes, depth)))
         return dsc_fail(err, DSC_EUSAGE, "no tree has %d nodes, depth %d and at most %d children",
@@ -218,6 +224,8 @@ int dsc_tree_plan_tree(const dsc_tree_plan *p, int nodes, int depth, dsc_tree *t
 dsc_tree_choice dsc_tree_plan_best(const dsc_tree_plan *p, const dsc_tree_cost *cost)
 {
     dsc_tree_choice best = {.speedup = -INFINITY};
+    if (!p || !cost || !cost->target)
+        return (dsc_tree_choice){.expected = (double)NAN, .speedup = (double)NAN};
     for (int depth = 0; depth <= p->depth; depth++)
         for (int nodes = 1; nodes <= p->cap[depth]; nodes++) {
             double expected = dsc_tree_plan_expected(p, nodes, depth);

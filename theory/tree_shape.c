@@ -104,6 +104,8 @@ int dsc_tree_parse(dsc_tree *t, const char *text, const char *what, dsc_error *e
 {
     path *p;
     size_t paths = 0;
+    if (!t || !text || !what)
+        return dsc_fail(err, DSC_EUSAGE, "dsc_tree_parse: an argument is NULL");
     *t = (dsc_tree){0};
     int line = 0, rc = dsc_new(&p, DSC_TREE_NODES, err);
     while (!rc && *text) {
@@ -157,6 +159,8 @@ static int full_tree(dsc_tree *t, const char *name, long children, long depth, d
 int dsc_tree_named(dsc_tree *t, const char *name, dsc_error *err)
 {
     char *end, *last;
+    if (!t || !name)
+        return dsc_fail(err, DSC_EUSAGE, "dsc_tree_named: the %s is NULL", t ? "name" : "tree");
     *t = (dsc_tree){0};
     if (!strcmp(name, "eagle"))
         return dsc_tree_parse(t, eagle, name, err);

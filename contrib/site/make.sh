@@ -40,7 +40,7 @@ entry() { # path on the site, text
     entry man/draftscope-tutorial.7.html Tutorial
     entry docs/cookbook.html Cookbook
     echo '<b>Guides</b>'
-    for page in data metrics results methods engines costs serving library validation faq limits; do
+    for page in data metrics results methods engines costs serving library python validation faq limits; do
         entry docs/$page.html "$(title "$src/docs/$page.md" | sed 's/:.*//')"
     done
     echo '<b>Manual</b>'

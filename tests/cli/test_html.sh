@@ -14,9 +14,10 @@ done
 # A copy without the rest of the sources, in which links can be broken. What pages link to in other
 # folders comes with it.
 mkdir -p source/contrib source/cli
-for path in docs cli/man contrib/site contrib/parallel.md contrib/slurm plots/sample-speedup.svg examples \
-    theory/README.md live/demo/README.md tests/bench/README.md tests/fuzz/README.md tests/gpu/README.md \
-    tests/validation contrib/container README.md NEWS.md ARCHITECTURE.md CONTRIBUTING.md SECURITY.md; do
+for path in docs cli/man contrib/site contrib/parallel.md contrib/slurm contrib/python/examples \
+    plots/sample-speedup.svg examples theory/README.md live/demo/README.md tests/bench/README.md \
+    tests/fuzz/README.md tests/gpu/README.md tests/validation contrib/container README.md NEWS.md ARCHITECTURE.md \
+    CONTRIBUTING.md SECURITY.md; do
     [ -e "$top/$path" ] || continue
     mkdir -p "source/$(dirname $path)"
     cp -r "$top/$path" "source/$path"

@@ -9,11 +9,9 @@ import numpy as np
 
 sys.dont_write_bytecode = True
 ROOT = os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", "..")
-sys.path[:0] = [os.path.join(ROOT, "contrib"), os.path.join(ROOT, "tests", "contrib", "fake")]
+sys.path[:0] = [os.path.join(ROOT, "contrib", "python"), os.path.join(ROOT, "tests", "contrib", "fake")]
 
-import write_trace  # noqa: E402
-from read_trace import requests  # noqa: E402
-from write_trace import TraceWriter  # noqa: E402
+from draftscope import Trace, TraceWriter, _writer  # noqa: E402
 
 
 def same(what, got, want, within=0.0):
@@ -23,10 +21,23 @@ def same(what, got, want, within=0.0):
         sys.exit(f"check: {what}: {got}, expected {want}")
 
 
-# --- read_trace.py and write_trace.py ------------------------------------------------------------
+# --- reading and writing -------------------------------------------------------------------------
+
+def requests(trace):
+    """The requests of a trace, each as a dict by the names of the tensors."""
+    for q in Trace.open(trace):
+        out = {"id": q.id, "metadata": q.metadata, "prompt.tok": q.prompt, "output.tok": q.output,
+               "references": [(int(r.kind == "turn"), r.text, r.tokens) for r in q.references]}
+        if q.prompt_text is not None:
+            out |= {"prompt.text": q.prompt_text, "output.text": q.output_text}
+        out |= {name: q.column(name) for name in q.columns()}
+        rows = {f"rows.{side}": q.rows(side) for side in ("draft", "target")}
+        out |= {name: listed for name, listed in rows.items() if listed is not None}
+        yield out
+
 
 def read(trace, lines):
-    """Compares the requests of read_trace.py with the exported JSON lines."""
+    """Compares the requests of Trace with the exported JSON lines."""
     with open(lines, encoding="utf-8") as f:
         said = [json.loads(line) for line in f]
     got = list(requests(trace))
@@ -51,7 +62,7 @@ def read(trace, lines):
 
 
 def columns(trace, folder):
-    """Compares every column of `trace export --format npy`, mapped, with read_trace.py."""
+    """Compares every column of `trace export --format npy`, mapped, with Trace."""
     def column(name):
         return np.load(os.path.join(folder, name + ".npy"), mmap_mode="r")
 
@@ -90,12 +101,12 @@ def rows_as_columns(q, side):
 
 
 def rewrite(trace, out, shard_tokens="8000000"):
-    """Writes the requests of read_trace.py with write_trace.py."""
-    write_trace.SHARD_TOKENS = int(shard_tokens)
+    """Writes the requests of a trace with TraceWriter."""
+    _writer.SHARD_TOKENS = int(shard_tokens)
     with open(f"{trace}/manifest.json", encoding="utf-8") as f:
         m = json.load(f)
     about = m["tokenizer"]
-    recorded = [name for name in m["recorded"] if name not in write_trace.ALWAYS]
+    recorded = [name for name in m["recorded"] if name not in _writer.ALWAYS]
     with TraceWriter(out, about["vocab_size"], recorded, tokenizer=about["name"],
                      tokenizer_sha256=about["sha256"], eos=about["eos"]) as w:
         for q in requests(trace):
@@ -207,7 +218,7 @@ def make_models(tokenizer):
 def transformers(lines, tokenizer):
     """Compares exports of all kinds, in this folder, with one forward pass over all tokens: without
     a KV cache or chunks, in double precision."""
-    import export_trace
+    from draftscope import export_trace
     import torch
     from transformers import AutoModelForCausalLM
     vocab_size = make_models(tokenizer)

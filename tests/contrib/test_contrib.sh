@@ -1,23 +1,10 @@
 #!/bin/sh
 # SPDX-License-Identifier: Apache-2.0
-# Tests the Python programs for traces: contrib/read_trace.py and write_trace.py against draftscope,
-# and contrib/export_trace.py against distributions computed in another way. PYTHON selects the
-# interpreter. The test is skipped without numpy and safetensors; its last part requires torch and
-# transformers.
-top=${top_srcdir:-.}
-case $top in /*) ;; *) top=$(cd "$top" && pwd) ;; esac
-draftscope=${DRAFTSCOPE:-$top/draftscope}
-case $draftscope in /*) ;; *) draftscope=$(cd "$(dirname "$draftscope")" && pwd)/$(basename "$draftscope") ;; esac
-python=${PYTHON:-python3}
-export PYTHONDONTWRITEBYTECODE=1
-"$python" -c 'import numpy, safetensors' 2>/dev/null || {
-    echo "skipped: no $python with numpy and safetensors"
-    exit 77
-}
-work=$(mktemp -d)
-trap 'rm -rf "$work"' EXIT
-cd "$work" || exit 99
-passed=0 failed=0
+# Tests the traces of the Python package: draftscope.Trace and TraceWriter against the program, and
+# draftscope.export_trace against distributions computed in another way. PYTHON selects the
+# interpreter. The test is skipped without numpy; its last part requires torch and transformers.
+. "${top_srcdir:-.}/tests/contrib/python.sh"
+find_python numpy || exit 77
 
 good() { # command...
     if "$@" >out 2>err </dev/null; then
@@ -44,7 +31,7 @@ check() {
     good "$python" "$top/tests/contrib/check.py" "$@"
 }
 export_trace() {
-    "$python" "$top/contrib/export_trace.py" "$@"
+    "$python" -m draftscope.export_trace "$@"
 }
 hash_of() {
     "$draftscope" trace info "$1" | awk '$1 == "hash" { print $2 }'
@@ -59,7 +46,6 @@ cat >ids.jsonl <<'END'
 END
 good "$draftscope" trace import --vocab-size 10 ids.jsonl -o ids.dst
 check read ids.dst ids.jsonl
-good "$python" "$top/contrib/read_trace.py" ids.dst
 check rewrite ids.dst ids2.dst
 good "$draftscope" trace verify ids2.dst
 good test "$(hash_of ids.dst)" = "$(hash_of ids2.dst)"
@@ -91,8 +77,7 @@ cat >forced.jsonl <<'END'
 {"prompt": [3], "output": []}
 {"id": 7, "prompt": {"tokens": [4, 4]}, "output": {"tokens": [0, 1, 2, 3, 4, 5, 6, 7, 8, 9]}, "extra": 1}
 END
-PYTHONPATH=$top/tests/contrib/fake
-export PYTHONPATH
+PYTHONPATH=$top/tests/contrib/fake:$PYTHONPATH
 vllm="export_trace --backend vllm --tokenizer none --target 2:12 --draft 1:12"
 good $vllm forced.jsonl --logprobs 5 -o forced.dst
 good "$draftscope" trace verify forced.dst

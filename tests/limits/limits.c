@@ -21,6 +21,7 @@ enum { VOCAB = 4, ROOM = 64, SECONDS = 10, SILENT = 3, NO_FIXTURE = 99 };
 // What arguments point to. The arrays are allocated, so that a sanitizer sees their ends.
 static struct fixture {
     dsc_error err;
+    float *floats, *nan_floats, *negative_floats;
     double *draft, *target, *sum_one, *nan_row, *negative_row, *infinite_row, *room, *reals;
     int32_t *tokens, *top;
     int64_t *storage, *integers, integer;
@@ -42,6 +43,13 @@ static struct fixture {
     dsc_block_best best;
     dsc_acceptance acceptance, bad_acceptance;
     dsc_conditional_count *conditional;
+    int *drafts;
+    dsc_rule_acceptance *rules;
+    dsc_acceptance_work *work, *new_work;
+    dsc_tree tree, new_tree;
+    dsc_tree_acceptance tree_rates, bad_tree_rates;
+    dsc_tree_cost tree_cost;
+    dsc_tree_plan *plan, *new_plan;
     dsc_trace *trace, *new_trace;
     dsc_shard *shard, *new_shard;
     dsc_trace_writer *writer, *new_writer;
@@ -95,6 +103,9 @@ static struct fixture {
         dsc_results results;
         dsc_drafter_type drafter;
         dsc_drafter_input drafter_input;
+        dsc_tree tree;
+        dsc_tree_acceptance tree_rates;
+        dsc_tree_cost tree_cost;
     } zero;
 } x;
 
@@ -171,6 +182,30 @@ static void make_distributions(void)
     x.pass = (dsc_pass){2, 10, 1, false};
     static float logp[2] = {-1, -2};
     x.row = (dsc_row){.token = x.tokens, .logp = logp, .count = 2, .tail = -1};
+}
+
+static float *floats_of(const double *row)
+{
+    float *floats = array(VOCAB, sizeof *floats);
+    for (int i = 0; i < VOCAB; i++)
+        floats[i] = (float)row[i];
+    return floats;
+}
+
+static void make_trees(void)
+{
+    x.floats = floats_of(x.target);
+    x.nan_floats = floats_of(x.nan_row);
+    x.negative_floats = floats_of(x.negative_row);
+    x.drafts = array(2, sizeof *x.drafts);
+    x.drafts[0] = 1, x.drafts[1] = INT_MAX;
+    x.rules = array(2, sizeof *x.rules);
+    must(dsc_acceptance_work_new(&x.work, &x.err));
+    x.tree_rates = (dsc_tree_acceptance){.rate = x.draft, .depths = 1, .ranks = 2};
+    x.bad_tree_rates = (dsc_tree_acceptance){.rate = x.nan_row, .depths = 1, .ranks = 2};
+    x.tree_cost = (dsc_tree_cost){.draft = .1, .target = x.target};
+    must(dsc_tree_named(&x.tree, "chain:2", &x.err));
+    must(dsc_tree_plan_new(&x.plan, &x.tree_rates, 4, 2, &x.err));
 }
 
 // A request of two output tokens with their distributions, as a caller makes one by hand.
@@ -300,6 +335,7 @@ int main(int argc, char **argv)
         return 2;
     x.grown_at = &x.grown;
     make_distributions();
+    make_trees();
     make_trace(argv[1], argv[2]);
     make_options();
     make_run();

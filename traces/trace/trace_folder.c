@@ -16,7 +16,7 @@
 #include <unistd.h>
 
 // The length of the final name that a temporary name begins with: NAME.RANDOM.tmp, or NAME.tmp of
-// contrib/write_trace.py. 0: the name is not temporary.
+// contrib/python/draftscope/_writer.py. 0: the name is not temporary.
 static size_t final_length(const char *name)
 {
     size_t n = strlen(name), length = dsc_outfile_final_length(name, n);

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Imitates the part of vLLM that contrib/export_trace.py uses, with distributions that are a
+"""Imitates the part of vLLM that draftscope.export_trace uses, with distributions that are a
 function of the last two tokens.
 
 As in vLLM, a position lists its m most probable tokens and the prompt's own token, so m or m + 1;

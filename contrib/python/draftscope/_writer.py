@@ -1,18 +1,21 @@
 # SPDX-License-Identifier: Apache-2.0
 """Writes draftscope traces (draftscope-trace(5)). Requires numpy only.
 
-    with TraceWriter("out.dst", vocab_size=10, recorded=["target_logp"]) as trace:
+    with draftscope.TraceWriter("out.dst", vocab_size=10, recorded=["target_logp"]) as trace:
         trace.add("r1", prompt=[1, 5], output=[7, 2], columns={"target.logp_y": [-0.1, -0.7]})
         trace.commit({"command": "how it was made"})
 
 The trace gets its final name in commit(). `draftscope trace import` writes the same bytes, and so
 the same hash, for the same content, except for distributions in BF16, which it does not write.
 """
+from __future__ import annotations
+
 import fcntl
 import hashlib
 import json
 import os
 import re
+from typing import Any, Dict, Mapping, Optional, Sequence
 
 import numpy as np
 
@@ -96,7 +99,7 @@ def plain(value):
     return re.sub(r"[\x00-\x1f]", " ", str(value)).encode("utf-8", "replace").decode()
 
 
-def seal(manifest):
+def seal(manifest: Mapping[str, Any]) -> str:
     """Returns the SHA-256 of the compact JSON text with sorted names."""
     text = json.dumps(manifest, sort_keys=True, separators=(",", ":"), ensure_ascii=False)
     return hashlib.sha256(text.encode()).hexdigest()
@@ -139,8 +142,9 @@ def lock_folder(folder):
 class TraceWriter:
     """recorded: "text" and names of the third column of OUTPUT_COLUMNS that every request has."""
 
-    def __init__(self, path, vocab_size, recorded=(), *, tokenizer="none", tokenizer_sha256="",
-                 eos=-1, source="python", force=False):
+    def __init__(self, path: str, vocab_size: int, recorded: Sequence[str] = (), *,
+                 tokenizer: str = "none", tokenizer_sha256: str = "", eos: int = -1,
+                 source: str = "python", force: bool = False) -> None:
         unknown = set(recorded) - {"text"} - {name for _, _, name in OUTPUT_COLUMNS}
         if unknown:
             raise ValueError(f"unknown columns in `recorded`: {', '.join(sorted(unknown))}")
@@ -200,8 +204,10 @@ class TraceWriter:
     def text(self, name, offset, text):
         self.piece(name, offset, np.frombuffer((text or "").encode(), np.uint8))
 
-    def add(self, id, prompt, output, references=(), *, kinds=None, texts=None, metadata=None,
-            columns=None):
+    def add(self, id: str, prompt: Any, output: Any, references: Sequence[Any] = (), *,
+            kinds: Optional[Sequence[int]] = None, texts: Optional[Sequence[Any]] = None,
+            metadata: Optional[Dict[str, Any]] = None,
+            columns: Optional[Mapping[str, Any]] = None) -> None:
         """Adds a request. references: lists of token ids; kinds: a list of 0 (document) and 1
         (earlier turn); texts: prompt, output and the list of reference texts; metadata: a dict.
         columns: arrays by the tensor's name with one element per output token, or
@@ -294,8 +300,9 @@ class TraceWriter:
         self.manifest["shards"].append({"file": file, **self.count, "bytes": size, "sha256": sha})
         self.start_shard()
 
-    def commit(self, provenance):
-        """Publishes the trace. provenance: a dict of strings, integers, dicts and lists."""
+    def commit(self, provenance: Mapping[str, Any]) -> str:
+        """Publishes the trace and returns its hash. provenance: a dict of strings, integers, dicts
+        and lists."""
         if self.count["requests"]:
             self.write_shard()
         m = self.manifest
@@ -308,7 +315,7 @@ class TraceWriter:
         write_file(os.path.join(self.temporary, "manifest.json"), [text.encode()])
         sync_folder(self.temporary)
         self.publish()
-        return m["hash"]
+        return str(m["hash"])
 
     def publish(self):
         """Renames the folder to its final name; an existing trace is moved aside first."""
@@ -321,10 +328,10 @@ class TraceWriter:
         sync_folder(os.path.dirname(self.path) or ".")
         remove_folder(old)
 
-    def __enter__(self):
+    def __enter__(self) -> TraceWriter:
         return self
 
-    def __exit__(self, *_):
+    def __exit__(self, *_: Any) -> None:
         """Removes the folder if it was not committed."""
         if self.lock is not None:
             remove_folder(self.temporary)

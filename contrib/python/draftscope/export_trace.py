@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """Records the distributions of a draft and a target model along given outputs as a trace.
 
-    export_trace.py IN.jsonl... --target MODEL --draft MODEL -o OUT.dst
+    python -m draftscope.export_trace IN.jsonl... --target MODEL --draft MODEL -o OUT.dst
 
 A line of IN is {"prompt": TEXT, "output": TEXT} with the optional fields "id", "references",
 "finish_reason" and "metadata", as in draftscope-trace(5); other fields are ignored. TEXT is a
@@ -16,8 +16,9 @@ The tokenizer's EOS token is appended to an output given as text alone, unless i
 removes the incomplete trace.
 
 MODEL is an argument of transformers.AutoModelForCausalLM.from_pretrained or, with --backend vllm,
-of vllm.LLM. Both models must have the same token ids. write_trace.py must be in the same folder.
-Requires numpy; and torch and transformers, or vllm.
+of vllm.LLM. Both models must have the same token ids. Requires numpy; and torch and transformers,
+or vllm. It needs no compiled part of the package: with PYTHONPATH=contrib/python it runs in a
+source tree.
 """
 import argparse
 import hashlib
@@ -30,7 +31,7 @@ import sys
 
 import numpy as np
 
-from write_trace import TraceWriter
+from draftscope._writer import TraceWriter
 
 CHUNK = 64  # output positions whose complete distributions are in memory at once
 NO_RANK = 65535
