@@ -21,7 +21,15 @@ typedef enum live_family {
 enum { LIVE_MAX_ENDS = 8, LIVE_NAME = 32, LIVE_TAPS = 3 };
 
 // How rotary angles are scaled (rope_scaling).
-typedef enum live_rope { LIVE_ROPE_PLAIN, LIVE_ROPE_LINEAR, LIVE_ROPE_LLAMA3 } live_rope;
+// LIVE_ROPE_FACTORS: each angle is divided by a number of the file (GGUF).
+typedef enum live_rope {
+    LIVE_ROPE_PLAIN,
+    LIVE_ROPE_LINEAR,
+    LIVE_ROPE_LLAMA3,
+    LIVE_ROPE_FACTORS,
+} live_rope;
+
+enum { LIVE_ROPE_FACTORS_MAX = 256 };
 
 typedef struct live_config {
     live_family family;
@@ -44,8 +52,9 @@ typedef struct live_config {
     int64_t rotated;        // numbers of a head that are rotated; 0: none
     double rope_theta;
     live_rope rope;
-    double rope_factor, rope_low, rope_high; // Llama-3: low_freq_factor, high_freq_factor
-    int64_t rope_original;                   // original_max_position_embeddings
+    double rope_factor, rope_low, rope_high;   // Llama-3: low_freq_factor, high_freq_factor
+    int64_t rope_original;                     // original_max_position_embeddings
+    float rope_divisor[LIVE_ROPE_FACTORS_MAX]; // [rotated / 2] of LIVE_ROPE_FACTORS
     int64_t medusa_heads, medusa_layers;
     int64_t draft_vocab; // EAGLE-3: tokens that the head can draft; else 0
     // EAGLE-3: the layers of the target whose inputs are its features, ascending; the number of
@@ -77,7 +86,8 @@ static inline bool live_config_is_eagle(const live_config *c)
 // these are not three layers.
 int live_config_taps(const live_config *c, int64_t layers, int64_t tap[LIVE_TAPS], dsc_error *err);
 
-// Reads FOLDER/config.json, and generation_config.json if present. Accepts the old and the new
+// Reads FOLDER/config.json, and generation_config.json if present, or the metadata of a GGUF file
+// (live/model/gguf.h). Accepts the old and the new
 // spelling of a key (n_embd and hidden_size, torch_dtype and dtype, rope_scaling and
 // rope_parameters). DSC_EINPUT names the file and the key that is missing, of the wrong type, out
 // of range, or that requests an unsupported feature (never ignored). For an unsupported

@@ -99,6 +99,8 @@ void live_config_rope(const live_config *c, float *inv_freq)
         float f = 1.0f / (float)pow((double)(float)c->rope_theta, (double)exponent);
         if (c->rope == LIVE_ROPE_LINEAR)
             f /= factor;
+        if (c->rope == LIVE_ROPE_FACTORS)
+            f /= c->rope_divisor[i];
         if (c->rope == LIVE_ROPE_LLAMA3) {
             float wavelength = pi2 / f;
             if (wavelength > (float)(original / c->rope_low)) {

@@ -6,6 +6,7 @@
 #include "base/file.h"
 #include "cli/cli.h"
 #include "cli/guard.h"
+#include "live/model/gguf.h"
 #include "live/model/vocabulary.h"
 
 #include <inttypes.h>
@@ -201,6 +202,8 @@ static int load_tokenizer(dsc_tokenizer **out, const char *folder, dsc_error *er
 {
     dsc_buffer path = {0};
     *out = NULL;
+    if (folder && dsc_gguf_is(folder))
+        return dsc_tokenizer_load(out, folder, err);
     int rc = folder ? dsc_buffer_printf(&path, err, "%s/tokenizer.json", folder) : DSC_OK;
     const bool there = !rc && folder && access(path.data, F_OK) == 0;
     if (there)
