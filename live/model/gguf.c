@@ -221,3 +221,12 @@ int live_gguf_complete(live_config *c, const live_gguf *g, dsc_error *err)
 {
     return live_gguf_arch_complete(c, g->arch, g->file, err);
 }
+
+void live_gguf_config_sha256(const char *path, char hex[DSC_SHA256_HEX])
+{
+    dsc_gguf *file;
+    *hex = '\0';
+    if (dsc_gguf_open(&file, path, NULL) == DSC_OK)
+        dsc_gguf_hash(file, "tokenizer.", true, hex);
+    dsc_gguf_close(file);
+}

@@ -31,6 +31,10 @@ const void *live_gguf_source(const live_gguf *g, const dsc_tensor *t);
 // count, unless it reaches the end. `to` is aligned for float.
 void live_gguf_make(const void *source, uint64_t offset, size_t count, unsigned char *to);
 
+// The hash that stands for that of a config.json: of all metadata but the tokenizer's. "" if the
+// file cannot be read.
+void live_gguf_config_sha256(const char *path, char hex[DSC_SHA256_HEX]);
+
 // Makes the config.json that means the same as the metadata; the caller releases *out. DSC_EINPUT
 // with the key that is missing or of the wrong type.
 int live_gguf_config(json_t **out, const live_gguf *g, dsc_error *err);

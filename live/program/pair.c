@@ -16,8 +16,9 @@
 
 // clang-format off
 const dsc_option live_pair_options[LIVE_PAIR_OPTIONS] = {
-    [LIVE_PAIR_TARGET] = {.name = "target", .kind = DSC_OPTION_TEXT, .metavar = "DIR",
-     .help = "target model: a Hugging Face folder with config.json and *.safetensors"},
+    [LIVE_PAIR_TARGET] = {.name = "target", .kind = DSC_OPTION_TEXT, .metavar = "DIR|FILE.gguf",
+     .help = "target model: a Hugging Face folder with config.json and *.safetensors, or a GGUF "
+             "file"},
     [LIVE_PAIR_DRAFT] = {.name = "draft", .kind = DSC_OPTION_TEXT, .metavar = "DIR",
      .help = "draft model: a Hugging Face folder of a model, or of an EAGLE head or Medusa heads "
              "trained for the target"},

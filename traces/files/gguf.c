@@ -554,6 +554,20 @@ const dsc_gguf_tensor *dsc_gguf_tensor_find(const dsc_gguf *g, const char *name)
     return hit ? *hit : NULL;
 }
 
+void dsc_gguf_hash(const dsc_gguf *g, const char *prefix, bool others, char hex[DSC_SHA256_HEX])
+{
+    dsc_sha256 s;
+    dsc_sha256_init(&s);
+    for (size_t i = 0; i < g->values; i++) {
+        const dsc_gguf_value *v = g->by_key[i];
+        if ((strncmp(v->key, prefix, strlen(prefix)) != 0) != others)
+            continue;
+        dsc_sha256_update(&s, v->key, strlen(v->key) + 1);
+        dsc_sha256_update(&s, v->data, (size_t)(v->end - v->data));
+    }
+    dsc_sha256_final(&s, hex);
+}
+
 // --- elements ----------------------------------------------------------------------------------
 
 bool dsc_gguf_integer(const dsc_gguf_value *v, uint64_t i, int64_t *out)

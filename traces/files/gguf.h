@@ -5,6 +5,7 @@
 #ifndef DSC_TRACES_GGUF_H
 #define DSC_TRACES_GGUF_H
 
+#include "base/sha256.h"
 #include "base/status.h"
 
 #include <stdbool.h>
@@ -95,6 +96,9 @@ size_t dsc_gguf_tensors(const dsc_gguf *g);
 const dsc_gguf_tensor *dsc_gguf_tensor_at(const dsc_gguf *g, size_t i);           // by its place
 const dsc_gguf_tensor *dsc_gguf_tensor_by_name(const dsc_gguf *g, size_t i);      // sorted
 const dsc_gguf_tensor *dsc_gguf_tensor_find(const dsc_gguf *g, const char *name); // or NULL
+
+// SHA-256 of the metadata whose keys begin with `prefix`, or (`others`) of the rest.
+void dsc_gguf_hash(const dsc_gguf *g, const char *prefix, bool others, char hex[DSC_SHA256_HEX]);
 
 // Element i < count. False: it is not an integer (of at most 63 bits), not a number, or no string.
 bool dsc_gguf_integer(const dsc_gguf_value *v, uint64_t i, int64_t *out);

@@ -8,6 +8,8 @@
 
 #include "base/file.h"
 #include "base/json_file.h"
+#include "traces/files/gguf.h"
+#include "traces/tokenizer/gguf_config.h"
 
 #include <stdbool.h>
 #include <stdlib.h>
@@ -277,12 +279,14 @@ static int recognize(const dsc_chat_template **out, const char *jinja, const cha
                     path);
 }
 
-// The field is a string, or a list of named templates, of which "default" counts.
+// The field is a string, or a list of named templates, of which "default" counts. `path` is a
+// tokenizer_config.json or a GGUF file.
 static int read_config(const dsc_chat_template **out, const char *path, dsc_error *err)
 {
     enum { LIMIT = 64 << 20 };
     json_t *config;
-    int rc = dsc_json_file(&config, path, LIMIT, err);
+    int rc = dsc_gguf_is(path) ? dsc_gguf_tokenizer_config(&config, path, err)
+                               : dsc_json_file(&config, path, LIMIT, err);
     if (rc)
         return rc;
     const json_t *field = json_object_get(config, "chat_template");
@@ -310,6 +314,8 @@ int dsc_chat_template_beside(const dsc_chat_template **out, const char *tokenize
     dsc_buffer path = {0};
     char *jinja = NULL;
     *out = NULL;
+    if (dsc_gguf_is(tokenizer))
+        return read_config(out, tokenizer, err);
     int rc = dsc_buffer_printf(&path, err, "%.*schat_template.jinja", folder, tokenizer);
     if (!rc && !access(path.data, F_OK)) {
         rc = dsc_read_text(&jinja, path.data, LIMIT, err);

@@ -438,22 +438,6 @@ static int make_root(maker *m)
     return rc ? rc : add_model(m);
 }
 
-// The hash is that of the metadata of the tokenizer, so that it does not depend on the weights.
-static void hash(const dsc_gguf *file, char hex[DSC_SHA256_HEX])
-{
-    static const char prefix[] = "tokenizer.ggml.";
-    dsc_sha256 s;
-    dsc_sha256_init(&s);
-    for (size_t i = 0; i < dsc_gguf_values(file); i++) {
-        const dsc_gguf_value *v = dsc_gguf_value_at(file, i);
-        if (strncmp(v->key, prefix, strlen(prefix)) != 0)
-            continue;
-        dsc_sha256_update(&s, v->key, strlen(v->key) + 1);
-        dsc_sha256_update(&s, v->data, (size_t)(v->end - v->data));
-    }
-    dsc_sha256_final(&s, hex);
-}
-
 int dsc_tok_load_gguf(dsc_tokenizer *t, const char *path, dsc_error *err)
 {
     dsc_gguf *file;
@@ -470,7 +454,7 @@ int dsc_tok_load_gguf(dsc_tokenizer *t, const char *path, dsc_error *err)
     if (!rc)
         rc = dsc_tok_read_json(&r, m.root);
     if (!rc) {
-        hash(file, t->sha256);
+        dsc_gguf_hash(file, "tokenizer.ggml.", false, t->sha256); // not that of the weights
         t->eos = (int32_t)m.eos;
     }
     json_decref(m.root);
