@@ -29,7 +29,14 @@ typedef enum live_activation {
     LIVE_GELU,      // x/2 (1 + erf(x / sqrt 2))
     LIVE_GELU_TANH, // its tanh approximation (gelu_new)
     LIVE_SILU,
+    LIVE_GELU_TANH_GATE, // the tanh approximation of gelu(gate), times up
 } live_activation;
+
+// Whether the activation multiplies the up projection by a gate.
+static inline bool live_is_gated(live_activation a)
+{
+    return a == LIVE_SILU_GATE || a == LIVE_GELU_TANH_GATE;
+}
 
 // Weights [rows][cols], row-major: F32, F16 or BF16.
 typedef struct live_matrix {
@@ -132,6 +139,9 @@ struct live_batch {
     // Bit j of row i of mask[tokens][words]: token i attends to slot prefix + j. The bit of its own
     // slot is set; no bit at or beyond slot `used` is.
     const uint64_t *mask;
+    // The same for attention with a window, in a model of which some layers have none; NULL:
+    // `mask`.
+    const uint64_t *window_mask;
     int64_t words, used;   // used: slots of the cache in use, including this pass
     const int32_t *output; // [outputs] rows of activations that logits are computed for
     int64_t outputs;
@@ -181,8 +191,8 @@ typedef struct live_norming {
 
 // A product with a weight matrix, with the norm before it and the activation after it:
 //     out = act(norm(in) w^T + bias)    or    out += norm(in) w^T + bias
-// in[rows][w->cols], out[rows][w->rows]. With LIVE_SILU_GATE the first half of w's rows are the
-// gates, the second half the up projection, and out is [rows][w->rows / 2]. in and out do not
+// in[rows][w->cols], out[rows][w->rows]. With a gate the first half of w's rows are the gates,
+// the second half the up projection, and out is [rows][w->rows / 2]. in and out do not
 // overlap. Sums are accumulated in F32 or better. DSC_EUSAGE: `activate` and `add` together, or an
 // out_dtype other than F32 without `activate`.
 typedef struct live_product {
@@ -197,6 +207,18 @@ typedef struct live_product {
     void *normed; // [rows][w->cols] F32, required with a norm
     float *wide;  // [rows][w->rows], required with an activation
 } live_product;
+
+// A feed-forward of several experts, of which each token uses some. Expert x has the rows from x *
+// (rows / experts) on of `up` and `down`.
+typedef struct live_experts {
+    const live_matrix *router; // [experts][hidden]
+    const live_matrix *up,
+        *down;             // [experts * 2 width][hidden] gates then up; [experts * hidden][width]
+    int64_t experts, used; // 1 <= used <= experts
+    bool normalized;       // the weights of the used experts sum to 1
+    live_activation activation; // with a gate
+    live_norming norm;          // of the input
+} live_experts;
 
 // Measured rates of a device.
 typedef struct live_probe {
@@ -243,9 +265,10 @@ typedef struct live_pass_type {
     int (*end)(live_backend *b, dsc_error *err);
     int (*wait)(live_backend *b, dsc_error *err); // until all previous calls have taken effect
 
-    // out[row * stride ..+cols] = table[token of the row] (+ positions[its position], or NULL).
+    // out[row * stride ..+cols] = scale * table[token of the row] (+ positions[its position], or
+    // NULL).
     int (*embed)(live_backend *b, float *out, int64_t stride, const live_matrix *table,
-                 const live_matrix *positions, dsc_error *err);
+                 const live_matrix *positions, float scale, dsc_error *err);
     // out row i = in row list[i], each of `width` numbers; strides are in numbers. LIVE_OUTPUTS,
     // LIVE_FEATURES.
     int (*gather)(live_backend *b, float *out, int64_t out_stride, const float *in,
@@ -259,6 +282,11 @@ typedef struct live_pass_type {
     // in[rows], out[rows]: see live_product.
     int (*product)(live_backend *b, void *out, const void *in, int64_t rows, const live_product *p,
                    dsc_error *err);
+    // out[rows][hidden] += the weighted outputs of the experts that have the largest probabilities
+    // for norm(in)[rows][hidden]. A weight is the probability, a softmax over the router's logits,
+    // or that over the sum of the used ones. NULL: the device does not run experts.
+    int (*experts)(live_backend *b, float *out, const float *in, int64_t rows,
+                   const live_experts *e, dsc_error *err);
     // qkv[rows][(heads + 2 kv_heads) * head]: norms and rotates queries and keys (pairs (i, i +
     // rotated / 2)), leaves the queries in place and writes the slots of `layer` in the KV
     // cache.
@@ -266,8 +294,8 @@ typedef struct live_pass_type {
                   const live_cache *cache, int64_t layer, dsc_error *err);
     // out[rows][heads * head], F32 unless a->stored, from the queries in qkv and the cache: softmax
     // over the slots that the batch lets each token attend to. With a window, a token at position p
-    // attends only to slots > p - window of the prefix (whose slots are positions); the mask
-    // already excludes the others.
+    // attends only to slots > p - window of the prefix (whose slots are positions); window_mask, or
+    // else the mask, already excludes the others.
     int (*attend)(live_backend *b, void *out, const float *qkv, const live_attention *a,
                   const live_cache *cache, int64_t layer, dsc_error *err);
     int (*add)(live_backend *b, float *out, const float *in, int64_t count, dsc_error *err);

@@ -46,6 +46,7 @@ static void close_cpu(live_backend *b)
 {
     cpu_backend *c = cpu_of(b);
     live_cpu_free(b, c->angles.data);
+    live_cpu_free(b, c->experts.data);
     live_cpu_free(b, c->work.data);
     live_cpu_leave_page(c);
     free(c);
@@ -78,6 +79,7 @@ static const live_backend_type type = {
             .scatter = live_cpu_scatter,
             .norm = live_cpu_norm,
             .product = live_cpu_product,
+            .experts = live_cpu_experts,
             .rotate = live_cpu_rotate,
             .attend = live_cpu_attend,
             .add = live_cpu_add,

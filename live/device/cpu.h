@@ -23,7 +23,8 @@ typedef struct cpu_backend {
     cpu_scratch angles;
     const float *angles_of; // NULL: none yet
     int64_t angles_pairs;
-    cpu_scratch work; // of one operation
+    cpu_scratch work;    // of one operation
+    cpu_scratch experts; // of that operation, which calls others
     struct cpu_page
         *page; // where the next block of some 100 KB is allocated, or NULL (cpu_memory.c)
 } cpu_backend;
@@ -70,6 +71,10 @@ int live_cpu_matmul(live_backend *b, float *out, const live_matrix *w, const flo
 int live_cpu_product(live_backend *b, void *out, const void *in, int64_t rows,
                      const live_product *p, dsc_error *err);
 
+// cpu_experts.c
+int live_cpu_experts(live_backend *b, float *out, const float *in, int64_t rows,
+                     const live_experts *e, dsc_error *err);
+
 // cpu_attend.c
 int live_cpu_rotate(live_backend *b, float *qkv, const live_rotation *r, const live_attention *a,
                     const live_cache *cache, int64_t layer, dsc_error *err);
@@ -80,7 +85,7 @@ int live_cpu_move(live_backend *b, const live_cache *cache, const int32_t *from,
 
 // cpu_rows.c
 int live_cpu_embed(live_backend *b, float *out, int64_t stride, const live_matrix *table,
-                   const live_matrix *positions, dsc_error *err);
+                   const live_matrix *positions, float scale, dsc_error *err);
 int live_cpu_spread(live_backend *b, float *out, const float *in, const int32_t *column,
                     int64_t rows, int64_t in_width, int64_t width, dsc_error *err);
 int live_cpu_gather(live_backend *b, float *out, int64_t out_stride, const float *in,
@@ -89,8 +94,7 @@ int live_cpu_scatter(live_backend *b, float *out, const float *in, int64_t width
                      dsc_error *err);
 int live_cpu_norm(live_backend *b, float *out, const float *in, const live_norming *n, int64_t rows,
                   int64_t width, dsc_error *err);
-// LIVE_SILU_GATE: in[rows][2 width], gate then up; else in[rows][width]. out may not be in for
-// LIVE_SILU_GATE.
+// With a gate: in[rows][2 width], gate then up, and out may not be in; else in[rows][width].
 int live_cpu_activate(live_backend *b, float *out, const float *in, live_activation kind,
                       int64_t rows, int64_t width, dsc_error *err);
 int live_cpu_add(live_backend *b, float *out, const float *in, int64_t count, dsc_error *err);

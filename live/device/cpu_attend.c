@@ -14,7 +14,7 @@
 static int turn_angles(cpu_backend *c, const live_rotation *r, dsc_error *err)
 {
     const int64_t pairs = r->rotated / 2, rows = live_batch_rows(c->batch);
-    if (c->angles_of == r->inv_freq && c->angles_pairs == pairs)
+    if (!pairs || (c->angles_of == r->inv_freq && c->angles_pairs == pairs))
         return DSC_OK;
     int rc = live_cpu_scratch(&c->angles, (size_t)(rows * pairs) * 2 * sizeof(float), err);
     if (rc)
@@ -164,10 +164,12 @@ static int64_t first_seen(const group *g, int64_t token)
     return first < -g->shift ? -g->shift : first < batch->prefix ? first : batch->prefix;
 }
 
-static bool seen(const live_batch *batch, int64_t token, int64_t slot)
+static bool seen(const group *g, int64_t token, int64_t slot)
 {
+    const live_batch *batch = g->batch;
+    const uint64_t *mask = g->a->window && batch->window_mask ? batch->window_mask : batch->mask;
     int64_t bit = slot - batch->prefix;
-    return batch->mask[token * batch->words + bit / 64] >> (bit % 64) & 1;
+    return mask[token * batch->words + bit / 64] >> (bit % 64) & 1;
 }
 
 // Computes the scores of all slots from `first` on. Slots that a token does not attend to are
@@ -204,7 +206,7 @@ static void weigh(const group *g, int64_t head, int64_t t)
         float *s = scores_of(g, head, t) + q * g->room;
         int64_t end = batch->prefix - g->first;
         for (int64_t slot = batch->prefix; slot < batch->used; slot++)
-            if (seen(batch, token, slot))
+            if (seen(g, token, slot))
                 s[end++] = s[slot - g->first];
         s += skip;
         float sum = g->c->kernel->exponentials(s, end - skip, (float)g->a->scale);
@@ -245,7 +247,7 @@ static void mix_masked(const group *g, int64_t t)
     const live_batch *batch = g->batch;
     int64_t nth = batch->prefix - g->first;
     for (int64_t slot = batch->prefix, end; slot < batch->used; slot = end) {
-        for (end = slot; end < batch->used && seen(batch, g->token + t, end);)
+        for (end = slot; end < batch->used && seen(g, g->token + t, end);)
             end++;
         for (int64_t head = 0; head < g->heads && end > slot; head++)
             add_values(g, head, t, 1, nth, slot, end - slot);

@@ -15,8 +15,8 @@ static void widen_row(const cpu_backend *c, float *out, const live_matrix *table
 
 // The rows of one batch of the pass. `work`: [cols].
 static int embed_batch(const cpu_backend *c, const live_batch *batch, float *out, int64_t stride,
-                       const live_matrix *table, const live_matrix *positions, float *work,
-                       dsc_error *err)
+                       const live_matrix *table, const live_matrix *positions, float scale,
+                       float *work, dsc_error *err)
 {
     for (int64_t i = 0; i < batch->tokens * batch->sequences; i++) {
         int64_t token = batch->token[i], position = batch->position[i % batch->tokens] +
@@ -27,6 +27,8 @@ static int embed_batch(const cpu_backend *c, const live_batch *batch, float *out
                             table->rows);
         float *row = out + i * stride;
         widen_row(c, row, table, token);
+        for (int64_t j = 0; j < table->cols && scale != 1; j++)
+            row[j] *= scale;
         if (!positions)
             continue;
         if (position < 0 || position >= positions->rows)
@@ -42,12 +44,12 @@ static int embed_batch(const cpu_backend *c, const live_batch *batch, float *out
 }
 
 int live_cpu_embed(live_backend *b, float *out, int64_t stride, const live_matrix *table,
-                   const live_matrix *positions, dsc_error *err)
+                   const live_matrix *positions, float scale, dsc_error *err)
 {
     cpu_backend *c = cpu_of(b);
     int rc = live_cpu_scratch(&c->work, (size_t)table->cols * sizeof(float), err);
     for (const live_batch *batch = c->batch; batch && !rc; batch = batch->next) {
-        rc = embed_batch(c, batch, out, stride, table, positions, c->work.data, err);
+        rc = embed_batch(c, batch, out, stride, table, positions, scale, c->work.data, err);
         out += batch->tokens * batch->sequences * stride;
     }
     return rc;
@@ -133,12 +135,14 @@ int live_cpu_activate(live_backend *b, float *out, const float *in, live_activat
     for (int64_t i = 0; i < rows; i++)
         for (int64_t block = 0; block < blocks; block++) {
             int64_t from = block * BLOCK, n = width - from < BLOCK ? width - from : BLOCK;
-            const float *x = in + i * width * (kind == LIVE_SILU_GATE ? 2 : 1) + from;
+            const float *x = in + i * width * (live_is_gated(kind) ? 2 : 1) + from;
             float *y = out + i * width + from;
             if (kind == LIVE_SILU_GATE || kind == LIVE_SILU)
                 kernel->silu(y, x, kind == LIVE_SILU ? NULL : x + width, n);
             else
-                kernel->gelu(y, x, kind == LIVE_GELU_TANH, n);
+                kernel->gelu(y, x, kind != LIVE_GELU, n);
+            for (int64_t j = 0; j < n && kind == LIVE_GELU_TANH_GATE; j++)
+                y[j] *= x[width + j];
         }
     return DSC_OK;
 }
@@ -146,7 +150,7 @@ int live_cpu_activate(live_backend *b, float *out, const float *in, live_activat
 int live_cpu_product(live_backend *b, void *out, const void *in, int64_t rows,
                      const live_product *p, dsc_error *err)
 {
-    const int64_t gates = p->activate && p->activation == LIVE_SILU_GATE ? 2 : 1;
+    const int64_t gates = p->activate && live_is_gated(p->activation) ? 2 : 1;
     if (p->in_dtype != DSC_F32 || p->out_dtype != DSC_F32)
         return dsc_fail(err, DSC_EUSAGE, "product: activations are %s; the CPU requires F32",
                         dsc_dtype_name(p->in_dtype != DSC_F32 ? p->in_dtype : p->out_dtype));

@@ -8,9 +8,11 @@
 #include "live/model/eagle3.h"
 #include "live/model/gguf.h"
 #include "live/model/keys.h"
+#include "live/model/layers.h"
 #include "live/model/rope.h"
 
 #include <inttypes.h>
+#include <math.h>
 #include <stdlib.h>
 #include <string.h>
 #include <strings.h>
@@ -18,7 +20,7 @@
 #include <unistd.h>
 
 // LARGEST keeps the product of two sizes far below 2^63.
-enum { LONGEST_FILE = 1 << 20, LARGEST = 10000000, MOST_LAYERS = 1000, MOST_HEADS = 100000 };
+enum { LONGEST_FILE = 1 << 20, LARGEST = 10000000, MOST_HEADS = 100000 };
 enum { MOST_MEDUSA_HEADS = 64, MOST_MEDUSA_LAYERS = 16 };
 
 typedef struct architecture {
@@ -28,18 +30,30 @@ typedef struct architecture {
     int64_t positions, kv_heads, head, window; // kv_heads 0: heads; head 0: hidden / heads
     int64_t begin, end;                        // -1: none
     // Features that distinguish Llama's relatives.
-    bool qkv_bias, qk_norm; // always there
-    bool bias_keys;         // attention_bias
-    bool mixed_window;      // use_sliding_window, max_window_layers
+    bool qkv_bias, qk_norm;    // always there
+    bool bias_keys, feed_bias; // attention_bias, mlp_bias
+    bool tied;                 // if tie_word_embeddings is missing
+    live_windows windows;
+    bool experts; // num_experts
+    // Sizes; 0: required.
+    int64_t hidden, layers, heads, vocab, feed_forward;
 } architecture;
 
 // clang-format off
 static const architecture architectures[] = {
-    {"llama",    LIVE_LLAMA, 2048,   0,  0,   0,    1, 2, .bias_keys = true},
-    {"mistral",  LIVE_LLAMA, 131072, 8,  0,   4096, 1, .end = 2},
-    {"qwen2",    LIVE_LLAMA, 32768,  32, 0,   4096, -1, -1, .qkv_bias = true, .mixed_window = true},
+    {"llama",    LIVE_LLAMA, 2048,   0,  0,   0,    1, 2, .bias_keys = true, .feed_bias = true},
+    {"mistral",  LIVE_LLAMA, 131072, 8,  0,   4096, 1, .end = 2, .windows = LIVE_WINDOWS_ALL},
+    {"qwen2",    LIVE_LLAMA, 32768,  32, 0,   4096, -1, -1, .qkv_bias = true,
+     .windows = LIVE_WINDOWS_SWITCHED},
     {"qwen3",    LIVE_LLAMA, 32768,  32, 128, 4096, -1, -1, .bias_keys = true, .qk_norm = true,
-     .mixed_window = true},
+     .windows = LIVE_WINDOWS_SWITCHED},
+    {"smollm3",  LIVE_LLAMA, 32768,  4,  0,   0,    128000, 128001, .bias_keys = true,
+     .feed_bias = true, .tied = true, .windows = LIVE_WINDOWS_UNROTATED},
+    {"qwen3_moe", LIVE_LLAMA, 32768, 4,  0,   4096, -1, -1, .bias_keys = true, .qk_norm = true,
+     .windows = LIVE_WINDOWS_SWITCHED_ALL, .experts = true},
+    {"gemma3_text", LIVE_GEMMA3, 131072, 4, 256, 4096, 2, 1, .bias_keys = true, .qk_norm = true,
+     .tied = true, .windows = LIVE_WINDOWS_PATTERN, .hidden = 2304, .layers = 26, .heads = 8,
+     .vocab = 262208, .feed_forward = 9216},
     {"gpt2",     LIVE_GPT2,  1024,   0,  0,   0,    50256, .end = 50256},
     {"gpt_neox", LIVE_NEOX,  2048,   0,  0,   0,    0, .end = 2},
 };
@@ -52,83 +66,37 @@ enum { ARCHITECTURES = sizeof architectures / sizeof *architectures };
 // supported one.
 static const struct {
     const char *key, *what;
+    const char *except; // the model_type that supports it, or NULL
 } refused[] = {
-    {"quantization_config", "quantized weights"},
-    {"compression_config", "compressed weights"},
-    {"num_local_experts", "a mixture of experts"},
-    {"num_experts", "a mixture of experts"},
-    {"n_routed_experts", "a mixture of experts"},
-    {"kv_lora_rank", "latent attention"},
-    {"no_rope_layers", "layers without rotation"},
-    {"attn_logit_softcapping", "capped attention"},
-    {"final_logit_softcapping", "capped logits"},
-    {"logit_scale", "scaled logits"},
-    {"scale_attn_by_inverse_layer_idx", "attention scaled by the layer"},
-    {"is_encoder_decoder", "an encoder"},
-    {"add_cross_attention", "attention to an encoder"},
-    {"alibi", "attention biased by distance"},
+    {.key = "quantization_config", .what = "quantized weights"},
+    {.key = "compression_config", .what = "compressed weights"},
+    {.key = "num_local_experts", .what = "a mixture of experts", .except = "qwen3_moe"},
+    {.key = "num_experts", .what = "a mixture of experts", .except = "qwen3_moe"},
+    {.key = "n_routed_experts", .what = "a mixture of experts"},
+    {.key = "kv_lora_rank", .what = "latent attention"},
+    {.key = "no_rope_layers", .what = "layers without rotation", .except = "smollm3"},
+    {.key = "use_bidirectional_attention", .what = "attention to later tokens"},
+    {.key = "attn_logit_softcapping", .what = "capped attention"},
+    {.key = "final_logit_softcapping", .what = "capped logits"},
+    {.key = "logit_scale", .what = "scaled logits"},
+    {.key = "scale_attn_by_inverse_layer_idx", .what = "attention scaled by the layer"},
+    {.key = "is_encoder_decoder", .what = "an encoder"},
+    {.key = "add_cross_attention", .what = "attention to an encoder"},
+    {.key = "alibi", .what = "attention biased by distance"},
 };
 
 static int check_features(const live_keys *k)
 {
+    const char *type = json_string_value(json_object_get(k->object, "model_type"));
     for (size_t i = 0; i < sizeof refused / sizeof *refused; i++) {
         json_t *x = live_key(k, refused[i].key, NULL);
+        if (type && refused[i].except && strcmp(type, refused[i].except) == 0)
+            continue;
         if (x && !json_is_false(x) && !(json_is_integer(x) && json_integer_value(x) == 0))
             return live_key_fail(k, "'%s' requests %s, which is not supported", refused[i].key,
                                  refused[i].what);
     }
     return DSC_OK;
-}
-
-// transformers 5 lists the attention type of each layer. *listed: the list is present, and either
-// all layers have sliding attention or none.
-static int read_layer_types(const live_keys *k, bool *listed, bool *sliding)
-{
-    json_t *types = live_key(k, "layer_types", NULL), *type;
-    size_t i, sliders = 0, count = json_array_size(types);
-    *listed = count > 0;
-    json_array_foreach(types, i, type)
-    {
-        const char *text = json_string_value(type);
-        if (!text || (strcmp(text, "full_attention") && strcmp(text, "sliding_attention")))
-            return live_key_fail(k, "'layer_types[%zu]' \"%.40s\" is not supported", i,
-                                 text ? text : "(not a string)");
-        sliders += *text == 's';
-    }
-    *sliding = sliders > 0;
-    if (sliders > 0 && sliders < count)
-        return live_key_fail(
-            k,
-            "'layer_types': %zu of %zu layers have sliding-window attention; a mixture is "
-            "not supported",
-            sliders, count);
-    return DSC_OK;
-}
-
-static int read_window(live_config *c, const architecture *a, const live_keys *k)
-{
-    int64_t window = 0;
-    bool listed = false, sliding = false;
-    if (!a->window)
-        return DSC_OK;
-    if (!json_is_null(json_object_get(k->object, "sliding_window")))
-        window = live_key_count(k, "sliding_window", NULL, 1, INT32_MAX, a->window);
-    if (!a->mixed_window) {
-        c->window = window;
-        return k->err->status;
-    }
-    const bool use = live_key_flag(k, "use_sliding_window", false);
-    read_layer_types(k, &listed, &sliding);
-    const int64_t first = live_key_count(k, "max_window_layers", NULL, 0, LARGEST, 28);
-    if (!use || !window)
-        return k->err->status;
-    if (!listed && first > 0 && first < c->layers)
-        return live_key_fail(k,
-                             "'max_window_layers': sliding-window attention from layer %" PRId64
-                             " on; a mixture is not supported",
-                             first);
-    c->window = (listed ? sliding : first == 0) ? window : 0;
-    return k->err->status;
 }
 
 // --- common keys -------------------------------------------------------------------------------
@@ -161,7 +129,7 @@ static int read_activation(live_config *c, const live_keys *k, const char *name)
     const char *absent = gated ? "silu" : c->family == LIVE_GPT2 ? "gelu_new" : "gelu";
     const char *text = live_key_text(k, name, NULL, absent);
     for (size_t i = 0; i < sizeof known / sizeof *known; i++)
-        if (strcmp(text, known[i].name) == 0 && gated == (known[i].kind == LIVE_SILU_GATE)) {
+        if (strcmp(text, known[i].name) == 0 && gated == live_is_gated(known[i].kind)) {
             c->activation = known[i].kind;
             return k->err->status;
         }
@@ -210,21 +178,21 @@ static int read_tokens(live_config *c, const live_keys *k)
 // Reads the sizes that every decoder has, under either spelling.
 static int read_sizes(live_config *c, const architecture *a, const live_keys *k)
 {
-    c->hidden = live_key_count(k, "hidden_size", "n_embd", 1, LARGEST, 0);
-    c->layers = live_key_count(k, "num_hidden_layers", "n_layer", 1, MOST_LAYERS, 0);
-    c->heads = live_key_count(k, "num_attention_heads", "n_head", 1, MOST_HEADS, 0);
-    c->vocab = live_key_count(k, "vocab_size", NULL, 1, LARGEST, 0);
+    c->hidden = live_key_count(k, "hidden_size", "n_embd", 1, LARGEST, a->hidden);
+    c->layers = live_key_count(k, "num_hidden_layers", "n_layer", 1, LIVE_MAX_LAYERS, a->layers);
+    c->heads = live_key_count(k, "num_attention_heads", "n_head", 1, MOST_HEADS, a->heads);
+    c->vocab = live_key_count(k, "vocab_size", NULL, 1, LARGEST, a->vocab);
     c->positions =
         live_key_count(k, "max_position_embeddings", "n_positions", 1, LARGEST, a->positions);
     c->feed_forward = live_key_count(k, "intermediate_size", "n_inner", 1, LARGEST,
-                                     a->family == LIVE_GPT2 ? 4 * c->hidden : 0);
+                                     a->family == LIVE_GPT2 ? 4 * c->hidden : a->feed_forward);
     return k->err->status;
 }
 
 // GPT-2 and GPT-NeoX do not share keys between heads, and a head has hidden / heads numbers.
 static int read_heads(live_config *c, const architecture *a, const live_keys *k)
 {
-    bool llama = a->family == LIVE_LLAMA;
+    bool llama = a->family == LIVE_LLAMA || a->family == LIVE_GEMMA3;
     bool null = json_is_null(json_object_get(k->object, "num_key_value_heads"));
     bool head_given = llama && (a->head || live_key(k, "head_dim", NULL));
     c->kv_heads = c->heads;
@@ -246,19 +214,38 @@ static int read_heads(live_config *c, const architecture *a, const live_keys *k)
 
 // --- one architecture each ---------------------------------------------------------------------
 
+// Gemma 3 (arXiv:2503.19786) in addition to what read_llama reads.
+static int read_gemma3(live_config *c, const live_keys *k)
+{
+    static const char *const only = "gelu_pytorch_tanh";
+    const char *activation = live_key_text(k, "hidden_activation", NULL, only);
+    if (strcmp(activation, only) != 0)
+        return live_key_fail(k, "'hidden_activation' \"%.40s\" is not supported for %s (%s is)",
+                             activation, c->model_type, only);
+    c->activation = LIVE_GELU_TANH_GATE;
+    c->norm_plus_one = c->post_norms = true;
+    c->embed_scale = sqrt((double)c->hidden);
+    c->attention_scale = 1 / sqrt(live_key_real(k, "query_pre_attn_scalar", NULL, 1e-6, 1e12, 256));
+    return live_rope_read_gemma3(c, k);
+}
+
 static int read_llama(live_config *c, const architecture *a, const live_keys *k)
 {
     if (read_heads(c, a, k))
         return k->err->status;
     c->norm = LIVE_RMS_NORM;
     c->norm_epsilon = live_key_real(k, "rms_norm_eps", NULL, 0, 1, 1e-6);
-    read_activation(c, k, "hidden_act");
     c->out_bias = a->bias_keys && live_key_flag(k, "attention_bias", false);
     c->qkv_bias = a->qkv_bias || c->out_bias;
-    c->feed_bias = strcmp(a->model_type, "llama") == 0 && live_key_flag(k, "mlp_bias", false);
-    c->tied = live_key_flag(k, "tie_word_embeddings", false);
+    c->feed_bias = a->feed_bias && live_key_flag(k, "mlp_bias", false);
+    c->tied = live_key_flag(k, "tie_word_embeddings", a->tied);
     c->qk_norm = a->qk_norm;
-    read_window(c, a, k);
+    live_layers_read(c, a->windows, a->window, k);
+    if (a->family == LIVE_GEMMA3)
+        return read_gemma3(c, k);
+    if (a->experts)
+        live_experts_read(c, k);
+    read_activation(c, k, "hidden_act");
     return live_rope_read(c, k, 1);
 }
 
@@ -348,6 +335,35 @@ static int unknown_type(const live_keys *k, const char *type)
     return live_key_fail(
         k, "'model_type' %s%.40s%s is not one of %sEAGLE-1, EAGLE-3 and Medusa-1 heads",
         type ? "\"" : "", type ? type : "(missing)", type ? "\"" : "", list);
+}
+
+// A multimodal Gemma 3 has its decoder's configuration in text_config, which replaces the object.
+// Some keys stand next to it.
+static int enter_text_config(live_keys *k)
+{
+    static const char *const outside[] = {
+        "dtype",        "torch_dtype",         "bos_token_id",
+        "eos_token_id", "tie_word_embeddings", "quantization_config"};
+    const char *type = json_string_value(json_object_get(k->object, "model_type"));
+    json_t *text = json_object_get(k->object, "text_config");
+    if (!type || strcmp(type, "gemma3") != 0)
+        return DSC_OK;
+    if (!json_is_object(text))
+        return live_key_fail(k, "'text_config' of a gemma3 model is missing or not an object");
+    int failed = 0;
+    for (size_t i = 0; i < sizeof outside / sizeof *outside; i++) {
+        json_t *x = json_object_get(k->object, outside[i]);
+        if (x && !json_object_get(text, outside[i]))
+            failed |= json_object_set(text, outside[i], x);
+    }
+    if (!json_object_get(text, "model_type"))
+        failed |= json_object_set_new(text, "model_type", json_string("gemma3_text"));
+    if (failed)
+        return dsc_fail(k->err, DSC_ENOMEM, "%s: out of memory", k->path);
+    json_incref(text);
+    json_decref(k->object);
+    k->object = text;
+    return DSC_OK;
 }
 
 // A head's config.json may lack model_type, which a Llama's must have.
@@ -476,6 +492,8 @@ int live_config_read(live_config *out, const char *folder, dsc_error *err)
     if (!rc)
         rc = live_keys_load(&k, path.data, LONGEST_FILE, err);
     if (!rc)
+        rc = enter_text_config(&k);
+    if (!rc)
         rc = read_config(out, &k);
     const bool head = live_config_is_head(out);
     if (!rc && !head)
@@ -537,9 +555,16 @@ int live_config_of_shape(live_config *out, const char *text, dsc_error *err)
     live_keys k;
     int rc = live_keys_load(&k, text, LONGEST_FILE, err);
     if (!rc)
+        rc = enter_text_config(&k);
+    if (!rc)
         rc = read_config(out, &k);
     if (!rc && (!out->hidden || !out->vocab))
         rc = dsc_fail(err, DSC_EINPUT, "%s: 'hidden_size' or 'vocab_size' is missing", text);
+    if (!rc && out->experts)
+        rc = dsc_fail(err, DSC_EUSAGE,
+                      "%s: random weights of a mixture of experts are not supported: routers with "
+                      "random weights do not use experts as trained ones do",
+                      text);
     json_decref(k.object);
     return rc;
 }

@@ -16,9 +16,17 @@ typedef enum live_family {
     LIVE_EAGLE,  // EAGLE-1 head: joins embedding and feature, one Llama block, no norm around it
     LIVE_EAGLE3, // EAGLE-3 head: features of three layers, one Llama block, its own vocabulary
     LIVE_MEDUSA, // Medusa-1 heads: no blocks
+    LIVE_GEMMA3, // the text part
 } live_family;
 
-enum { LIVE_MAX_ENDS = 8, LIVE_NAME = 32, LIVE_TAPS = 3 };
+enum { LIVE_MAX_ENDS = 8, LIVE_MAX_LAYERS = 1000, LIVE_NAME = 32, LIVE_TAPS = 3 };
+
+// What distinguishes a layer from the others (bits).
+enum {
+    LIVE_LAYER_FULL = 1,      // attends to all tokens, although the model has a window
+    LIVE_LAYER_UNROTATED = 2, // queries and keys are not rotated (SmolLM3)
+    LIVE_LAYER_DENSE = 4,     // one feed-forward, although the model has experts (Qwen3-MoE)
+};
 
 // How rotary angles are scaled (rope_scaling).
 // LIVE_ROPE_FACTORS: each angle is divided by a number of the file (GGUF).
@@ -27,6 +35,8 @@ typedef enum live_rope {
     LIVE_ROPE_LINEAR,
     LIVE_ROPE_LLAMA3,
     LIVE_ROPE_FACTORS,
+    LIVE_ROPE_YARN,
+    LIVE_ROPE_DYNAMIC, // plain up to `positions`; longer texts are refused
 } live_rope;
 
 enum { LIVE_ROPE_FACTORS_MAX = 256 };
@@ -38,23 +48,37 @@ typedef struct live_config {
     int64_t heads, kv_heads, head; // head: numbers in one
     int64_t vocab;
     int64_t positions; // the longest context that the model was trained on
-    int64_t
-        window; // sliding-window attention: tokens that a token attends to, itself included; 0: all
-    dsc_dtype dtype; // of the weights as stored: F32, F16, BF16
+    // Sliding-window attention: tokens that a token attends to, itself included; 0: all. It is that
+    // of all layers but those with LIVE_LAYER_FULL.
+    int64_t window;
+    uint8_t layer[LIVE_MAX_LAYERS]; // LIVE_LAYER_* of each layer
+    dsc_dtype dtype;                // of the weights as stored: F32, F16, BF16
     live_norm norm;
     double norm_epsilon;
     live_activation activation;
     bool parallel; // attention and feed-forward read the same input (NeoX)
     bool qkv_bias, out_bias, feed_bias;
     bool qk_norm;           // RMS norm of each query and key head (Qwen3)
+    bool norm_plus_one;     // norms multiply by 1 + the stored weight (Gemma)
+    bool post_norms;        // norms of the outputs of attention and feed-forward (Gemma 3)
+    double embed_scale;     // embeddings are multiplied by it, rounded to their dtype; 0: by 1
+    double attention_scale; // of the scores; 0: 1 / sqrt(head)
     bool tied;              // the output matrix is the input embedding
     bool learned_positions; // learned position embeddings instead of rotation (GPT-2)
     int64_t rotated;        // numbers of a head that are rotated; 0: none
     double rope_theta;
+    double local_theta; // rope_theta of the layers with a window, whose angles are not scaled;
+                        // 0: all layers have the same rotation
     live_rope rope;
     double rope_factor, rope_low, rope_high;   // Llama-3: low_freq_factor, high_freq_factor
     int64_t rope_original;                     // original_max_position_embeddings
     float rope_divisor[LIVE_ROPE_FACTORS_MAX]; // [rotated / 2] of LIVE_ROPE_FACTORS
+    double rope_fast, rope_slow;               // YaRN: beta_fast, beta_slow
+    bool rope_truncate;                        // YaRN
+    double rope_attention; // YaRN: the rotated queries and keys are multiplied by it; 0: by 1
+    int64_t experts, experts_per_token; // 0: none
+    int64_t expert_feed_forward;
+    bool experts_normalized; // the weights of a token's experts sum to 1
     int64_t medusa_heads, medusa_layers;
     int64_t draft_vocab; // EAGLE-3: tokens that the head can draft; else 0
     // EAGLE-3: the layers of the target whose inputs are its features, ascending; the number of
@@ -68,6 +92,27 @@ typedef struct live_config {
     bool normed; // false (EAGLE): no norm before the first block's attention and none
                  // after the last block
 } live_config;
+
+// The window of layer i; 0: it attends to all tokens.
+static inline int64_t live_config_window(const live_config *c, int64_t i)
+{
+    return c->layer[i] & LIVE_LAYER_FULL ? 0 : c->window;
+}
+
+// Whether layer i has experts.
+static inline bool live_config_is_sparse(const live_config *c, int64_t i)
+{
+    return c->experts > 0 && !(c->layer[i] & LIVE_LAYER_DENSE);
+}
+
+// Whether some layers have a window and others have none.
+static inline bool live_config_mixes_windows(const live_config *c)
+{
+    bool full = false, windowed = false;
+    for (int64_t i = 0; i < c->layers; i++)
+        live_config_window(c, i) ? (windowed = true) : (full = true);
+    return full && windowed;
+}
 
 // Whether these are heads of a target: they read its features.
 static inline bool live_config_is_head(const live_config *c)
@@ -101,7 +146,8 @@ int live_config_of_shape(live_config *out, const char *text, dsc_error *err);
 double live_config_weight_bytes(const live_config *c, dsc_dtype dtype);
 double live_config_cache_bytes(const live_config *c, dsc_dtype dtype);
 
-// inv_freq[rotated / 2]: the scaled angle per position of each pair.
-void live_config_rope(const live_config *c, float *inv_freq);
+// inv_freq[rotated / 2]: the scaled angle per position of each pair. `local`: of the layers that
+// have local_theta.
+void live_config_rope(const live_config *c, bool local, float *inv_freq);
 
 #endif

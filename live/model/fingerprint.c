@@ -113,6 +113,21 @@ void live_fingerprint_random(const live_config *c, dsc_dtype dtype, uint64_t see
     dsc_sha256_init(&s);
     if (c->family == LIVE_EAGLE3)
         dsc_sha256_update(&s, &c->draft_vocab, sizeof c->draft_vocab);
+    bool alike = true; // all layers
+    for (int64_t i = 0; i < c->layers; i++)
+        alike &= c->layer[i] == 0;
+    if (!alike)
+        dsc_sha256_update(&s, c->layer, (size_t)c->layers);
     dsc_sha256_update(&s, text, (size_t)n < sizeof text ? (size_t)n : sizeof text - 1);
+    dsc_sha256_final(&s, hex);
+}
+
+void live_fingerprint_converted(dsc_dtype dtype, char hex[DSC_SHA256_HEX])
+{
+    const char *name = dsc_dtype_name(dtype);
+    dsc_sha256 s;
+    dsc_sha256_init(&s);
+    dsc_sha256_update(&s, hex, strlen(hex));
+    dsc_sha256_update(&s, name, strlen(name));
     dsc_sha256_final(&s, hex);
 }

@@ -14,4 +14,7 @@ int live_fingerprint_files(const live_checkpoint *c, char hex[DSC_SHA256_HEX], d
 void live_fingerprint_random(const live_config *c, dsc_dtype dtype, uint64_t seed,
                              char hex[DSC_SHA256_HEX]);
 
+// Changes the fingerprint of files to that of their weights rounded to a dtype.
+void live_fingerprint_converted(dsc_dtype dtype, char hex[DSC_SHA256_HEX]);
+
 #endif

@@ -11,7 +11,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-// What stands behind a dsc_tensor.
+// How a dsc_tensor is stored.
 typedef struct origin {
     const dsc_gguf_tensor *stored;
     dsc_dtype dtype; // of the numbers that are made

@@ -23,6 +23,8 @@ static const live_gguf_arch architectures[] = {
     {"llama", "llama", LIVE_LLAMA, true, "rms_norm_eps"},
     {"qwen2", "qwen2", LIVE_LLAMA, false, "rms_norm_eps"},
     {"qwen3", "qwen3", LIVE_LLAMA, false, "rms_norm_eps"},
+    {"smollm3", "smollm3", LIVE_LLAMA, true, "rms_norm_eps"},
+    {"gemma3", "gemma3_text", LIVE_GEMMA3, false, "rms_norm_eps"},
     {"gpt2", "gpt2", LIVE_GPT2, false, "layer_norm_epsilon"},
 };
 enum { ARCHITECTURES = sizeof architectures / sizeof *architectures };
@@ -44,14 +46,14 @@ static const struct {
     {"blk.#.attn_q_norm", LIVE_QUERY_NORM},
     {"blk.#.attn_k_norm", LIVE_KEY_NORM},
     {"blk.#.attn_output", LIVE_ATTENTION_OUT},
+    {"blk.#.post_attention_norm", LIVE_POST_NORM1},
     {"blk.#.ffn_norm", LIVE_NORM2},
     {"blk.#.ffn_gate", LIVE_GATE},
     {"blk.#.ffn_up", LIVE_UP},
     {"blk.#.ffn_down", LIVE_DOWN},
+    {"blk.#.post_ffw_norm", LIVE_POST_NORM2},
 };
 enum { MODULES = sizeof modules / sizeof *modules };
-
-static const char rope_factors[] = "rope_freqs.weight";
 
 int live_gguf_arch_find(const live_gguf_arch **out, const dsc_gguf *file, dsc_error *err)
 {
@@ -255,37 +257,101 @@ static void add_ends(maker *m)
     set(m, "bos_token_id", given ? json_integer(id) : json_null());
 }
 
-// Scaling of the rotation. live_gguf_arch_complete reads rope_freqs.weight, which Llama 3 has.
+// Copies a number that scales the rotation.
+static void add_scaling(maker *m, json_t *to, const char *key, const char *name)
+{
+    const double x = real(m, key, NULL, false, 0);
+    if (!missing(m, key, false) && json_object_set_new(to, name, json_real(x)) && !m->rc)
+        m->rc = dsc_fail(m->err, DSC_ENOMEM, "%s: out of memory", dsc_gguf_path(m->file));
+}
+
+// The object rope_scaling, or NULL. live_gguf_arch_complete reads LIVE_ROPE_TENSOR, which files of
+// Llama 3 have instead.
 static json_t *scaling(maker *m)
 {
     const dsc_gguf_value *v = find(m->file, m->a, "rope.scaling.type");
     dsc_gguf_text type = {"none", 4};
+    int64_t original = 0;
     if (v && (v->array || !dsc_gguf_string(v, 0, &type)))
         wrong(m, "rope.scaling.type", "a string");
-    const double old = real(m, "rope.scale_linear", NULL, false, 0);
-    const double factor = real(m, "rope.scaling.factor", NULL, false, old);
     const bool none = type.length == 4 && memcmp(type.data, "none", 4) == 0;
-    if (none && (v || old == 0 || old == 1))
+    const double old = real(m, "rope.scale_linear", NULL, false, 1);
+    if (none && (v || old == 1 || old == 0))
         return NULL;
-    return none ? json_pack("{s:s,s:f}", "rope_type", "linear", "factor", old)
-                : json_pack("{s:s%,s:f}", "rope_type", type.data, type.length, "factor", factor);
+    if (none)
+        return json_pack("{s:s,s:f}", "rope_type", "linear", "factor", old);
+    json_t *out = json_pack("{s:s%}", "rope_type", type.data, type.length);
+    add_scaling(m, out, "rope.scaling.factor", "factor");
+    add_scaling(m, out, "rope.scaling.yarn_beta_fast", "beta_fast");
+    add_scaling(m, out, "rope.scaling.yarn_beta_slow", "beta_slow");
+    if (real(m, "rope.scaling.attn_factor", NULL, false, 1) != 1)
+        wrong(m, "rope.scaling.attn_factor", "1: others are not supported");
+    if (real(m, "rope.scaling.yarn_log_multiplier", NULL, false, 0) != 0)
+        wrong(m, "rope.scaling.yarn_log_multiplier", "0: others are not supported");
+    original = integer(m, "rope.scaling.original_context_length", NULL, false);
+    if (original)
+        json_object_set_new(out, "original_max_position_embeddings", json_integer(original));
+    return out;
 }
 
-static void add_rope(maker *m, int64_t head)
+static void check_rotated(maker *m, int64_t head)
 {
-    real(m, "rope.freq_base", "rope_theta", false, 0);
     const int64_t rotated = integer(m, "rope.dimension_count", NULL, false);
     if (rotated && rotated != head && !m->rc)
         m->rc = dsc_fail(m->err, DSC_EINPUT,
                          "%s: metadata key '%s.rope.dimension_count': %" PRId64 " of %" PRId64
                          " numbers of a head are rotated; partial rotation is not supported",
                          dsc_gguf_path(m->file), m->a->name, rotated, head);
+}
+
+static void add_rope(maker *m)
+{
+    real(m, "rope.freq_base", "rope_theta", false, 0);
     json_t *scale = scaling(m);
     if (scale)
         set(m, "rope_scaling", scale);
+    // Only Gemma's files have a window; those of Qwen and Mistral are run without one.
+    set(m, "sliding_window", json_null());
 }
 
-static void add_llama(maker *m)
+// Whether layer i has a window: all but every sixth, or as the file has it.
+static bool has_window(maker *m, int64_t i)
+{
+    static const char key[] = "attention.sliding_window_pattern";
+    const dsc_gguf_value *v = find(m->file, m->a, key);
+    int64_t period = 6;
+    if (v && v->array && v->kind == DSC_GGUF_BOOL && (uint64_t)i < v->count)
+        return v->data[i];
+    if (v && (v->array || !dsc_gguf_integer(v, 0, &period) || period < 1)) {
+        wrong(m, key, "a number of layers, or true or false for each layer");
+        return false;
+    }
+    return i % period < period - 1;
+}
+
+// Gemma 3 of 27B scales the scores by the width of a layer.
+static void add_gemma3(maker *m, int64_t layers, int64_t hidden, int64_t heads, int64_t head)
+{
+    enum { LAYERS_27B = 62 };
+    json_t *types = json_array(), *full = scaling(m);
+    const double theta = real(m, "rope.freq_base", NULL, true, 0);
+    const double local = real(m, "rope.freq_base_swa", NULL, false, 10000);
+    integer(m, "attention.sliding_window", "sliding_window", true);
+    for (int64_t i = 0; i < layers && i < LIVE_MAX_LAYERS; i++)
+        json_array_append_new(
+            types, json_string(has_window(m, i) ? "sliding_attention" : "full_attention"));
+    set(m, "layer_types", types);
+    full = full ? full : json_object();
+    json_object_set_new(full, "rope_theta", json_real(theta));
+    set(m, "rope_parameters",
+        json_pack("{s:o,s:{s:f}}", "full_attention", full, "sliding_attention", "rope_theta",
+                  local));
+    set(m, "query_pre_attn_scalar",
+        json_real(layers == LAYERS_27B && heads > 0 ? (double)hidden / (double)heads
+                                                    : (double)head));
+}
+
+static void add_llama(maker *m, int64_t layers)
 {
     const int64_t heads = integer(m, "attention.head_count", "num_attention_heads", true);
     const int64_t hidden = integer(m, "embedding_length", "hidden_size", true);
@@ -305,9 +371,11 @@ static void add_llama(maker *m)
         set(m, "attention_bias", json_true());
     if (has_tensor(m, "blk.0.ffn_gate.bias"))
         set(m, "mlp_bias", json_true());
-    add_rope(m, head);
-    // Only Gemma's files have a window; those of Qwen and Mistral are run without one.
-    set(m, "sliding_window", json_null());
+    check_rotated(m, head);
+    if (m->a->family == LIVE_GEMMA3)
+        add_gemma3(m, layers, hidden, heads, head);
+    else
+        add_rope(m);
 }
 
 static void add_gpt2(maker *m)
@@ -335,12 +403,12 @@ int live_gguf_arch_config(json_t **out, const live_gguf_arch *a, const dsc_gguf 
     set(&m, "dtype", json_string(dtype));
     set(&m, "tie_word_embeddings", json_boolean(!has_tensor(&m, "output.weight")));
     check_features(&m);
-    integer(&m, "block_count", "num_hidden_layers", true);
+    const int64_t layers = integer(&m, "block_count", "num_hidden_layers", true);
     integer(&m, "context_length", "max_position_embeddings", true);
     if (a->family == LIVE_GPT2)
         add_gpt2(&m);
     else
-        add_llama(&m);
+        add_llama(&m, layers);
     add_ends(&m);
     if (m.rc)
         json_decref(m.out);
@@ -371,24 +439,26 @@ int64_t live_gguf_pairs(const live_gguf_arch *a, const dsc_gguf *file, const dsc
 int live_gguf_arch_complete(live_config *c, const live_gguf_arch *a, const dsc_gguf *file,
                             dsc_error *err)
 {
-    const dsc_gguf_tensor *t = dsc_gguf_tensor_find(file, rope_factors);
-    (void)a;
+    const dsc_gguf_tensor *t = dsc_gguf_tensor_find(file, LIVE_ROPE_TENSOR);
+    if (a->family == LIVE_GEMMA3)
+        c->norm_plus_one = false; // llama.cpp's converter has added the 1
     if (!t)
         return DSC_OK;
     if (t->type != DSC_GGML_F32 || t->rank != 1 || t->count != c->rotated / 2 ||
         t->count > LIVE_ROPE_FACTORS_MAX)
         return dsc_fail(err, DSC_EINPUT,
                         "%s: tensor '%s' must have %" PRId64 " numbers of type F32, at most %d",
-                        dsc_gguf_path(file), rope_factors, c->rotated / 2, LIVE_ROPE_FACTORS_MAX);
+                        dsc_gguf_path(file), LIVE_ROPE_TENSOR, c->rotated / 2,
+                        LIVE_ROPE_FACTORS_MAX);
     if (c->rope != LIVE_ROPE_PLAIN)
         return dsc_fail(err, DSC_EINPUT,
                         "%s: tensor '%s' and rope.scaling.type are not supported together",
-                        dsc_gguf_path(file), rope_factors);
+                        dsc_gguf_path(file), LIVE_ROPE_TENSOR);
     memcpy(c->rope_divisor, t->data, (size_t)t->count * sizeof(float));
     for (int64_t i = 0; i < t->count; i++)
         if (!(c->rope_divisor[i] > 0) || !isfinite(c->rope_divisor[i]))
             return dsc_fail(err, DSC_EINPUT, "%s: tensor '%s': number %" PRId64 " is not positive",
-                            dsc_gguf_path(file), rope_factors, i);
+                            dsc_gguf_path(file), LIVE_ROPE_TENSOR, i);
     c->rope = LIVE_ROPE_FACTORS;
     return DSC_OK;
 }

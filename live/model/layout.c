@@ -4,6 +4,7 @@
 #include "live/model/layout.h"
 
 #include "base/memory.h"
+#include "live/model/numbers.h"
 
 #include <stdlib.h>
 
@@ -121,12 +122,14 @@ static void attention(builder *b, live_layer *l, live_order order)
     }
     matrix(b, &l->out, c->out_bias ? &l->out_bias : NULL, LIVE_RESIDUAL, LIVE_ATTENTION_OUT,
            c->hidden, inner, order);
+    if (c->post_norms)
+        vector(b, &l->post_norm1, LIVE_SCALE, LIVE_POST_NORM1, c->hidden);
 }
 
 static void feed_forward(builder *b, live_layer *l, live_order order)
 {
     const live_config *c = b->c;
-    bool gated = c->activation == LIVE_SILU_GATE;
+    bool gated = live_is_gated(c->activation);
     int64_t rows = gated ? 2 * c->feed_forward : c->feed_forward;
     for (int bias = 0; bias <= c->feed_bias; bias++) {
         add_either(b, bias, &l->up, &l->up_bias, LIVE_WEIGHT, rows, c->hidden);
@@ -136,6 +139,23 @@ static void feed_forward(builder *b, live_layer *l, live_order order)
     }
     matrix(b, &l->down, c->feed_bias ? &l->down_bias : NULL, LIVE_RESIDUAL, LIVE_DOWN, c->hidden,
            c->feed_forward, order);
+    if (c->post_norms)
+        vector(b, &l->post_norm2, LIVE_SCALE, LIVE_POST_NORM2, c->hidden);
+}
+
+static void experts(builder *b, live_layer *l)
+{
+    const live_config *c = b->c;
+    const int64_t width = c->expert_feed_forward;
+    matrix(b, &l->router, NULL, LIVE_WEIGHT, LIVE_ROUTER, c->experts, c->hidden, LIVE_ROWS);
+    add_either(b, false, &l->expert_up, NULL, LIVE_WEIGHT, 2 * c->experts * width, c->hidden);
+    for (int64_t x = 0; x < c->experts; x++) {
+        add_part(b, LIVE_EXPERT_GATE, x, width, LIVE_ROWS);
+        add_part(b, LIVE_EXPERT_UP, x, width, LIVE_ROWS);
+    }
+    add_either(b, false, &l->expert_down, NULL, LIVE_RESIDUAL, c->experts * c->hidden, width);
+    for (int64_t x = 0; x < c->experts; x++)
+        add_part(b, LIVE_EXPERT_DOWN, x, c->hidden, LIVE_ROWS);
 }
 
 static void medusa(builder *b, live_medusa_head *h)
@@ -173,7 +193,10 @@ static void whole_model(builder *b, live_weights *w)
             norm(b, &l->norm1, &l->norm1_bias, LIVE_NORM1);
         attention(b, l, order);
         norm(b, &l->norm2, &l->norm2_bias, LIVE_NORM2);
-        feed_forward(b, l, order);
+        if (live_config_is_sparse(c, b->i))
+            experts(b, l);
+        else
+            feed_forward(b, l, order);
     }
     for (b->i = 0; b->i < c->medusa_heads; b->i++)
         medusa(b, &w->medusa[b->i]);
@@ -231,8 +254,9 @@ static int check_memory(const live_weights *w, dsc_error *err)
     return rc;
 }
 
-static int upload_rope(live_weights *w, dsc_error *err)
+static int upload_rope(live_weights *w, bool local, dsc_error *err)
 {
+    float **out = local ? &w->local_freq : &w->inv_freq;
     float *host;
     size_t count = (size_t)w->config.rotated / 2;
     if (!count)
@@ -240,19 +264,25 @@ static int upload_rope(live_weights *w, dsc_error *err)
     int rc = dsc_new(&host, count, err);
     if (rc)
         return rc;
-    live_config_rope(&w->config, host);
+    live_config_rope(&w->config, local, host);
     const size_t bytes = count * sizeof *host;
-    rc = w->backend->type->memory.alloc(w->backend, &w->inv_freq, bytes, err);
+    rc = w->backend->type->memory.alloc(w->backend, out, bytes, err);
     if (!rc)
-        rc = w->backend->type->memory.upload(w->backend, w->inv_freq, host, bytes, err);
+        rc = w->backend->type->memory.upload(w->backend, *out, host, bytes, err);
     free(host);
     return rc;
+}
+
+// Bytes of the angles per position.
+static double rope_bytes(const live_config *c)
+{
+    return (c->local_theta > 0 ? 8.0 : 4.0) * (double)(c->rotated / 2);
 }
 
 int live_layout_alloc(const live_layout *l, live_weights *w, dsc_error *err)
 {
     live_backend *b = w->backend;
-    w->bytes = 4.0 * (double)(w->config.rotated / 2);
+    w->bytes = rope_bytes(&w->config);
     for (size_t i = 0; i < l->arrays; i++)
         w->bytes += array_bytes(&l->array[i]);
     int rc = check_memory(w, err);
@@ -267,14 +297,18 @@ int live_layout_alloc(const live_layout *l, live_weights *w, dsc_error *err)
     }
     if (w->config.tied)
         w->head = w->embed;
-    return rc ? rc : upload_rope(w, err);
+    w->embed_scale =
+        w->config.embed_scale > 0 ? live_round((float)w->config.embed_scale, w->embed.dtype) : 1;
+    if (!rc)
+        rc = upload_rope(w, false, err);
+    return rc || w->config.local_theta <= 0 ? rc : upload_rope(w, true, err);
 }
 
 double live_config_weight_bytes(const live_config *c, dsc_dtype dtype)
 {
     live_weights w = {.config = *c};
     live_layout l;
-    double bytes = 4.0 * (double)(c->rotated / 2);
+    double bytes = rope_bytes(c);
     if (live_layout_new(&l, &w, NULL) == DSC_OK)
         for (size_t i = 0; i < l.arrays; i++) {
             if (l.array[i].matrix)

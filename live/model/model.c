@@ -19,7 +19,7 @@ static int64_t larger(int64_t a, int64_t b)
 
 static int64_t gates(const live_config *c)
 {
-    return c->activation == LIVE_SILU_GATE ? 2 : 1;
+    return live_is_gated(c->activation) ? 2 : 1;
 }
 
 // Sizes of the buffers of a room in 32-bit words, in the order of its pointers.
@@ -188,13 +188,39 @@ static live_product normed_product(const pass *p, const live_matrix *w, const fl
                           .wide = p->room->up};
 }
 
-// state += in w^T + bias.
-static int project(const pass *p, const live_matrix *w, const float *bias, const void *in,
-                   dsc_dtype in_dtype, dsc_error *err)
+// state += in w^T + bias, or (Gemma 3) a norm of that.
+static int project(const pass *p, const live_matrix *w, const float *bias, const float *post_norm,
+                   const void *in, dsc_dtype in_dtype, dsc_error *err)
 {
-    const live_product add = {
-        .w = w, .bias = bias, .add = true, .in_dtype = in_dtype, .out_dtype = DSC_F32};
-    return p->op->product(p->b, p->room->state, in, p->rows, &add, err);
+    const live_room *r = p->room;
+    const live_norming norm = norming(p, post_norm, NULL);
+    const live_product product = {
+        .w = w, .bias = bias, .add = !post_norm, .in_dtype = in_dtype, .out_dtype = DSC_F32};
+    int rc = p->op->product(p->b, post_norm ? r->normed : r->state, in, p->rows, &product, err);
+    if (rc || !post_norm)
+        return rc;
+    rc = p->op->norm(p->b, r->normed, r->normed, &norm, p->rows, p->c->hidden, err);
+    return rc ? rc : p->op->add(p->b, r->state, r->normed, p->rows * p->c->hidden, err);
+}
+
+// The rotation of layer i.
+static live_rotation rotation(const pass *p, int64_t i)
+{
+    const live_config *c = p->c;
+    const live_layer *l = &p->w->layer[i];
+    const bool local = c->local_theta > 0 && live_config_window(c, i);
+    const int64_t rotated = c->layer[i] & LIVE_LAYER_UNROTATED ? 0 : c->rotated;
+    return (live_rotation){local ? p->w->local_freq : p->w->inv_freq, rotated, l->q_norm, l->k_norm,
+                           c->norm_epsilon};
+}
+
+// What scores are multiplied by. YaRN multiplies rotated queries and keys by the same factor.
+static double score_scale(const pass *p, const live_rotation *turn)
+{
+    const live_config *c = p->c;
+    const double scale = c->attention_scale > 0 ? c->attention_scale : 1 / sqrt((double)c->head);
+    const bool scaled = c->rope_attention > 0 && turn->rotated && turn->inv_freq == p->w->inv_freq;
+    return scaled ? scale * c->rope_attention * c->rope_attention : scale;
 }
 
 // Attention over the cache with the queries in qkv; its output is added to the residual stream.
@@ -203,13 +229,14 @@ static int attention(const pass *p, int64_t i, dsc_error *err)
     const live_layer *l = &p->w->layer[i];
     const live_config *c = p->c;
     const live_room *r = p->room;
-    const live_attention a = {c->heads,  c->kv_heads, c->head, 1 / sqrt((double)c->head),
-                              c->window, true};
-    const live_rotation turn = {p->w->inv_freq, c->rotated, l->q_norm, l->k_norm, c->norm_epsilon};
+    const live_rotation turn = rotation(p, i);
+    const live_attention a = {
+        c->heads, c->kv_heads, c->head, score_scale(p, &turn), live_config_window(c, i), true};
     int rc = p->op->rotate(p->b, r->qkv, &turn, &a, p->cache, i, err);
     if (!rc)
         rc = p->op->attend(p->b, r->mixed, r->qkv, &a, p->cache, i, err);
-    return rc ? rc : project(p, &l->out, l->out_bias, r->mixed, p->cache->dtype, err);
+    return rc ? rc
+              : project(p, &l->out, l->out_bias, l->post_norm1, r->mixed, p->cache->dtype, err);
 }
 
 static int widen(const pass *p, const live_layer *l, dsc_error *err)
@@ -238,6 +265,20 @@ static int project_qkv(const pass *p, const live_layer *l, dsc_error *err)
     return rc;
 }
 
+static int run_experts(const pass *p, const live_layer *l, dsc_error *err)
+{
+    const live_config *c = p->c;
+    const live_experts e = {.router = &l->router,
+                            .up = &l->expert_up,
+                            .down = &l->expert_down,
+                            .experts = c->experts,
+                            .used = c->experts_per_token,
+                            .normalized = c->experts_normalized,
+                            .activation = c->activation,
+                            .norm = norming(p, l->norm2, l->norm2_bias)};
+    return p->op->experts(p->b, p->room->state, p->room->state, p->rows, &e, err);
+}
+
 static int block(const pass *p, int64_t i, dsc_error *err)
 {
     const live_layer *l = &p->w->layer[i];
@@ -247,9 +288,13 @@ static int block(const pass *p, int64_t i, dsc_error *err)
         rc = widen(p, l, err);
     if (!rc)
         rc = attention(p, i, err);
+    if (live_config_is_sparse(p->c, i))
+        return rc ? rc : run_experts(p, l, err);
     if (!rc && !p->c->parallel)
         rc = widen(p, l, err);
-    return rc ? rc : project(p, &l->down, l->down_bias, r->acted, stored(p, &l->down), err);
+    return rc ? rc
+              : project(p, &l->down, l->down_bias, l->post_norm2, r->acted, stored(p, &l->down),
+                        err);
 }
 
 static int check_stop(const live_backend *b, dsc_error *err)
@@ -347,7 +392,7 @@ static int model_operations(const pass *p, dsc_error *err)
     const live_room *r = p->room;
     const live_norming norm = norming(p, w->norm, w->norm_bias);
     int rc = p->op->embed(p->b, r->state, p->c->hidden, &w->embed,
-                          p->c->learned_positions ? &w->positions : NULL, err);
+                          p->c->learned_positions ? &w->positions : NULL, w->embed_scale, err);
     if (!rc)
         rc = blocks(p, err);
     if (!rc)
@@ -362,7 +407,7 @@ static int eagle_operations(const pass *p, dsc_error *err)
     const live_room *r = p->room;
     const int64_t width = p->c->hidden;
     const live_matrix *embed = p->c->own_embedding ? &p->w->embed : &p->target->embed;
-    int rc = p->op->embed(p->b, r->normed, 2 * width, embed, NULL, err);
+    int rc = p->op->embed(p->b, r->normed, 2 * width, embed, NULL, 1, err);
     if (!rc)
         rc = p->op->gather(p->b, r->normed + width, 2 * width, p->source->rows, width, width,
                            LIVE_FEATURES, err);
@@ -404,7 +449,7 @@ static int eagle3_operations(const pass *p, dsc_error *err)
     const live_norming norm = norming(p, p->w->norm, NULL);
     int rc = read_features(p, err);
     if (!rc)
-        rc = p->op->embed(p->b, r->feature, width, embed, NULL, err);
+        rc = p->op->embed(p->b, r->feature, width, embed, NULL, 1, err);
     if (!rc)
         rc = blocks(p, err);
     if (!rc)

@@ -6,7 +6,7 @@
 #include <stdio.h>
 #include <string.h>
 
-// '#' stands for the layer; for Medusa, the first one is the head and the second one the block.
+// '#' stands for the layer, the second one for the expert; for Medusa, for the head and the block.
 static const char *const llama[LIVE_MODULES] = {
     [LIVE_EMBED] = "embed_tokens",
     [LIVE_FINAL_NORM] = "norm",
@@ -23,6 +23,28 @@ static const char *const llama[LIVE_MODULES] = {
     [LIVE_GATE] = "layers.#.mlp.gate_proj",
     [LIVE_UP] = "layers.#.mlp.up_proj",
     [LIVE_DOWN] = "layers.#.mlp.down_proj",
+    [LIVE_ROUTER] = "layers.#.mlp.gate",
+    [LIVE_EXPERT_GATE] = "layers.#.mlp.experts.#.gate_proj",
+    [LIVE_EXPERT_UP] = "layers.#.mlp.experts.#.up_proj",
+    [LIVE_EXPERT_DOWN] = "layers.#.mlp.experts.#.down_proj",
+};
+static const char *const gemma3[LIVE_MODULES] = {
+    [LIVE_EMBED] = "embed_tokens",
+    [LIVE_FINAL_NORM] = "norm",
+    [LIVE_HEAD] = "lm_head",
+    [LIVE_NORM1] = "layers.#.input_layernorm",
+    [LIVE_QUERY] = "layers.#.self_attn.q_proj",
+    [LIVE_KEY] = "layers.#.self_attn.k_proj",
+    [LIVE_VALUE] = "layers.#.self_attn.v_proj",
+    [LIVE_QUERY_NORM] = "layers.#.self_attn.q_norm",
+    [LIVE_KEY_NORM] = "layers.#.self_attn.k_norm",
+    [LIVE_ATTENTION_OUT] = "layers.#.self_attn.o_proj",
+    [LIVE_POST_NORM1] = "layers.#.post_attention_layernorm",
+    [LIVE_NORM2] = "layers.#.pre_feedforward_layernorm",
+    [LIVE_GATE] = "layers.#.mlp.gate_proj",
+    [LIVE_UP] = "layers.#.mlp.up_proj",
+    [LIVE_DOWN] = "layers.#.mlp.down_proj",
+    [LIVE_POST_NORM2] = "layers.#.post_feedforward_layernorm",
 };
 static const char *const eagle3[LIVE_MODULES] = {
     [LIVE_EMBED] = "embed_tokens",
@@ -71,10 +93,13 @@ static const char *const medusa[LIVE_MODULES] = {
 // The prefixes in use, the usual one first, and a tensor that shows which one it is.
 static const struct {
     const char *const *names;
-    const char *prefix[3];
+    const char *prefix[5];
     live_module sign;
 } families[] = {
     [LIVE_LLAMA] = {llama, {"model.", "", NULL}, LIVE_EMBED},
+    [LIVE_GEMMA3] = {gemma3,
+                     {"model.", "language_model.model.", "model.language_model.", "", NULL},
+                     LIVE_EMBED},
     [LIVE_GPT2] = {gpt2, {"transformer.", "", NULL}, LIVE_EMBED},
     [LIVE_NEOX] = {neox, {"gpt_neox.", "", NULL}, LIVE_EMBED},
     [LIVE_EAGLE] = {llama, {"", "model.", NULL}, LIVE_JOIN},
@@ -91,7 +116,9 @@ void live_name(char out[LIVE_TENSOR_NAME], live_family family, const char *prefi
                bool bias, int64_t i, int64_t j)
 {
     const char *pattern = families[family].names[m];
-    size_t at = (size_t)snprintf(out, LIVE_TENSOR_NAME, "%s", m == LIVE_HEAD ? "" : prefix);
+    // The output matrix of a multimodal model is a part of the same whole as its decoder.
+    const char *of_head = strcmp(prefix, "language_model.model.") ? "" : "language_model.";
+    size_t at = (size_t)snprintf(out, LIVE_TENSOR_NAME, "%s", m == LIVE_HEAD ? of_head : prefix);
     for (const char *p = pattern; *p; p++) {
         if (*p == '#') {
             at += (size_t)snprintf(out + at, LIVE_TENSOR_NAME - at, "%" PRId64, i);
@@ -115,13 +142,31 @@ bool live_name_ends_in(const char *name, const char *suffix)
     return n > m && strcmp(name + n - m, suffix) == 0;
 }
 
-bool live_name_computed(const char *name)
+static bool begins_with(const char *name, const char *prefix)
 {
-    static const char *const suffixes[] = {".rotary_emb.inv_freq", ".attn.bias",
-                                           ".attn.masked_bias", ".attention.bias",
-                                           ".attention.masked_bias"};
-    bool computed = false;
-    for (size_t i = 0; i < sizeof suffixes / sizeof *suffixes; i++)
-        computed |= live_name_ends_in(name, suffixes[i]);
-    return computed;
+    return strncmp(name, prefix, strlen(prefix)) == 0;
+}
+
+live_leftover live_name_leftover(live_family family, const char *name)
+{
+    static const struct {
+        const char *suffix;
+        bool anywhere; // not in this family only
+        live_family family;
+    } buffers[] = {
+        {".rotary_emb.inv_freq", true, LIVE_LLAMA}, {".position_ids", true, LIVE_LLAMA},
+        {".attn.bias", false, LIVE_GPT2},           {".attn.masked_bias", false, LIVE_GPT2},
+        {".attention.bias", false, LIVE_NEOX},      {".attention.masked_bias", false, LIVE_NEOX}};
+    static const char *const parts[] = {"vision_tower.", "multi_modal_projector.",
+                                        "model.vision_tower.", "model.multi_modal_projector."};
+    for (size_t i = 0; i < sizeof buffers / sizeof *buffers; i++)
+        if ((buffers[i].anywhere || buffers[i].family == family) &&
+            live_name_ends_in(name, buffers[i].suffix))
+            return LIVE_LEFT_COMPUTED;
+    if (strcmp(name, LIVE_ROPE_TENSOR) == 0)
+        return LIVE_LEFT_COMPUTED;
+    for (size_t i = 0; i < sizeof parts / sizeof *parts && family == LIVE_GEMMA3; i++)
+        if (begins_with(name, parts[i]))
+            return LIVE_LEFT_PART;
+    return LIVE_LEFT_UNKNOWN;
 }

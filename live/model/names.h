@@ -9,7 +9,7 @@ typedef enum live_module {
     LIVE_EMBED,
     LIVE_POSITIONS,
     LIVE_FINAL_NORM,
-    LIVE_HEAD, // the output matrix; its name has no prefix
+    LIVE_HEAD, // the output matrix; its name has no prefix, or "language_model."
     LIVE_JOIN,
     LIVE_FEATURE_NORM, // EAGLE-3
     LIVE_NORM1,        // of layer i, from here on
@@ -20,16 +20,25 @@ typedef enum live_module {
     LIVE_QUERY_NORM,
     LIVE_KEY_NORM,
     LIVE_ATTENTION_OUT,
+    LIVE_POST_NORM1, // of the output of the attention
     LIVE_NORM2,
     LIVE_GATE,
     LIVE_UP,
     LIVE_DOWN,
+    LIVE_ROUTER,
+    LIVE_EXPERT_GATE, // of expert j
+    LIVE_EXPERT_UP,
+    LIVE_EXPERT_DOWN,
+    LIVE_POST_NORM2,    // of the output of the feed-forward
     LIVE_MEDUSA_LINEAR, // of head i, block j
     LIVE_MEDUSA_OUT,
     LIVE_MODULES
 } live_module;
 
 enum { LIVE_TENSOR_NAME = 128 };
+
+// The factors of the rotation in a GGUF file; the configuration has them (rope_divisor).
+#define LIVE_ROPE_TENSOR "rope_freqs.weight"
 
 // Writes a name such as "model.layers.3.self_attn.q_proj.weight". `prefix` is that of
 // live_checkpoint_prefix.
@@ -46,8 +55,13 @@ const char *const *live_name_prefixes(live_family family, live_module *sign);
 
 bool live_name_ends_in(const char *name, const char *suffix); // in more than the suffix
 
-// Whether the tensor is a buffer that can be computed (rotary frequencies, causal masks) and that
-// old checkpoints store.
-bool live_name_computed(const char *name);
+// Tensors of a checkpoint that the forward pass does not need.
+typedef enum live_leftover {
+    LIVE_LEFT_UNKNOWN,  // results without it would be wrong
+    LIVE_LEFT_COMPUTED, // a buffer that can be computed (rotary frequencies, causal masks, position
+                        // numbers) and that old checkpoints store
+    LIVE_LEFT_PART,     // of the vision tower of a multimodal Gemma 3
+} live_leftover;
+live_leftover live_name_leftover(live_family family, const char *name);
 
 #endif

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Checks weights for NaN and infinity, eight bytes at a time, and transposes matrices tile by tile.
+// Checks weights for NaN and infinity, eight bytes at a time, rounds numbers to another dtype, and
+// transposes matrices tile by tile.
 #include "live/model/numbers.h"
 #include "live/device/cpu_kernel.h"
 
@@ -66,6 +67,23 @@ bool live_all_finite(const void *data, dsc_dtype t, size_t count, size_t *bad)
             return false;
         }
     return true;
+}
+
+void live_narrow(void *out, const float *x, dsc_dtype t, size_t count)
+{
+    uint16_t *half = out;
+    if (t == DSC_F32)
+        memcpy(out, x, count * sizeof *x);
+    else
+        for (size_t i = 0; i < count; i++)
+            half[i] = t == DSC_BF16 ? live_to_bf16(x[i]) : live_to_f16(x[i]);
+}
+
+float live_round(float x, dsc_dtype t)
+{
+    uint32_t bits;
+    live_narrow(&bits, &x, t, 1);
+    return number_at(&bits, t, 0);
 }
 
 void live_transpose(void *out, const void *in, size_t rows, size_t cols, size_t bytes)

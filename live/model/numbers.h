@@ -12,6 +12,11 @@
 bool live_all_finite(const void *data, dsc_dtype t, size_t count, size_t *bad);
 bool live_is_nan(const void *data, dsc_dtype t, size_t i); // for a number that is not finite
 
+// out[count] = x[count] in a dtype (F32, F16 or BF16), to nearest, ties to even; overflow gives
+// infinity.
+void live_narrow(void *out, const float *x, dsc_dtype t, size_t count);
+float live_round(float x, dsc_dtype t); // x as such a number
+
 // out[cols][rows] = transpose of in[rows][cols], of 2- or 4-byte numbers.
 void live_transpose(void *out, const void *in, size_t rows, size_t cols, size_t bytes);
 

@@ -10,4 +10,8 @@
 // `share` is the rotated share of a head if config.json does not give one.
 int live_rope_read(live_config *c, const live_keys *k, double share);
 
+// The same for Gemma 3, whose layers with a window have a rotation of their own: sets local_theta
+// too.
+int live_rope_read_gemma3(live_config *c, const live_keys *k);
+
 #endif

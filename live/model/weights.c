@@ -30,6 +30,7 @@ typedef struct job {
     const live_part *part;
     const live_array *array;
     size_t shard;
+    dsc_dtype dtype; // that it is uploaded in: the array's; a vector's as stored
     bool
         same; // a tied output matrix that the file stores all the same: compared with the embedding
 } job;
@@ -40,12 +41,17 @@ typedef struct loader {
     live_backend *backend;
     live_checkpoint *files;
     const char *prefix;
-    job *job; // [jobs], in the order of the files
+    const dsc_dtype *as; // of all matrices, or NULL: as stored
+    job *job;            // [jobs], in the order of the files
     size_t jobs;
     unsigned char *whole; // a tensor that is not copied piece by piece
     size_t whole_capacity;
     void *turned; // `whole` in the order of the device's array
     size_t turned_capacity;
+    float *wide; // a piece that is converted, in F32 and in its new dtype
+    void *narrow;
+    size_t wide_capacity, narrow_capacity;
+    bool converted; // some tensor was
 } loader;
 
 // --- finding tensors ---------------------------------------------------------------------------
@@ -105,21 +111,23 @@ static int find_part(loader *l, const live_array *array, const live_part *part, 
     if (rc)
         return rc;
     bool first = part == &l->layout->part[array->part];
-    if (array->matrix && !first && array->matrix->dtype != t->dtype)
+    if (array->matrix && !first && !l->as && array->matrix->dtype != t->dtype)
         return dsc_fail(err, DSC_EINPUT,
-                        "%s: tensor '%s' has dtype %s, other rows of the same matrix have %s: not "
-                        "implemented",
+                        "%s: tensor '%s' has dtype %s, other rows of the same matrix have %s; "
+                        "convert all of them with --dtype",
                         path, name, dsc_dtype_name(t->dtype), dsc_dtype_name(array->matrix->dtype));
+    const dsc_dtype dtype = array->matrix && l->as ? *l->as : t->dtype;
     if (array->matrix)
-        array->matrix->dtype = t->dtype;
-    l->job[l->jobs++] = (job){t, part, array, shard, false};
+        array->matrix->dtype = dtype;
+    l->converted |= dtype != t->dtype;
+    l->job[l->jobs++] = (job){t, part, array, shard, dtype, false};
     return DSC_OK;
 }
 
 // A stored output matrix that config.json declares tied must equal the embedding.
 static int find_tied(loader *l, const live_array *embed, dsc_error *err)
 {
-    char name[LIVE_TENSOR_NAME];
+    char name[LIVE_TENSOR_NAME], other[LIVE_TENSOR_NAME];
     size_t shard = 0;
     live_name(name, l->config->family, l->prefix, LIVE_HEAD, false, 0, 0);
     const dsc_tensor *t = live_checkpoint_find(l->files, name, &shard);
@@ -127,13 +135,15 @@ static int find_tied(loader *l, const live_array *embed, dsc_error *err)
         return DSC_OK;
     int rc =
         check_shape(live_checkpoint_path(l->files, shard), t, 2, embed->rows, embed->cols, err);
-    if (!rc && t->dtype != embed->matrix->dtype)
+    live_name(other, l->config->family, l->prefix, LIVE_EMBED, false, 0, 0);
+    const dsc_dtype stored = live_checkpoint_find(l->files, other, NULL)->dtype;
+    if (!rc && t->dtype != stored)
         return dsc_fail(err, DSC_EINPUT,
                         "%s: tensor '%s' has dtype %s, the embedding that config.json ties it to "
                         "%s",
                         live_checkpoint_path(l->files, shard), name, dsc_dtype_name(t->dtype),
-                        dsc_dtype_name(embed->matrix->dtype));
-    l->job[l->jobs++] = (job){t, &l->layout->part[embed->part], embed, shard, true};
+                        dsc_dtype_name(stored));
+    l->job[l->jobs++] = (job){t, &l->layout->part[embed->part], embed, shard, t->dtype, true};
     return rc;
 }
 
@@ -186,30 +196,60 @@ static int compare_tensors(const void *pa, const void *pb)
     return *a < *b ? -1 : *a > *b;
 }
 
-// Lists the names of the tensors that are not loaded, except buffers (live_name_computed).
-static int list_unused(const loader *l, char **out, dsc_error *err)
+static bool is_used(const loader *l, const dsc_tensor *const *used, const dsc_tensor *t)
+{
+    return live_eagle3_names(l->config, t->name) ||
+           bsearch(&t, used, l->jobs, sizeof *used, compare_tensors);
+}
+
+// A tensor that is left out changes the results, unless live_name_leftover knows it. Counts those
+// of parts that are not run.
+static int check_leftovers(const loader *l, const dsc_tensor *const *used, int64_t *parts,
+                           dsc_error *err)
+{
+    const dsc_tensor *wrong = NULL;
+    size_t wrongs = 0, in = 0;
+    for (size_t s = 0; s < live_checkpoint_shards(l->files); s++) {
+        for (size_t i = 0; i < live_checkpoint_count(l->files, s); i++) {
+            const dsc_tensor *t = live_checkpoint_at(l->files, s, i);
+            const live_leftover kind = live_name_leftover(l->config->family, t->name);
+            if (kind == LIVE_LEFT_COMPUTED || is_used(l, used, t))
+                continue;
+            *parts += kind == LIVE_LEFT_PART;
+            if (kind == LIVE_LEFT_UNKNOWN && !wrongs++)
+                wrong = t, in = s;
+        }
+    }
+    if (!wrong)
+        return DSC_OK;
+    char more[40] = "";
+    if (wrongs > 1)
+        snprintf(more, sizeof more, " (and %zu more)", wrongs - 1);
+    return dsc_fail(err, DSC_EINPUT,
+                    "%s: tensor '%s'%s is not part of the %s model that config.json describes; "
+                    "results without it would be wrong",
+                    live_checkpoint_path(l->files, in), wrong->name, more, l->config->model_type);
+}
+
+// *unused (unless NULL) describes the parts of the checkpoint that are not run.
+static int check_unused(const loader *l, char **unused, dsc_error *err)
 {
     const dsc_tensor **used;
     dsc_buffer text = {0};
+    int64_t parts = 0;
     int rc = dsc_new(&used, l->jobs, err);
     if (rc)
         return rc;
     for (size_t i = 0; i < l->jobs; i++)
         used[i] = l->job[i].tensor;
     qsort(used, l->jobs, sizeof *used, compare_tensors);
-    rc = dsc_buffer_puts(&text, "", err);
-    for (size_t s = 0; s < live_checkpoint_shards(l->files); s++) {
-        for (size_t i = 0; i < live_checkpoint_count(l->files, s) && !rc; i++) {
-            const dsc_tensor *t = live_checkpoint_at(l->files, s, i);
-            if (!live_name_computed(t->name) && !live_eagle3_names(l->config, t->name) &&
-                !bsearch(&t, used, l->jobs, sizeof *used, compare_tensors))
-                rc = dsc_buffer_printf(&text, err, "%s%s", text.length ? ", " : "", t->name);
-        }
-    }
+    rc = check_leftovers(l, used, &parts, err);
     free(used);
-    *out = rc ? NULL : text.data;
-    if (rc)
-        dsc_buffer_fini(&text);
+    if (rc || !unused)
+        return rc;
+    rc = parts ? dsc_buffer_printf(&text, err, "the vision tower (%" PRId64 " tensors)", parts)
+               : dsc_buffer_puts(&text, "", err);
+    *unused = text.data;
     return rc;
 }
 
@@ -245,7 +285,7 @@ static unsigned char *device_row(const live_array *p, int64_t row)
 static int upload_interleaved(loader *l, const job *j, const live_piece *p, dsc_error *err)
 {
     const live_config *c = l->config;
-    size_t row = dsc_dtype_bytes(j->tensor->dtype) * (size_t)j->array->cols;
+    size_t row = dsc_dtype_bytes(j->dtype) * (size_t)j->array->cols;
     size_t block = row * (size_t)c->head;
     for (size_t done = 0; done < p->bytes;) {
         size_t at = (size_t)p->offset + done, b = at / block, within = at % block;
@@ -260,9 +300,15 @@ static int upload_interleaved(loader *l, const job *j, const live_piece *p, dsc_
     return DSC_OK;
 }
 
+// Bytes of a tensor in the dtype of its array.
+static size_t bytes_of(const job *j)
+{
+    return (size_t)j->tensor->count * dsc_dtype_bytes(j->dtype);
+}
+
 static int gather(loader *l, const job *j, const live_piece *p, dsc_error *err)
 {
-    size_t bytes = (size_t)(j->tensor->end - j->tensor->begin);
+    size_t bytes = bytes_of(j);
     int rc = dsc_resize(&l->whole, &l->whole_capacity, bytes, err);
     if (rc)
         return rc;
@@ -285,6 +331,8 @@ static int upload_vector(loader *l, const job *j, dsc_error *err)
         return rc;
     float *to = l->turned, *plain = to + count;
     live_cpu_kernel_c.widen(plain, l->whole, j->tensor->dtype, (int64_t)count);
+    for (size_t i = 0; i < count && c->norm_plus_one && j->array->kind == LIVE_SCALE; i++)
+        plain[i] += 1;
     if (j->part->order == LIVE_INTERLEAVED) {
         size_t head = (size_t)c->head, heads = (size_t)c->heads;
         for (size_t b = 0; b < 3 * heads; b++)
@@ -299,7 +347,7 @@ static int upload_vector(loader *l, const job *j, dsc_error *err)
 static int upload_half(loader *l, const job *j, dsc_error *err)
 {
     const size_t rows = (size_t)j->part->rows;
-    const size_t half = (size_t)j->array->cols * dsc_dtype_bytes(j->tensor->dtype);
+    const size_t half = (size_t)j->array->cols * dsc_dtype_bytes(j->dtype);
     const unsigned char *from = l->whole + (j->part->order == LIVE_RIGHT ? half : 0);
     int rc = room_for_turned(l, rows * half, err);
     if (rc)
@@ -312,7 +360,7 @@ static int upload_half(loader *l, const job *j, dsc_error *err)
 
 static int upload_transposed(loader *l, const job *j, dsc_error *err)
 {
-    size_t size = dsc_dtype_bytes(j->tensor->dtype);
+    size_t size = dsc_dtype_bytes(j->dtype);
     size_t rows = (size_t)j->part->rows, cols = (size_t)j->array->cols;
     int rc = room_for_turned(l, rows * cols * size, err);
     if (rc)
@@ -335,11 +383,40 @@ static int compare_tied(const loader *l, const job *j, const live_piece *p, dsc_
                     live_checkpoint_path(l->files, j->shard), j->tensor->name, name);
 }
 
-static int take_piece(loader *l, const job *j, const live_piece *p, dsc_error *err)
+// Rounds a piece to the dtype of its array.
+static int convert(loader *l, const job *j, live_piece *p, dsc_error *err)
 {
+    const size_t from = dsc_dtype_bytes(j->tensor->dtype), to = dsc_dtype_bytes(j->dtype);
+    const size_t count = p->bytes / from, first = (size_t)p->offset / from;
+    size_t bad;
+    int rc = dsc_resize(&l->wide, &l->wide_capacity, count, err);
+    if (!rc)
+        rc = dsc_grow(&l->narrow, &l->narrow_capacity, count * to, 1, err);
+    if (rc)
+        return rc;
+    live_cpu_kernel_c.widen(l->wide, p->data, j->tensor->dtype, (int64_t)count);
+    live_narrow(l->narrow, l->wide, j->dtype, count);
+    *p = (live_piece){p->span, first * to, count * to, l->narrow};
+    if (live_all_finite(l->narrow, j->dtype, count, &bad))
+        return DSC_OK;
+    return dsc_fail(err, DSC_EINPUT,
+                    "%s: tensor '%s' contains %g, which is beyond the range of --dtype %s",
+                    live_checkpoint_path(l->files, j->shard), j->tensor->name, (double)l->wide[bad],
+                    j->dtype == DSC_F16 ? "f16" : "bf16");
+}
+
+static int take_piece(loader *l, const job *j, const live_piece *stored, dsc_error *err)
+{
+    live_piece converted = *stored;
+    const live_piece *p = &converted;
     if (j->same)
         return compare_tied(l, j, p, err);
-    bool last = p->offset + p->bytes == j->tensor->end - j->tensor->begin;
+    if (j->dtype != j->tensor->dtype) {
+        int rc = convert(l, j, &converted, err);
+        if (rc)
+            return rc;
+    }
+    bool last = p->offset + p->bytes == bytes_of(j);
     if (j->array->vector || j->part->order == LIVE_TRANSPOSED || is_half(j->part)) {
         int rc = gather(l, j, p, err);
         if (rc || !last)
@@ -384,13 +461,25 @@ static int read_tensors(loader *l, double *bytes, dsc_error *err)
     return rc;
 }
 
+static int check_experts(const live_weights *w, dsc_error *err)
+{
+    const live_backend *b = w->backend;
+    return !w->config.experts || b->type->pass.experts
+               ? DSC_OK
+               : dsc_fail(err, DSC_EABSENT,
+                          "%s: a mixture of experts (%s) is run on the CPU only (--device cpu)",
+                          b->device, w->config.model_type);
+}
+
 // --- the whole ---------------------------------------------------------------------------------
 
-static int load(owned *o, const char *folder, char **unused, dsc_error *err)
+static int load(owned *o, const char *folder, const dsc_dtype *as, char **unused, dsc_error *err)
 {
     live_weights *w = &o->w;
-    loader l = {.config = &w->config, .layout = &o->layout, .backend = w->backend};
+    loader l = {.config = &w->config, .layout = &o->layout, .backend = w->backend, .as = as};
     int rc = live_config_read(&w->config, folder, err);
+    if (!rc)
+        rc = check_experts(w, err);
     if (!rc)
         rc = live_checkpoint_open(&l.files, folder, err);
     if (!rc)
@@ -400,6 +489,8 @@ static int load(owned *o, const char *folder, char **unused, dsc_error *err)
     if (!rc)
         rc = find_tensors(&l, err);
     if (!rc)
+        rc = check_unused(&l, unused, err);
+    if (!rc)
         rc = live_layout_alloc(&o->layout, w, err);
     if (!rc)
         rc = read_tensors(&l, &w->file_bytes, err);
@@ -407,15 +498,17 @@ static int load(owned *o, const char *folder, char **unused, dsc_error *err)
         rc = live_eagle3_columns(w, l.files, err);
     if (!rc)
         rc = live_fingerprint_files(l.files, w->fingerprint, err);
+    if (!rc && l.converted)
+        live_fingerprint_converted(*as, w->fingerprint);
     if (!rc) // the matrices' dtype, whatever config.json gives
         w->config.dtype =
             w->layer && w->config.layers ? w->layer[0].qkv.dtype : w->medusa[0].linear.dtype;
-    if (!rc && unused)
-        rc = list_unused(&l, unused, err);
     live_checkpoint_close(l.files);
     free(l.job);
     free(l.whole);
     free(l.turned);
+    free(l.wide);
+    free(l.narrow);
     return rc;
 }
 
@@ -470,10 +563,10 @@ static int make(owned *o, const live_config *shape, dsc_dtype dtype, uint64_t se
     return rc;
 }
 
-// Loads the weights of a folder, or (NULL) makes random ones of a shape.
+// Loads the weights of a folder, or (NULL) makes random ones of a shape, which need a dtype.
 static int new_weights(live_weights **out, const char *folder, char **unused,
-                       const live_config *shape, dsc_dtype dtype, uint64_t seed, live_backend *b,
-                       dsc_error *err)
+                       const live_config *shape, const dsc_dtype *dtype, uint64_t seed,
+                       live_backend *b, dsc_error *err)
 {
     owned *o;
     const double start = live_now_s();
@@ -482,27 +575,37 @@ static int new_weights(live_weights **out, const char *folder, char **unused,
     if (rc)
         return rc;
     o->w.backend = b;
-    rc = folder ? load(o, folder, unused, err) : make(o, shape, dtype, seed, err);
+    rc = folder ? load(o, folder, dtype, unused, err) : make(o, shape, *dtype, seed, err);
     o->w.load_s = live_now_s() - start;
     if (rc)
         live_weights_free(&o->w);
     else
         *out = &o->w;
+    if (rc && unused) {
+        free(*unused);
+        *unused = NULL;
+    }
     return rc;
+}
+
+int live_weights_load_as(live_weights **out, const char *folder, const dsc_dtype *dtype,
+                         live_backend *b, char **unused, dsc_error *err)
+{
+    if (unused)
+        *unused = NULL;
+    return new_weights(out, folder, unused, NULL, dtype, 0, b, err);
 }
 
 int live_weights_load(live_weights **out, const char *folder, live_backend *b, char **unused,
                       dsc_error *err)
 {
-    if (unused)
-        *unused = NULL;
-    return new_weights(out, folder, unused, NULL, DSC_F32, 0, b, err);
+    return live_weights_load_as(out, folder, NULL, b, unused, err);
 }
 
 int live_weights_random(live_weights **out, const live_config *c, dsc_dtype dtype, uint64_t seed,
                         live_backend *b, dsc_error *err)
 {
-    return new_weights(out, NULL, NULL, c, dtype, seed, b, err);
+    return new_weights(out, NULL, NULL, c, &dtype, seed, b, err);
 }
 
 void live_weights_free(live_weights *w)
@@ -516,6 +619,7 @@ void live_weights_free(live_weights *w)
         b->type->memory.free(b, p->vector ? (void *)*p->vector : p->matrix->data);
     }
     b->type->memory.free(b, w->inv_freq);
+    b->type->memory.free(b, w->local_freq);
     b->type->memory.free(b, w->column);
     live_layout_free(&o->layout);
     free(w->layer);

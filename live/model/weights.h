@@ -17,11 +17,15 @@ typedef struct live_layer {
     float *q_norm, *k_norm;  // [head]
     live_matrix out;         // [hidden][heads * head]
     float *out_bias;
+    float *post_norm1;         // [hidden] of the output of the attention, Gemma 3
     float *norm2, *norm2_bias; // before the feed-forward
     live_matrix up;            // [2 feed_forward][hidden]: gate, up; or [feed_forward][hidden]
     float *up_bias;
     live_matrix down; // [hidden][feed_forward]
+    // Of a layer with experts, which has no `up` and `down`, as in live_experts.
+    live_matrix router, expert_up, expert_down;
     float *down_bias;
+    float *post_norm2; // [hidden] of the output of the feed-forward, Gemma 3
 } live_layer;
 
 typedef struct live_medusa_head {
@@ -39,6 +43,8 @@ typedef struct live_weights {
         head; // [vocab][hidden], EAGLE-3 [draft_vocab][hidden]; when tied, the same data as embed
     float *norm, *norm_bias;
     float *inv_freq;   // [rotated / 2]
+    float *local_freq; // [rotated / 2] of the layers with config.local_theta
+    float embed_scale; // config.embed_scale, rounded to the embedding's dtype; 1: none
     live_layer *layer; // [config.layers], in host memory
     live_matrix join;  // EAGLE: [hidden][2 hidden], multiplied by (embedding, feature);
                        // EAGLE-3: [hidden][LIVE_TAPS * hidden], by the features of the target
@@ -56,12 +62,17 @@ typedef struct live_weights {
 // Loads FOLDER (model.safetensors, or shards by model.safetensors.index.json) onto the backend.
 // Before anything is allocated, checks that every tensor is present with its shape and a supported
 // dtype, then that memory suffices. While reading, checks that no tensor contains NaN or infinity
-// (the message gives its name and index). Unused tensors are listed in *unused unless it is NULL
-// (comma-separated, owned by the caller), except the buffers that old checkpoints store. If the
-// folder has pickled weights only, the error contains the command that converts them. DSC_EINPUT,
-// DSC_ENOMEM (needed and free sizes). config.dtype becomes that of the stored matrices.
+// (the message gives its name and index). A tensor that the model of config.json does not have is
+// an error, except what live_name_leftover (live/model/names.h) lists. *unused (unless NULL, owned
+// by the caller) describes a part of the checkpoint that is not run, or is "". If the folder has
+// pickled weights only, the error contains the command that converts them. DSC_EINPUT, DSC_ENOMEM
+// (needed and free sizes). config.dtype becomes that of the stored matrices.
 int live_weights_load(live_weights **out, const char *folder, live_backend *b, char **unused,
                       dsc_error *err);
+// Loads FOLDER with all matrices rounded to *dtype (F32, F16 or BF16; to nearest, ties to even), or
+// as stored if it is NULL. DSC_EINPUT: a number is beyond the range of the dtype.
+int live_weights_load_as(live_weights **out, const char *folder, const dsc_dtype *dtype,
+                         live_backend *b, char **unused, dsc_error *err);
 // Random weights of a shape: uniform, with the variance that keeps activations of order one, and
 // identical for a seed on every device. dtype is F32, F16 or BF16.
 int live_weights_random(live_weights **out, const live_config *c, dsc_dtype dtype, uint64_t seed,

@@ -35,7 +35,8 @@ const dsc_option live_pair_options[LIVE_PAIR_OPTIONS] = {
      .metavar = "SEED", .min = 0, .max = INT64_MAX,
      .help = "seed of the random weights of --shape and --draft-shape"},
     [LIVE_PAIR_DTYPE] = {.name = "dtype", .kind = DSC_OPTION_CHOICE, .choices = "bf16|f16|f32",
-     .initial = "bf16", .help = "dtype of random weights; weights from a folder keep theirs"},
+     .initial = "bf16", .help = "dtype of random weights; if given, weights from a folder are "
+     "rounded to it, else they keep theirs"},
     [LIVE_PAIR_DEVICE] = {.name = "device", .kind = DSC_OPTION_TEXT,
      .metavar = "auto|cpu|cuda|cuda:N", .initial = "auto",
      .help = "device of the models; auto is the first GPU, or the CPU if there is none"},
@@ -135,10 +136,10 @@ static int read_names(live_pair *p, dsc_error *err)
                             "--%s requires --random-weights SEED, because a shape has no weights",
                             option[shape].name);
     }
-    for (int o = LIVE_PAIR_RANDOM_WEIGHTS; o <= LIVE_PAIR_DTYPE; o++)
-        if (value[o].given && !name[LIVE_TARGET].shape && !name[LIVE_DRAFT].shape)
-            return dsc_fail(err, DSC_EUSAGE, "--%s requires --shape or --draft-shape",
-                            option[o].name);
+    if (value[LIVE_PAIR_RANDOM_WEIGHTS].given && !name[LIVE_TARGET].shape &&
+        !name[LIVE_DRAFT].shape)
+        return dsc_fail(err, DSC_EUSAGE, "--%s requires --shape or --draft-shape",
+                        option[LIVE_PAIR_RANDOM_WEIGHTS].name);
     if (value[LIVE_PAIR_DRAFT_DEVICE].given && !is_named(&name[LIVE_DRAFT]) &&
         !is_named(&name[LIVE_MIDDLE]))
         return dsc_fail(err, DSC_EUSAGE,
@@ -305,21 +306,24 @@ static void cut_rows(live_weights *w, int64_t vocab)
     w->config.vocab = vocab;
 }
 
-// Loads a model and adds the tensors that are not used to the note.
+// Loads a model and adds the parts that are not run to the note.
 static int load(live_pair *p, int side, dsc_buffer *note, dsc_error *err)
 {
     static const dsc_dtype dtypes[] = {DSC_BF16, DSC_F16, DSC_F32};
     const live_named *name = &p->name[side];
     const dsc_option_value *value = p->option;
+    const dsc_dtype *dtype = &dtypes[value[LIVE_PAIR_DTYPE].integer];
     char *unused = NULL;
     if (name->shape)
-        return live_weights_random(
-            &p->weights[side], &p->config[side], dtypes[value[LIVE_PAIR_DTYPE].integer],
-            (uint64_t)value[LIVE_PAIR_RANDOM_WEIGHTS].integer + (uint64_t)side, p->backend[side],
-            err);
-    int rc = live_weights_load(&p->weights[side], name->folder, p->backend[side], &unused, err);
+        return live_weights_random(&p->weights[side], &p->config[side], *dtype,
+                                   (uint64_t)value[LIVE_PAIR_RANDOM_WEIGHTS].integer +
+                                       (uint64_t)side,
+                                   p->backend[side], err);
+    int rc = live_weights_load_as(&p->weights[side], name->folder,
+                                  value[LIVE_PAIR_DTYPE].given ? dtype : NULL, p->backend[side],
+                                  &unused, err);
     if (!rc && unused && *unused)
-        rc = dsc_buffer_printf(note, err, "%s%s: ignored tensors: %s", note->length ? "; " : "",
+        rc = dsc_buffer_printf(note, err, "%s%s: not run: %s", note->length ? "; " : "",
                                name->folder, unused);
     free(unused);
     return rc;

@@ -25,6 +25,7 @@ static int allocate_lists(live_session *s, dsc_error *err)
     const size_t rows = (size_t)kept_rows(c, s->nodes), nodes = (size_t)s->nodes + 1;
     const size_t context = (size_t)s->context, buffers = (size_t)s->host.capacity;
     const size_t list = larger((size_t)s->list.capacity, nodes), words = (list + WORD - 1) / WORD;
+    const bool mixed = live_config_mixes_windows(c);
     const struct {
         void *out;
         size_t count, size;
@@ -48,13 +49,16 @@ static int allocate_lists(live_session *s, dsc_error *err)
                 {&s->list.slot, list, sizeof *s->list.slot},
                 {&s->list.output, list, sizeof *s->list.output},
                 {&s->list.feature, list, sizeof *s->list.feature},
-                {&s->list.mask, list * words, sizeof *s->list.mask}};
+                {&s->list.mask, list * words, sizeof *s->list.mask},
+                {&s->list.window_mask, mixed ? list * words : 0, sizeof *s->list.window_mask}};
     int rc = DSC_OK;
     s->list.words = (int64_t)words;
     for (size_t i = 0; i < sizeof want / sizeof *want && !rc; i++)
         rc = dsc_arena_alloc(&s->arena, want[i].out, want[i].count, want[i].size, err);
     for (int64_t i = 0; i < s->host.capacity && !rc; i++)
         s->host.row[i] = -1;
+    if (!mixed)
+        s->list.window_mask = NULL;
     return rc;
 }
 
@@ -90,6 +94,19 @@ static int keep_features(live_session *s, const live_config *head, dsc_error *er
     const int64_t planes = tapped ? LIVE_TAPS : 1;
     const size_t bytes = (size_t)(planes * s->slots * s->w->config.hidden) * sizeof *f->rows;
     return s->b->type->memory.alloc(s->b, &f->rows, bytes, err);
+}
+
+// Dynamic scaling depends on the length that a text had when a key was computed, so beyond the
+// trained length results would depend on how passes are cut.
+static int check_length(const live_session *s, dsc_error *err)
+{
+    const live_config *c = &s->w->config;
+    if (c->rope != LIVE_ROPE_DYNAMIC || s->context <= c->positions)
+        return DSC_OK;
+    return dsc_fail(err, DSC_EUSAGE,
+                    "a text of %" PRId64 " tokens is longer than max_position_embeddings, %" PRId64
+                    ", beyond which rope type dynamic is not supported",
+                    s->context, c->positions);
 }
 
 // A head must fit the model whose features it reads.
@@ -153,6 +170,8 @@ int live_session_new(live_session **out, const live_weights *w, live_session *ta
     s->list.capacity = nodes + 2 > PREFILL ? nodes + 2 : PREFILL;
     s->host.capacity = s->b->on_host ? 0 : rows < HOST_ROWS ? rows : HOST_ROWS;
     rc = check_target(s, err);
+    if (!rc)
+        rc = check_length(s, err);
     if (!rc)
         rc = check_memory(s, err);
     if (!rc)

@@ -7,16 +7,34 @@
 #include <inttypes.h>
 #include <string.h>
 
-static void see(uint64_t *mask, int64_t bit)
+// The masks of a token of a batch: of the layers without a window, or of all; and of those with one
+// if others have none.
+typedef struct masks {
+    uint64_t *all, *window; // window NULL: not needed
+    int64_t width;          // of the window; 0: none
+} masks;
+
+static masks clear_masks(const live_session *s, int64_t token)
 {
-    mask[bit / WORD] |= (uint64_t)1 << bit % WORD;
+    const size_t words = (size_t)s->list.words, at = (size_t)token * words;
+    masks m = {.all = s->list.mask + at,
+               .window = s->list.window_mask ? s->list.window_mask + at : NULL,
+               .width = s->w->config.window};
+    memset(m.all, 0, words * sizeof *m.all);
+    if (m.window)
+        memset(m.window, 0, words * sizeof *m.window);
+    return m;
 }
 
-// Whether a token at `position` attends to one at `other`.
-static bool in_window(const live_session *s, int64_t position, int64_t other)
+// Lets the token attend to slot prefix + bit, `distance` positions before it.
+static void see(masks m, int64_t bit, int64_t distance)
 {
-    const int64_t window = s->w->config.window;
-    return !window || position - other < window;
+    const uint64_t mark = (uint64_t)1 << bit % WORD;
+    const bool near = !m.width || distance < m.width;
+    if (near || m.window)
+        m.all[bit / WORD] |= mark;
+    if (near && m.window)
+        m.window[bit / WORD] |= mark;
 }
 
 void live_session_list_text(live_session *s, live_batch *batch, int64_t count)
@@ -27,11 +45,9 @@ void live_session_list_text(live_session *s, live_batch *batch, int64_t count)
         s->list.position[i] = s->list.slot[i] = (int32_t)(first + i);
         s->list.feature[i] =
             (int32_t)(s->text.cached + i - 1); // the target's, whose slot is its position
-        uint64_t *mask = s->list.mask + i * s->list.words;
-        memset(mask, 0, (size_t)s->list.words * sizeof *mask);
+        const masks m = clear_masks(s, i);
         for (int64_t j = 0; j <= i; j++)
-            if (in_window(s, i, j))
-                see(mask, j);
+            see(m, j, i - j);
     }
     batch->tokens = count;
     batch->prefix = first;
@@ -43,20 +59,17 @@ static void list_node(live_session *s, live_batch *batch, int32_t n)
 {
     const int64_t i = batch->tokens++, text = text_length(s) - s->lead, prefix = batch->prefix;
     const int32_t parent = s->tree.parent[n];
-    uint64_t *mask = s->list.mask + i * s->list.words;
+    const masks m = clear_masks(s, i);
     s->tree.depth[n] = parent < 0 ? 1 : s->tree.depth[parent] + 1;
     s->tree.slot[n] = (int32_t)s->tree.used++;
     s->list.token[i] = s->tree.token[n];
     s->list.slot[i] = s->tree.slot[n];
     s->list.position[i] = (int32_t)(text - 1 + s->tree.depth[n]);
     s->list.feature[i] = (int32_t)(parent < 0 ? text - 1 : s->tree.slot[parent]);
-    memset(mask, 0, (size_t)s->list.words * sizeof *mask);
     for (int64_t j = prefix; j < text; j++)
-        if (in_window(s, s->list.position[i], j))
-            see(mask, j - prefix);
+        see(m, j - prefix, s->list.position[i] - j);
     for (int32_t up = n; up >= 0; up = s->tree.parent[up])
-        if (in_window(s, s->tree.depth[n], s->tree.depth[up]))
-            see(mask, s->tree.slot[up] - prefix);
+        see(m, s->tree.slot[up] - prefix, s->tree.depth[n] - s->tree.depth[up]);
     batch->used = s->tree.used;
 }
 
@@ -90,6 +103,7 @@ live_batch live_session_batch(const live_session *s)
                         .position = s->list.position,
                         .slot = s->list.slot,
                         .mask = s->list.mask,
+                        .window_mask = s->list.window_mask,
                         .words = s->list.words,
                         .output = s->list.output,
                         .dist = summary_sampling(s),

@@ -70,6 +70,8 @@ typedef struct session_host_rows {
 typedef struct session_lists {
     int32_t *token, *position, *slot, *output, *feature;
     uint64_t *mask; // [capacity][words]
+    uint64_t
+        *window_mask; // [capacity][words] of layers with a window, if others have none; else NULL
     int64_t capacity, words;
 } session_lists;
 

@@ -62,7 +62,7 @@ static void check_config(const live_config *c)
     fuzz_require(isfinite(bytes) && bytes > 0, "weights take memory", NULL);
     static float angle[50000];
     if (c->rotated / 2 <= 50000)
-        live_config_rope(c, angle);
+        live_config_rope(c, false, angle);
     for (int64_t i = 0; i < c->rotated / 2 && i < 50000; i++)
         fuzz_require(isfinite(angle[i]), "angles are finite", NULL);
 }

@@ -434,7 +434,7 @@ static void replays(check *c, int64_t tokens, int64_t start, bool expected)
                 c, b->type->pass.begin(b, (live_pass_key){&x, 0}, &p.batch, &replayed, &c->error),
                 "begin");
             if (!replayed) {
-                check_call(c, b->type->pass.embed(b, into, width, &m, NULL, &c->error), "embed");
+                check_call(c, b->type->pass.embed(b, into, width, &m, NULL, 1, &c->error), "embed");
                 check_call(c, b->type->pass.rotate(b, into, &r, &a, cache, 1, &c->error), "rotate");
                 check_call(c,
                            b->type->pass.attend(b, side ? out.device : out.cpu, into, &a, cache, 1,
@@ -501,7 +501,7 @@ static void refusals(check *c)
         p.token[1] = n % 2 ? 9 : 8; // none, then one, and so on
         int status = b->type->pass.begin(b, (live_pass_key){&p, 0}, &p.batch, &replayed, &error);
         if (!status && !replayed)
-            status = b->type->pass.embed(b, out.device, 4, &m, NULL, &error);
+            status = b->type->pass.embed(b, out.device, 4, &m, NULL, 1, &error);
         if (!status)
             status = b->type->pass.end(b, &error);
         refused += status == DSC_EUSAGE && strstr(error.message, "token 9") && n % 2;

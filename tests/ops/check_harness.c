@@ -184,6 +184,7 @@ check_pass check_pass_new(check *c, int64_t tokens, int64_t sequences, int64_t p
     // Some slots after the prefix are left out, as if they belonged to other drafts.
     const int64_t gap = branches ? 2 : 1, words = (tokens * gap + 63) / 64;
     p.mask = room(c, tokens * words, sizeof *p.mask);
+    p.whole = room(c, tokens * words, sizeof *p.whole);
     for (int64_t i = 0; i < tokens * sequences; i++)
         p.token[i] = (int32_t)check_draw(c, (uint32_t)vocab);
     for (int64_t i = 0; i < tokens; i++) {
@@ -193,10 +194,13 @@ check_pass check_pass_new(check *c, int64_t tokens, int64_t sequences, int64_t p
         p.position[i] = p.parent[i] < 0 ? (int32_t)prefix : p.position[p.parent[i]] + 1;
         p.slot[i] = (int32_t)(prefix + i * gap + (branches ? check_draw(c, 2) : 0));
         p.feature[i] = (int32_t)check_draw(c, (uint32_t)tokens);
-        for (int64_t n = i; n >= 0; n = p.parent[n])
+        for (int64_t n = i; n >= 0; n = p.parent[n]) {
+            const int64_t at = i * words + (p.slot[n] - prefix) / 64;
+            const uint64_t bit = (uint64_t)1 << ((p.slot[n] - prefix) % 64);
+            p.whole[at] |= bit;
             if (window == 0 || p.position[n] > p.position[i] - window)
-                p.mask[i * words + (p.slot[n] - prefix) / 64] |= (uint64_t)1
-                                                                 << ((p.slot[n] - prefix) % 64);
+                p.mask[at] |= bit;
+        }
     }
     int64_t outputs = 0;
     for (int64_t i = 0; i < tokens * sequences; i++)
@@ -208,7 +212,8 @@ check_pass check_pass_new(check *c, int64_t tokens, int64_t sequences, int64_t p
                            .position = p.position,
                            .slot = p.slot,
                            .prefix = prefix,
-                           .mask = p.mask,
+                           .mask = branches ? p.whole : p.mask,
+                           .window_mask = branches && window ? p.mask : NULL,
                            .words = words,
                            .used = p.slot[tokens - 1] + 1,
                            .output = p.output,
@@ -226,6 +231,7 @@ void check_pass_free(check_pass *p)
     free(p->feature);
     free(p->parent);
     free(p->mask);
+    free(p->whole);
 }
 
 // Begins a pass with a key of its own, so that nothing is replayed.

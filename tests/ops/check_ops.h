@@ -54,7 +54,7 @@ uint32_t check_draw(check *c, uint32_t below);
 typedef struct check_pass {
     live_batch batch;
     int32_t *token, *position, *slot, *output, *feature, *parent;
-    uint64_t *mask;
+    uint64_t *mask, *whole; // with the window, and without it
 } check_pass;
 check_pass check_pass_new(check *c, int64_t tokens, int64_t sequences, int64_t prefix,
                           int64_t window, bool branches, int64_t vocab);

@@ -24,7 +24,7 @@ static const form forms[] = {
     {false, false, false, 1, -1},        {false, false, true, 1, LIVE_SILU_GATE},
     {true, false, true, 3, LIVE_GELU},   {true, false, false, 2, LIVE_GELU_TANH},
     {false, false, false, 0, LIVE_SILU}, {true, false, true, 1, LIVE_SILU_GATE},
-    {true, true, true, 0, -1},
+    {true, true, true, 0, -1},           {false, false, true, 1, LIVE_GELU_TANH_GATE},
 };
 enum { FORMS = sizeof forms / sizeof *forms };
 
@@ -38,7 +38,7 @@ static void scene_new(check *c, scene *s, dsc_dtype dtype, int64_t rows, int64_t
                       const form *f)
 {
     const dsc_dtype stored = f->stored ? c->device->type->memory.cache_dtype(dtype) : DSC_F32;
-    const bool gated = f->activation == LIVE_SILU_GATE;
+    const bool gated = f->activation >= 0 && live_is_gated((live_activation)f->activation);
     s->w = check_twin(c, n * k, dtype, dtype);
     s->bias = check_twin(c, n, DSC_F32, DSC_F32);
     s->norm = check_twin(c, k, DSC_F32, DSC_F32);
@@ -182,7 +182,8 @@ void check_products(check *c)
                 const bool large = shapes[s][0] * shapes[s][1] * rows[r] > 1 << 22;
                 for (int i = 0; i < (c->quick || large ? 1 : 3); i++) {
                     const form *f = &forms[(d + 3 * s + 5 * r + i) % FORMS];
-                    if (f->activation != LIVE_SILU_GATE || shapes[s][0] % 2 == 0)
+                    if (f->activation < 0 || !live_is_gated((live_activation)f->activation) ||
+                        shapes[s][0] % 2 == 0)
                         product(c, dtypes[d], rows[r], shapes[s][0], shapes[s][1], f);
                 }
             }

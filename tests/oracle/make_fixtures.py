@@ -1,7 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
 """Writes the tiny random checkpoints of tests/oracle/fixtures with expected values by transformers.
 
-    python make_fixtures.py [-o FOLDER]        (torch, transformers, numpy, safetensors)
+    python make_fixtures.py [-o FOLDER] [NAME ...]    (torch, transformers, numpy, safetensors)
+
+With names, only these models are written, and no heads.
 
 Not needed to build or to test. README.md in this folder gives the layout, versions and bounds.
 Expected values are computed in float64 from the weights as stored on disk. Every run checks that
@@ -36,6 +38,10 @@ LLAMA3_ROPE = dict(rope_type="llama3", factor=8.0, low_freq_factor=1.0, high_fre
                    original_max_position_embeddings=64)  # wavelengths on both sides and between
 
 
+YARN_ROPE = dict(rope_type="yarn", factor=4.0, beta_fast=4.0, beta_slow=0.5,
+                 original_max_position_embeddings=32)  # the ramp ends within the pairs
+
+
 def llama_like(kind, vocab, hidden, heads, kv, ffn, **more):
     """Returns a config.json as on the Hub before transformers 5; without `kv`, as before GQA."""
     config = dict(architectures=[kind + "ForCausalLM"], model_type=kind.lower(), bos_token_id=1,
@@ -59,6 +65,36 @@ def neox(vocab, hidden, heads, ffn, parallel):
                 use_parallel_residual=parallel, vocab_size=vocab)
 
 
+def qwen3_moe(vocab, hidden, used, **more):
+    """Returns a config.json whose head size is not hidden / heads."""
+    return llama_like("Qwen3Moe", vocab, hidden, 3, 1, 20, head_dim=12, model_type="qwen3_moe",
+                      **{**dict(num_experts=5, num_experts_per_tok=used, decoder_sparse_step=1,
+                                moe_intermediate_size=12, norm_topk_prob=False, mlp_only_layers=[],
+                                use_sliding_window=False), **more})
+
+
+def gemma3(vocab, hidden, ffn, **more):
+    """Returns the config.json of a text model as on the Hub before transformers 5."""
+    config = llama_like("Gemma3", vocab, hidden, 4, 2, ffn, architectures=["Gemma3ForCausalLM"],
+                        model_type="gemma3_text", head_dim=12, num_hidden_layers=3,
+                        hidden_activation="gelu_pytorch_tanh", query_pre_attn_scalar=40,
+                        rope_theta=1000.0, rope_local_base_freq=100.0, sliding_window=6,
+                        sliding_window_pattern=2, attn_logit_softcapping=None,
+                        final_logit_softcapping=None, tie_word_embeddings=True, **more)
+    del config["hidden_act"]
+    return config
+
+
+def gemma3_vision(text):
+    """Returns the config.json of a model of images and text."""
+    vision = dict(model_type="siglip_vision_model", hidden_size=8, image_size=28, patch_size=14,
+                  intermediate_size=8, num_attention_heads=2, num_hidden_layers=1)
+    return dict(architectures=["Gemma3ForConditionalGeneration"], model_type="gemma3",
+                boi_token_index=3, eoi_token_index=4, image_token_index=5, mm_tokens_per_image=4,
+                eos_token_id=[2], text_config=text, torch_dtype="float32",
+                vision_config=vision, vocab_size=text["vocab_size"])
+
+
 # name: config, and how it is saved. "new" has transformers 5 write config.json (dtype,
 # rope_parameters); otherwise the dict is the file, so transformers reads the old spelling too.
 MODELS = {
@@ -70,6 +106,12 @@ MODELS = {
     "llama_fp16": (llama_like("Llama", 67, 24, 3, 1, 20, torch_dtype="float16"), dict()),
     "llama3": (llama_like("Llama", 91, 32, 2, 1, 20, rope_scaling=LLAMA3_ROPE,
                           tie_word_embeddings=True), dict(new=True)),
+    "llama_rope_yarn": (llama_like("Llama", 69, 32, 2, 1, 20, rope_scaling=YARN_ROPE,
+                                   rope_theta=1000.0), dict(new=True)),
+    "llama_yarn_old": (llama_like("Llama", 73, 32, 2, 1, 20, rope_theta=1000.0, rope_scaling=dict(
+        YARN_ROPE, truncate=False, mscale=2.0, mscale_all_dim=0.5)), dict()),
+    "llama_dynamic": (llama_like("Llama", 83, 24, 3, 1, 20, rope_scaling=dict(
+        rope_type="dynamic", factor=2.0)), dict(new=True)),
     "mistral": (llama_like("Mistral", 73, 32, 2, 1, 20, head_dim=12, sliding_window=None),
                 dict(new=True)),
     "mistral_window": (llama_like("Mistral", 69, 24, 2, 1, 20, sliding_window=8), dict()),
@@ -78,6 +120,25 @@ MODELS = {
                          use_sliding_window=False, max_window_layers=0), dict()),
     "qwen3": (llama_like("Qwen3", 77, 32, 3, 1, 24, tie_word_embeddings=True, head_dim=12),
               dict(new=True)),
+    # Layer 0 has no window: max_window_layers.
+    "qwen3_window": (llama_like("Qwen3", 73, 32, 3, 1, 24, head_dim=12, sliding_window=6,
+                                use_sliding_window=True, max_window_layers=1), dict()),
+    # Layer 1 is not rotated; in "smollm3_window" it has a window.
+    "smollm3": (llama_like("SmolLM3", 75, 32, 4, 2, 20, no_rope_layer_interval=2,
+                           tie_word_embeddings=True, pad_token_id=None),
+                dict()),
+    "smollm3_window": (llama_like("SmolLM3", 79, 24, 3, 1, 20, no_rope_layers=[1, 0, 1],
+                                  num_hidden_layers=3, use_sliding_window=True, sliding_window=6,
+                                  mlp_bias=True, pad_token_id=None), dict(new=True)),
+    "qwen3_moe": (qwen3_moe(75, 32, 3, norm_topk_prob=True), dict(new=True)),
+    # Layers 1 and 3 have experts by the step, of which layer 3 has none after all.
+    "qwen3_moe_mixed": (qwen3_moe(79, 32, 2, num_hidden_layers=4, decoder_sparse_step=2,
+                                  mlp_only_layers=[3], num_experts=3), dict()),
+    # Layer 1 of 3 has no window, as the pattern makes it.
+    "gemma3_text": (gemma3(71, 32, 20, rope_scaling=dict(rope_type="linear", factor=4.0)), dict()),
+    "gemma3_new": (gemma3(67, 24, 28), dict(new=True)),
+    "gemma3_bf16": (gemma3(77, 24, 20, torch_dtype="bfloat16"), dict(new=True)),
+    "gemma3_vision": (gemma3_vision(gemma3(73, 24, 20)), dict(vision=True)),
     "gpt2": (dict(architectures=["GPT2LMHeadModel"], model_type="gpt2", bos_token_id=82,
                   activation_function="gelu_new", eos_token_id=82, layer_norm_epsilon=1e-3,
                   n_ctx=32, n_embd=24, n_head=2, n_inner=None, n_layer=2, n_positions=32,
@@ -159,7 +220,18 @@ def start(out, name, config):
     return folder
 
 
-def write_checkpoint(out, name, config, new=False, buffers=False, shard="1GB"):
+def name_as_hub(folder):
+    """Gives the tensors of a multimodal model their names on the Hub before transformers 5."""
+    file = os.path.join(folder, "model.safetensors")
+    hub = {"model.language_model.": "language_model.model.", "model.": ""}
+    tensors = {}
+    for key, value in load_file(file).items():
+        prefix = next((p for p in hub if key.startswith(p)), "")
+        tensors[hub.get(prefix, "") + key.removeprefix(prefix)] = value
+    save_file(tensors, file, {"format": "pt"})
+
+
+def write_checkpoint(out, name, config, new=False, buffers=False, shard="1GB", vision=False):
     folder = start(out, name, config)
     model = AutoModelForCausalLM.from_config(AutoConfig.from_pretrained(folder))
     fill(model, name)
@@ -174,6 +246,8 @@ def write_checkpoint(out, name, config, new=False, buffers=False, shard="1GB"):
         os.replace(ours + ".old", ours)
     if buffers:
         dress(folder, model)
+    if vision:
+        name_as_hub(folder)
     return folder, model.eval()
 
 
@@ -210,8 +284,12 @@ def tree_mask(parent, context, window, dtype):
 
 def by_mask(model, ids, parent, tokens):
     """Returns the logits of the nodes from one forward pass with a tree mask."""
-    window = getattr(model.config, "sliding_window", None)
+    config = model.config.get_text_config()
+    window = getattr(config, "sliding_window", None)
     mask, position = tree_mask(parent, len(ids), window, model.dtype)
+    if len(set(getattr(config, "layer_types", None) or [])) > 1:
+        mask = dict(full_attention=tree_mask(parent, len(ids), None, model.dtype)[0],
+                    sliding_attention=mask)
     out = model(torch.tensor([ids + tokens]), attention_mask=mask, position_ids=position[None])
     return out.logits[0, len(ids):]
 
@@ -226,6 +304,8 @@ def least_felt(name, module, run, want):
     """Moves every tensor by a random 1 %; the least move of the logits and its tensor."""
     moves = {}
     for key, p in module.named_parameters():
+        if "vision_tower" in key or "multi_modal_projector" in key:
+            continue
         keep = p.data
         p.data = keep * (1 + 0.01 * tensor(random("felt/" + key).standard_normal(p.shape), p.dtype))
         moves[key] = relative(run(), want)
@@ -270,7 +350,13 @@ def make_model(out, name, config, options):
     folder, built = write_checkpoint(out, name, config, **options)
     own = read_back(folder, name, built)
     model = AutoModelForCausalLM.from_pretrained(folder, dtype=torch.float64).eval()
+    if "num_experts" in config:  # grouped products have no float64
+        model.set_experts_implementation("eager")
     vocab = config["vocab_size"]
+    embedding = model.get_input_embeddings()
+    if hasattr(embedding, "embed_scale"):  # rounded as in its own dtype
+        scale = torch.tensor(embedding.scalar_embed_scale).to(own.dtype)
+        embedding.embed_scale = scale.double()
     ids = [0, vocab - 1] + [int(t) for t in random(name + "/ids").integers(0, vocab, TOKENS - 2)]
     tokens = tree_tokens(name, PARENT, SAME, vocab)
 
@@ -417,12 +503,17 @@ def main():
     parser = argparse.ArgumentParser(description=__doc__.split("\n")[0])
     here = os.path.dirname(os.path.abspath(__file__))
     parser.add_argument("-o", default=os.path.join(here, "fixtures"), metavar="FOLDER")
-    out = parser.parse_args().o
+    parser.add_argument("names", nargs="*", metavar="NAME", help="write these models only")
+    arguments = parser.parse_args()
+    out, names = arguments.o, arguments.names
     transformers.logging.set_verbosity_error()
     transformers.logging.disable_progress_bar()
     torch.set_num_threads(1)
     torch.set_grad_enabled(False)
-    made = {name: make_model(out, name, *spec) for name, spec in MODELS.items()}
+    made = {name: make_model(out, name, *spec) for name, spec in MODELS.items()
+            if not names or name in names}
+    if names:
+        return
     target, ids = made["llama"]
     make_eagle(out, "llama_eagle", target, ids, bias=True)
     make_eagle(out, "llama_eagle_nobias", target, ids, bias=False)

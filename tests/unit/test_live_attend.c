@@ -94,7 +94,8 @@ static bool is_seen(const live_batch *batch, const live_attention *a, int64_t to
     if (slot < batch->prefix)
         return !a->window || slot > batch->position[token] - a->window;
     int64_t bit = slot - batch->prefix;
-    return batch->mask[token * batch->words + bit / 64] >> (bit % 64) & 1;
+    const uint64_t *mask = a->window ? batch->window_mask : batch->mask;
+    return mask[token * batch->words + bit / 64] >> (bit % 64) & 1;
 }
 
 // One (row, head) in double.
@@ -130,17 +131,21 @@ static void check_attend(int64_t tokens, int64_t prefix, int64_t window, int64_t
             all = heads + 2 * kv_heads;
     int32_t *position = calloc((size_t)tokens, sizeof *position);
     uint64_t *mask = calloc((size_t)(tokens * words), sizeof *mask);
+    uint64_t *near = calloc((size_t)(tokens * words), sizeof *near); // fewer of them
     for (int64_t t = 0; t < tokens; t++) { // a tree: sees some of those before, alone and in runs
         position[t] = (int32_t)(prefix + t / 2);
         for (int64_t bit = 0; bit <= 2 * t; bit++)
             if (bit == 2 * t || (t % 3 == 2 ? bit % 4 != 3 : bit % (2 + t % 2) == 0))
                 mask[t * words + bit / 64] |= 1ull << (bit % 64);
+        for (int64_t bit = t; bit <= 2 * t; bit++)
+            near[t * words + bit / 64] |= mask[t * words + bit / 64] & 1ull << (bit % 64);
     }
     live_batch batch = {.tokens = tokens,
                         .sequences = SEQUENCES,
                         .position = position,
                         .prefix = prefix,
                         .mask = mask,
+                        .window_mask = near,
                         .words = words,
                         .used = prefix + 2 * tokens - 1};
     live_cache cache = cache_new(1, SEQUENCES, slots, kv_heads * head);
@@ -169,7 +174,7 @@ static void check_attend(int64_t tokens, int64_t prefix, int64_t window, int64_t
         }
     cache_drop(&cache);
     drop(qkv), drop(out);
-    free(position), free(mask);
+    free(position), free(mask), free(near);
 }
 
 static void test_attend(void **state)
@@ -254,7 +259,7 @@ static void pass(model *m, const live_batch *batch, float *logits)
           *qkv = poison(n * (HEADS + 2) * HEAD), *mixed = poison(n * HEADS * HEAD),
           *up = poison(n * 2 * FEED), *acted = poison(n * FEED);
     begin(batch);
-    assert_ok(t->pass.embed(backend, state, HIDDEN, &m->embed, NULL, &err), err);
+    assert_ok(t->pass.embed(backend, state, HIDDEN, &m->embed, NULL, 1, &err), err);
     for (int64_t layer = 0; layer < LAYERS; layer++) {
         assert_ok(t->pass.norm(backend, normed, state, &rms, n, HIDDEN, &err), err);
         assert_ok(live_matmul(backend, qkv, &m->qkv, NULL, normed, n, false, &err), err);

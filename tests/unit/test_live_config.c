@@ -201,7 +201,7 @@ static void test_refused(void **state)
     static const struct {
         const char *json, *says;
     } cases[] = {
-        {"{\"model_type\": \"t5\"}", "\"t5\" is not one of llama, mistral, qwen2, qwen3, gpt2"},
+        {"{\"model_type\": \"t5\"}", "\"t5\" is not one of llama, mistral, qwen2, qwen3, smollm3"},
         {"{" SIZES "}", "'model_type' (missing)"},
         {"[1]", "not a JSON object"},
         {"{", "config.json: line 1, column 1"},
@@ -229,11 +229,11 @@ static void test_refused(void **state)
         {"{\"model_type\": \"llama\", \"quantization_config\": {\"bits\": 4}, " SIZES "}",
          "quantized weights"},
         {"{\"model_type\": \"llama\", \"num_local_experts\": 8, " SIZES "}", "mixture of experts"},
-        {"{\"model_type\": \"llama\", \"rope_scaling\": {\"type\": \"yarn\", \"factor\": 4}, " SIZES
-         "}",
-         "'rope_scaling.rope_type' \"yarn\" is not supported"},
+        {"{\"model_type\": \"llama\", \"rope_scaling\": {\"type\": \"longrope\", \"factor\": "
+         "4}, " SIZES "}",
+         "'rope_scaling.rope_type' \"longrope\" is not supported"},
         {"{\"model_type\": \"llama\", \"rope_scaling\": {\"type\": \"dynamic\"}, " SIZES "}",
-         "\"dynamic\""},
+         "'rope_scaling.factor' is missing"},
         {"{\"model_type\": \"llama\", \"rope_scaling\": {\"type\": \"linear\"}, " SIZES "}",
          "'rope_scaling.factor' is missing"},
         {"{\"model_type\": \"llama\", \"rope_parameters\": {\"full_attention\": {}}, " SIZES "}",
@@ -251,12 +251,11 @@ static void test_refused(void **state)
         {"{\"model_type\": \"mistral\", \"sliding_window\": 0, \"num_key_value_heads\": 4, " SIZES
          "}",
          "'sliding_window' must be"},
-        {"{\"model_type\": \"qwen2\", \"use_sliding_window\": true, \"max_window_layers\": 1,"
-         "\"num_key_value_heads\": 4, " SIZES "}",
-         "a mixture is not supported"},
         {"{\"model_type\": \"qwen3\", \"num_key_value_heads\": 4, \"layer_types\":"
-         "[\"full_attention\", \"sliding_attention\"], " SIZES "}",
-         "1 of 2 layers have sliding-window attention"},
+         "[\"full_attention\"], " SIZES "}",
+         "'layer_types' has 1 entries; there are 2 layers"},
+        {"{\"model_type\": \"qwen3\", \"num_key_value_heads\": 4, \"layer_types\": 3, " SIZES "}",
+         "'layer_types' is not a list"},
         {"{\"model_type\": \"qwen3\", \"num_key_value_heads\": 4, \"layer_types\":"
          "[\"linear_attention\"], " SIZES "}",
          "\"linear_attention\" is not supported"},
@@ -326,7 +325,7 @@ static void test_rope(void **state)
                      .rope_low = 1,
                      .rope_high = 4,
                      .rope_original = 64};
-    live_config_rope(&c, f);
+    live_config_rope(&c, false, f);
     for (int i = 0; i < 8; i++)
         assert_close(f[i] / scaled[i], 1, 1.2e-7);
     c = (live_config){.rotated = 128,
@@ -336,16 +335,16 @@ static void test_rope(void **state)
                       .rope_low = 1,
                       .rope_high = 4,
                       .rope_original = 8192};
-    live_config_rope(&c, f);
+    live_config_rope(&c, false, f);
     for (size_t i = 0; i < sizeof llama3 / sizeof *llama3; i++)
         assert_close(f[llama3[i].i] / llama3[i].f, 1, 1.2e-7);
     c = (live_config){
         .rotated = 16, .rope_theta = 10000, .rope = LIVE_ROPE_LINEAR, .rope_factor = 4};
-    live_config_rope(&c, f);
+    live_config_rope(&c, false, f);
     assert_close(f[0], .25, 0);
     assert_close(f[1] / 0.07905694097280502f, 1, 1.2e-7);
     c = (live_config){.rotated = 4, .rope_theta = 100};
-    live_config_rope(&c, f);
+    live_config_rope(&c, false, f);
     assert_close(f[0], 1, 0);
     assert_close(f[1], .1, 1e-8);
 }

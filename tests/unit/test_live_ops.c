@@ -309,9 +309,9 @@ static void test_norm(void **state)
 static double activated(double x, live_activation kind)
 {
     double s = 0.7978845608028654 * (x + 0.044715 * x * x * x);
-    return kind == LIVE_GELU        ? x / 2 * (1 + erf(x / sqrt(2)))
-           : kind == LIVE_GELU_TANH ? x / 2 * (1 + tanh(s))
-                                    : x / (1 + exp(-x));
+    return kind == LIVE_GELU                                       ? x / 2 * (1 + erf(x / sqrt(2)))
+           : kind == LIVE_GELU_TANH || kind == LIVE_GELU_TANH_GATE ? x / 2 * (1 + tanh(s))
+                                                                   : x / (1 + exp(-x));
 }
 
 static void test_activate(void **state)
@@ -320,8 +320,8 @@ static void test_activate(void **state)
     static const int64_t widths[] = {1, 12, 16, 2051};
     dsc_error err;
     for (size_t s = 0; s < sizeof widths / sizeof *widths; s++)
-        for (int kind = LIVE_SILU_GATE; kind <= LIVE_SILU; kind++) {
-            int64_t n = widths[s], rows = 3, stride = kind == LIVE_SILU_GATE ? 2 * n : n;
+        for (int kind = LIVE_SILU_GATE; kind <= LIVE_GELU_TANH_GATE; kind++) {
+            int64_t n = widths[s], rows = 3, stride = live_is_gated(kind) ? 2 * n : n;
             float *in = numbers(rows * stride, 1), *out = poison(rows * n);
             for (int64_t i = 0; i < rows * stride; i++)
                 in[i] *= i % 5 ? 8 : 120; // also where an exponential would overflow
@@ -329,7 +329,7 @@ static void test_activate(void **state)
             for (int64_t i = 0; i < rows * n; i++) {
                 const float *row = in + i / n * stride;
                 double want =
-                    activated(row[i % n], kind) * (kind == LIVE_SILU_GATE ? row[n + i % n] : 1);
+                    activated(row[i % n], kind) * (live_is_gated(kind) ? row[n + i % n] : 1);
                 assert_close(out[i], want, 3e-7 * fabs(want) + 2e-6);
             }
             in[0] = NAN;
@@ -473,21 +473,22 @@ static void test_lists(void **state)
         float *out = poison((int64_t)2 * TOKENS * 40);
         begin(&batch);
         for (int with = 0; with < 2; with++) {
-            assert_ok(
-                backend->type->pass.embed(backend, out, 40, &table, with ? &places : NULL, &err),
-                err);
+            const float scale = with ? 0.5f : 2;
+            assert_ok(backend->type->pass.embed(backend, out, 40, &table, with ? &places : NULL,
+                                                scale, &err),
+                      err);
             for (int i = 0; i < 2 * TOKENS; i++)
                 for (int j = 0; j < 40; j++)
                     if (j >= WIDTH)
                         assert_true(isnan(out[i * 40 + j]));
                     else
                         assert_close(out[i * 40 + j],
-                                     at(&table, token[i] * WIDTH + j) +
+                                     scale * at(&table, token[i] * WIDTH + j) +
                                          (with ? at(&places, position[i % TOKENS] * WIDTH + j) : 0),
                                      1e-7);
         }
         batch.token = beyond;
-        assert_int_equal(backend->type->pass.embed(backend, out, 40, &table, NULL, &err),
+        assert_int_equal(backend->type->pass.embed(backend, out, 40, &table, NULL, 1, &err),
                          DSC_EUSAGE);
         batch.token = token;
         end();

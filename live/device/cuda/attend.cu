@@ -685,7 +685,10 @@ int cuda_attend(live_backend *b, void *out, const float *qkv, const live_attenti
     for (int i = 0; i < c->parts && !failed; i++) {
         const cuda_pass *pass = &c->pass[i];
         const int64_t rows = pass->tokens * pass->sequences;
-        failed = attend_batch(c, pass, &j, cache, err);
+        cuda_pass seen = *pass;
+        if (a->window && pass->window_mask)
+            seen.mask = pass->window_mask;
+        failed = attend_batch(c, &seen, &j, cache, err);
         j.qkv += rows * all * a->head;
         j.out = (char *)j.out + (size_t)(rows * a->heads * a->head) * dsc_dtype_bytes(j.dtype);
         j.k = cuda_next_sequences(j.k, cache, pass);

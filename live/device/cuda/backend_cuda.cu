@@ -162,6 +162,7 @@ static void pack_batch(cuda_pass *pass, const live_batch *batch, char *host, con
     pass->outputs = batch->outputs;
     pass->words = batch->mask ? batch->words : 0;
     pass->mask = pack(host, device, &at, batch->mask, batch->tokens * batch->words);
+    pass->window_mask = pack(host, device, &at, batch->window_mask, batch->tokens * batch->words);
     pass->dist = pack(host, device, &at, batch->dist ? &dist : NULL, 1);
     pass->prefix = pack(host, device, &at, &prefix, 1);
     pass->shift = pack(host, device, &at, batch->shift, batch->sequences);
@@ -271,8 +272,8 @@ static cuda_graph *find_graph(live_cuda *c, live_pass_key key, const live_batch 
         if (g->used && g->key.room == key.room && g->key.variant == key.variant &&
             g->tokens == batch->tokens && g->sequences == batch->sequences &&
             g->outputs == batch->outputs && g->words == batch->words && g->parts == parts &&
-            g->shifts == (batch->shift != NULL) && g->features == (batch->feature != NULL) &&
-            g->dists == cuda_dists_of(batch->dist))
+            g->shifts == (batch->shift != NULL) && g->windows == (batch->window_mask != NULL) &&
+            g->features == (batch->feature != NULL) && g->dists == cuda_dists_of(batch->dist))
             return g;
     }
     return NULL;
@@ -292,6 +293,7 @@ static cuda_graph *new_graph(live_cuda *c, live_pass_key key, const live_batch *
     g->words = batch->words;
     g->parts = hash_parts(batch);
     g->shifts = batch->shift != NULL;
+    g->windows = batch->window_mask != NULL;
     g->features = batch->feature != NULL;
     g->dists = cuda_dists_of(batch->dist);
     return g;
@@ -402,7 +404,7 @@ static const live_backend_type cuda_type = {
     {cuda_alloc, cuda_free, cuda_alloc_host, cuda_free_host, cuda_upload, cuda_download, cuda_copy,
      cuda_fetch, cuda_fill, cuda_cache_dtype, cuda_available},
     {cuda_begin, cuda_end, cuda_wait, cuda_embed, cuda_gather, cuda_scatter, cuda_norm,
-     cuda_product, cuda_rotate, cuda_attend, cuda_add, cuda_spread, cuda_select, cuda_summarize,
+     cuda_product, NULL, cuda_rotate, cuda_attend, cuda_add, cuda_spread, cuda_select, cuda_summarize,
      cuda_move},
     {cuda_compare, cuda_list, cuda_sample_residual},
     cuda_probe,

@@ -56,10 +56,11 @@ typedef struct cuda_dist {
 
 // The lists of a batch of the current pass on the device.
 typedef struct cuda_pass {
-    const uint64_t *mask;  // [tokens][words]
-    const cuda_dist *dist; // [1] or NULL
-    const int32_t *prefix; // [1]
-    const int32_t *shift;  // [sequences] or NULL
+    const uint64_t *mask;        // [tokens][words]
+    const uint64_t *window_mask; // the same for attention with a window; NULL: `mask`
+    const cuda_dist *dist;       // [1] or NULL
+    const int32_t *prefix;       // [1]
+    const int32_t *shift;        // [sequences] or NULL
     const int32_t *token, *position, *slot, *output, *feature;
     int64_t tokens, sequences, outputs, words;
 } cuda_pass;
@@ -100,7 +101,7 @@ typedef struct cuda_graph {
     live_pass_key key;
     int64_t tokens, sequences, outputs, words;
     uint64_t parts; // hash of the shapes of further batches; 0: none
-    bool features, shifts;
+    bool features, shifts, windows;
     cuda_dists dists;
     int64_t vocab, learned; // rows of the embeddings of tokens and positions; 0: none
     bool ran;               // a direct run has completed
@@ -173,7 +174,7 @@ int cuda_clear(live_cuda *c, void *p, size_t bytes, dsc_error *err);
 
 // Operations, by file.
 int cuda_embed(live_backend *b, float *out, int64_t stride, const live_matrix *table,
-               const live_matrix *positions, dsc_error *err); // rows.cu
+               const live_matrix *positions, float scale, dsc_error *err); // rows.cu
 int cuda_spread(live_backend *b, float *out, const float *in, const int32_t *column, int64_t rows,
                 int64_t in_width, int64_t width, dsc_error *err);
 int cuda_gather(live_backend *b, float *out, int64_t out_stride, const float *in, int64_t in_stride,

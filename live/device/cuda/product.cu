@@ -23,7 +23,7 @@ static weights_job job_of(const live_product *p, void *out, const void *in, int6
     j.out_dtype = p->out_dtype;
     j.activate = p->activate;
     j.activation = p->activation;
-    j.gated = p->activate && p->activation == LIVE_SILU_GATE;
+    j.gated = p->activate && live_is_gated(p->activation);
     j.add = p->add;
     j.rows = rows;
     j.n = p->w->rows;
@@ -158,7 +158,7 @@ static int many_rows(live_cuda *c, void *out, const live_product *p, const void 
                                    : multiply(c, product, p, in, rows, err);
     if (failed || !p->activate)
         return failed;
-    const bool gated = p->activation == LIVE_SILU_GATE;
+    const bool gated = live_is_gated(p->activation);
     const int64_t width = gated ? p->w->rows / 2 : p->w->rows;
     return cuda_launch(c, "product: activate", activate_kernel, cuda_blocks(rows * width, 256), 256,
                        err, out, p->out_dtype, (const float *)product, p->activation, gated,

@@ -8,14 +8,15 @@
 // row. Row r of a batch is token r % tokens of its sequence.
 static __global__ void embed_kernel(float *out, int64_t stride, const void *table,
                                     dsc_dtype table_dtype, const void *positions,
-                                    dsc_dtype positions_dtype, int64_t width, cuda_pass pass)
+                                    dsc_dtype positions_dtype, int64_t width, float scale,
+                                    cuda_pass pass)
 {
     cuda_wait_previous();
     const int64_t row = blockIdx.x;
     const int64_t token = pass.token[row];
     const int64_t position = pass.position[row % pass.tokens] + cuda_shift(pass, row / pass.tokens);
     for (int64_t i = threadIdx.x; i < width; i += blockDim.x) {
-        float x = cuda_element(table, table_dtype, token * width + i);
+        float x = scale * cuda_element(table, table_dtype, token * width + i);
         if (positions)
             x += cuda_element(positions, positions_dtype, position * width + i);
         out[row * stride + i] = x;
@@ -23,7 +24,7 @@ static __global__ void embed_kernel(float *out, int64_t stride, const void *tabl
 }
 
 int cuda_embed(live_backend *b, float *out, int64_t stride, const live_matrix *table,
-               const live_matrix *positions, dsc_error *err)
+               const live_matrix *positions, float scale, dsc_error *err)
 {
     live_cuda *c = cuda_of(b);
     const int64_t learned = positions ? positions->rows : 0;
@@ -38,10 +39,10 @@ int cuda_embed(live_backend *b, float *out, int64_t stride, const live_matrix *t
     }
     for (int i = 0; i < c->parts && !failed; i++) {
         const int64_t rows = c->pass[i].tokens * c->pass[i].sequences;
-        failed = cuda_launch(c, "embed", embed_kernel, dim3((unsigned)rows),
-                             cuda_threads(table->cols, 4), err, out, stride, table->data,
-                             table->dtype, positions ? positions->data : NULL,
-                             positions ? positions->dtype : DSC_F32, table->cols, c->pass[i]);
+        failed = cuda_launch(
+            c, "embed", embed_kernel, dim3((unsigned)rows), cuda_threads(table->cols, 4), err, out,
+            stride, table->data, table->dtype, positions ? positions->data : NULL,
+            positions ? positions->dtype : DSC_F32, table->cols, scale, c->pass[i]);
         out += rows * stride;
     }
     return failed;

@@ -25,7 +25,7 @@ static __device__ __forceinline__ float weights_activated(float x, live_activati
 {
     if (kind == LIVE_GELU)
         return 0.5f * x * (1.0f + erff(x * 0.70710678118654752f));
-    if (kind == LIVE_GELU_TANH) // sqrt(2 / pi)
+    if (kind == LIVE_GELU_TANH || kind == LIVE_GELU_TANH_GATE) // sqrt(2 / pi)
         return 0.5f * x * (1.0f + tanhf(0.79788456080286536f * (x + 0.044715f * x * x * x)));
     return x / (1.0f + expf(-x));
 }
