@@ -23,7 +23,6 @@ static const live_gguf_arch architectures[] = {
     {"llama", "llama", LIVE_LLAMA, true, "rms_norm_eps"},
     {"qwen2", "qwen2", LIVE_LLAMA, false, "rms_norm_eps"},
     {"qwen3", "qwen3", LIVE_LLAMA, false, "rms_norm_eps"},
-    {"smollm3", "smollm3", LIVE_LLAMA, true, "rms_norm_eps"},
     {"gemma3", "gemma3_text", LIVE_GEMMA3, false, "rms_norm_eps"},
     {"gpt2", "gpt2", LIVE_GPT2, false, "layer_norm_epsilon"},
 };
