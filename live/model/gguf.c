@@ -230,3 +230,12 @@ void live_gguf_config_sha256(const char *path, char hex[DSC_SHA256_HEX])
         dsc_gguf_hash(file, "tokenizer.", true, hex);
     dsc_gguf_close(file);
 }
+
+bool live_gguf_has_tokenizer(const char *path)
+{
+    dsc_gguf *file;
+    const bool has = dsc_gguf_open(&file, path, NULL) == DSC_OK &&
+                     dsc_gguf_find(file, "tokenizer.ggml.model") != NULL;
+    dsc_gguf_close(file);
+    return has;
+}

@@ -35,6 +35,9 @@ void live_gguf_make(const void *source, uint64_t offset, size_t count, unsigned 
 // file cannot be read.
 void live_gguf_config_sha256(const char *path, char hex[DSC_SHA256_HEX]);
 
+// Whether the file contains a tokenizer; a model without one takes token ids.
+bool live_gguf_has_tokenizer(const char *path);
+
 // Makes the config.json that means the same as the metadata; the caller releases *out. DSC_EINPUT
 // with the key that is missing or of the wrong type.
 int live_gguf_config(json_t **out, const live_gguf *g, dsc_error *err);

@@ -205,7 +205,7 @@ static int load_tokenizer(dsc_tokenizer **out, const char *folder, dsc_error *er
     dsc_buffer path = {0};
     *out = NULL;
     if (folder && dsc_gguf_is(folder))
-        return dsc_tokenizer_load(out, folder, err);
+        return live_gguf_has_tokenizer(folder) ? dsc_tokenizer_load(out, folder, err) : DSC_OK;
     int rc = folder ? dsc_buffer_printf(&path, err, "%s/tokenizer.json", folder) : DSC_OK;
     const bool there = !rc && folder && access(path.data, F_OK) == 0;
     if (there)

@@ -104,8 +104,8 @@ def convert(name):
     w = gguf.GGUFWriter(os.path.join(OUT, name + ".gguf"), arch)
     embed = next(v for k, v in tensors.items() if k.endswith(("embed_tokens.weight", "wte.weight")))
     add_metadata(w, config, embed.shape[0])
-    w.add_uint32("tokenizer.ggml.bos_token_id", 1)
-    w.add_uint32("tokenizer.ggml.eos_token_id", 2)
+    for key in ("bos_token_id", "eos_token_id"):
+        w.add_uint32("tokenizer.ggml." + key, config[key])
     if (config.get("rope_scaling") or config.get("rope_parameters") or {}).get("rope_type") == "llama3":
         w.add_tensor("rope_freqs.weight", rope_factors(config))
     for key, value in tensors.items():

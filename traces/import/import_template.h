@@ -30,8 +30,8 @@ const char *dsc_chat_template_end(const dsc_chat_template *t);
 const dsc_chat_template *dsc_chat_template_recognize(const char *jinja);
 
 // Looks next to a tokenizer.json for chat_template.jinja and for the field "chat_template" of
-// tokenizer_config.json, or into a GGUF file. *out is NULL when there is neither. DSC_EINPUT: a file cannot be read, or
-// its template is not recognized; the message names the file.
+// tokenizer_config.json, or into a GGUF file. *out is NULL when there is none. DSC_EINPUT: a file
+// cannot be read, or its template is not recognized; the message names the file.
 int dsc_chat_template_beside(const dsc_chat_template **out, const char *tokenizer, dsc_error *err);
 
 // Appends the messages and the beginning of the answer. The BOS token is not written: tokenizers
