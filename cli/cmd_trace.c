@@ -28,7 +28,8 @@ static const dsc_option import_options[] = {
      .help = "input format: chat, completion, vllm, jsonl, ... (see draftscope list formats); "
              "detected from the first line by default"},
     {.name = "tokenizer", .kind = DSC_OPTION_TEXT, .metavar = "FILE|bytes",
-     .help = "a Hugging Face tokenizer.json or its folder, or bytes; not needed when every text is "
+     .help = "a Hugging Face tokenizer.json or its folder, a GGUF file, or bytes; not needed when "
+             "every text is "
              "token ids"},
     {.name = "output", .letter = 'o', .kind = DSC_OPTION_TEXT, .metavar = "NAME.dst",
      .help = "trace folder to write; for sglang and prometheus a table, FILE.tsv or - (standard "

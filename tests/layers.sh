@@ -40,7 +40,7 @@ base
 theory/rows base
 theory base theory/rows
 traces/files base
-traces/tokenizer base
+traces/tokenizer base traces/files
 traces/trace base traces/files
 traces/import base traces/files traces/tokenizer traces/trace
 traces/export base traces/import traces/trace

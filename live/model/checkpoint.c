@@ -28,6 +28,7 @@ struct live_checkpoint {
     const char *folder; // set during open
     shard *shard;
     size_t shards, capacity;
+    live_gguf *gguf; // or NULL
 };
 
 static int path_of(char **out, const char *folder, const char *name, dsc_error *err)
@@ -203,7 +204,9 @@ int live_checkpoint_open(live_checkpoint **out, const char *folder, dsc_error *e
     if (rc)
         return rc;
     c->folder = folder;
-    if (has(folder, single_names[0]))
+    if (dsc_gguf_is(folder))
+        rc = live_gguf_open(&c->gguf, folder, err);
+    else if (has(folder, single_names[0]))
         rc = open_shard(c, single_names[0], err);
     else if (has(folder, index_name))
         rc = open_index(c, err);
@@ -226,6 +229,7 @@ void live_checkpoint_close(live_checkpoint *c)
         dsc_safetensors_close(c->shard[i].file);
         free(c->shard[i].path);
     }
+    live_gguf_close(c->gguf);
     free(c->shard);
     free(c);
 }
@@ -233,6 +237,10 @@ void live_checkpoint_close(live_checkpoint *c)
 const dsc_tensor *live_checkpoint_find(const live_checkpoint *c, const char *name, size_t *at)
 {
     const dsc_tensor *t = NULL;
+    if (c->gguf && at)
+        *at = 0;
+    if (c->gguf)
+        return live_gguf_find(c->gguf, name);
     for (size_t i = 0; i < c->shards && !t; i++)
         if ((t = dsc_safetensors_find(c->shard[i].file, name)) && at)
             *at = i;
@@ -241,17 +249,33 @@ const dsc_tensor *live_checkpoint_find(const live_checkpoint *c, const char *nam
 
 size_t live_checkpoint_shards(const live_checkpoint *c)
 {
-    return c->shards;
+    return c->gguf ? 1 : c->shards;
 }
 
 const char *live_checkpoint_path(const live_checkpoint *c, size_t i)
 {
-    return c->shard[i].path;
+    return c->gguf ? dsc_gguf_path(live_gguf_file(c->gguf)) : c->shard[i].path;
 }
 
-const dsc_safetensors *live_checkpoint_file(const live_checkpoint *c, size_t i)
+uint64_t live_checkpoint_bytes(const live_checkpoint *c, size_t i)
 {
-    return c->shard[i].file;
+    return c->gguf ? dsc_gguf_bytes(live_gguf_file(c->gguf))
+                   : dsc_safetensors_bytes(c->shard[i].file);
+}
+
+size_t live_checkpoint_count(const live_checkpoint *c, size_t file)
+{
+    return c->gguf ? live_gguf_count(c->gguf) : dsc_safetensors_count(c->shard[file].file);
+}
+
+const dsc_tensor *live_checkpoint_at(const live_checkpoint *c, size_t file, size_t i)
+{
+    return c->gguf ? live_gguf_at(c->gguf, i) : dsc_safetensors_at(c->shard[file].file, i);
+}
+
+const live_gguf *live_checkpoint_gguf(const live_checkpoint *c)
+{
+    return c->gguf;
 }
 
 const char *live_checkpoint_prefix(const live_checkpoint *c, live_family family)
@@ -275,7 +299,7 @@ int live_checkpoint_medusa(const live_checkpoint *c, live_config *config, dsc_er
     const dsc_tensor *t = live_checkpoint_find(c, name, NULL);
     if (!t || t->rank != 2 || t->count < 1)
         return dsc_fail(err, DSC_EINPUT, "%s: tensor '%s' is missing or not a matrix",
-                        c->shard[0].path, name);
+                        live_checkpoint_path(c, 0), name);
     config->vocab = config->vocab ? config->vocab : t->shape[0];
     config->hidden = config->hidden ? config->hidden : t->shape[1];
     return DSC_OK;

@@ -1,10 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 // The tensors of a Hugging Face folder: those of model.safetensors, or of the shards that
-// model.safetensors.index.json lists.
+// model.safetensors.index.json lists. Or those of a GGUF file, which is a checkpoint of one shard.
 #ifndef DSC_LIVE_CHECKPOINT_H
 #define DSC_LIVE_CHECKPOINT_H
 
 #include "live/model/config.h"
+#include "live/model/gguf.h"
 
 typedef struct live_checkpoint live_checkpoint;
 
@@ -25,7 +26,13 @@ const char *live_checkpoint_prefix(const live_checkpoint *c, live_family family)
 
 size_t live_checkpoint_shards(const live_checkpoint *c);
 const char *live_checkpoint_path(const live_checkpoint *c, size_t shard);
-const dsc_safetensors *live_checkpoint_file(const live_checkpoint *c, size_t shard);
+uint64_t live_checkpoint_bytes(const live_checkpoint *c, size_t shard); // size of the file
+// The tensors of a file, 0 to count - 1.
+size_t live_checkpoint_count(const live_checkpoint *c, size_t shard);
+const dsc_tensor *live_checkpoint_at(const live_checkpoint *c, size_t shard, size_t i);
+
+// NULL: the files are safetensors.
+const live_gguf *live_checkpoint_gguf(const live_checkpoint *c);
 
 // Sets hidden and vocab of Medusa heads from the shape of the first head, where config.json left
 // them 0.

@@ -6,6 +6,7 @@
 #include "base/memory.h"
 #include "live/model/checkpoint.h"
 #include "live/model/eagle3.h"
+#include "live/model/gguf.h"
 #include "live/model/keys.h"
 #include "live/model/layers.h"
 #include "live/model/rope.h"
@@ -15,6 +16,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <strings.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 // LARGEST keeps the product of two sizes far below 2^63.
@@ -459,8 +461,31 @@ static int read_generation(live_config *c, const char *folder, dsc_error *err)
     return rc;
 }
 
+static int read_gguf(live_config *c, const char *path, dsc_error *err)
+{
+    live_gguf *g;
+    live_keys k = {.path = path, .where = "", .err = err};
+    int rc = live_gguf_open(&g, path, err);
+    if (!rc)
+        rc = live_gguf_config(&k.object, g, err);
+    *err = rc ? *err : (dsc_error){0};
+    if (!rc)
+        rc = read_config(c, &k);
+    if (!rc)
+        rc = live_gguf_complete(c, g, err);
+    json_decref(k.object);
+    live_gguf_close(g);
+    return rc;
+}
+
 int live_config_read(live_config *out, const char *folder, dsc_error *err)
 {
+    struct stat st;
+    if (dsc_gguf_is(folder))
+        return read_gguf(out, folder, err);
+    if (!stat(folder, &st) && S_ISREG(st.st_mode))
+        return dsc_fail(err, DSC_EINPUT, "%s: neither a folder with a config.json nor a GGUF file",
+                        folder);
     dsc_buffer path = {0};
     live_keys k = {0};
     int rc = dsc_buffer_printf(&path, err, "%s/config.json", folder);

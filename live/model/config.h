@@ -29,13 +29,17 @@ enum {
 };
 
 // How rotary angles are scaled (rope_scaling).
+// LIVE_ROPE_FACTORS: each angle is divided by a number of the file (GGUF).
 typedef enum live_rope {
     LIVE_ROPE_PLAIN,
     LIVE_ROPE_LINEAR,
     LIVE_ROPE_LLAMA3,
+    LIVE_ROPE_FACTORS,
     LIVE_ROPE_YARN,
     LIVE_ROPE_DYNAMIC, // plain up to `positions`; longer texts are refused
 } live_rope;
+
+enum { LIVE_ROPE_FACTORS_MAX = 256 };
 
 typedef struct live_config {
     live_family family;
@@ -66,10 +70,11 @@ typedef struct live_config {
     double local_theta; // rope_theta of the layers with a window, whose angles are not scaled;
                         // 0: all layers have the same rotation
     live_rope rope;
-    double rope_factor, rope_low, rope_high; // Llama-3: low_freq_factor, high_freq_factor
-    int64_t rope_original;                   // original_max_position_embeddings
-    double rope_fast, rope_slow;             // YaRN: beta_fast, beta_slow
-    bool rope_truncate;                      // YaRN
+    double rope_factor, rope_low, rope_high;   // Llama-3: low_freq_factor, high_freq_factor
+    int64_t rope_original;                     // original_max_position_embeddings
+    float rope_divisor[LIVE_ROPE_FACTORS_MAX]; // [rotated / 2] of LIVE_ROPE_FACTORS
+    double rope_fast, rope_slow;               // YaRN: beta_fast, beta_slow
+    bool rope_truncate;                        // YaRN
     double rope_attention; // YaRN: the rotated queries and keys are multiplied by it; 0: by 1
     int64_t experts, experts_per_token; // 0: none
     int64_t expert_feed_forward;
@@ -126,7 +131,8 @@ static inline bool live_config_is_eagle(const live_config *c)
 // these are not three layers.
 int live_config_taps(const live_config *c, int64_t layers, int64_t tap[LIVE_TAPS], dsc_error *err);
 
-// Reads FOLDER/config.json, and generation_config.json if present. Accepts the old and the new
+// Reads FOLDER/config.json, and generation_config.json if present, or the metadata of a GGUF file
+// (live/model/gguf.h). Accepts the old and the new
 // spelling of a key (n_embd and hidden_size, torch_dtype and dtype, rope_scaling and
 // rope_parameters). DSC_EINPUT names the file and the key that is missing, of the wrong type, out
 // of range, or that requests an unsupported feature (never ignored). For an unsupported

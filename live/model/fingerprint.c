@@ -24,19 +24,35 @@ static int by_name(const void *pa, const void *pb)
     return strcmp((*a)->name, (*b)->name);
 }
 
-static void add_tensor(dsc_sha256 *s, const dsc_tensor *t)
+static void add(dsc_sha256 *s, const char *name, const char *type, int64_t rank,
+                const int64_t *shape, const unsigned char *data, size_t bytes)
 {
-    const unsigned char *data = t->data;
-    const size_t bytes = (size_t)(t->end - t->begin), head = bytes <= 2 * END ? bytes : END;
-    const char *dtype = dsc_dtype_name(t->dtype);
-    const int64_t rank = t->rank;
-    dsc_sha256_update(s, t->name, strlen(t->name) + 1); // with the NUL as terminator
-    dsc_sha256_update(s, dtype, strlen(dtype) + 1);
+    const size_t head = bytes <= 2 * END ? bytes : END;
+    dsc_sha256_update(s, name, strlen(name) + 1); // with the NUL as terminator
+    dsc_sha256_update(s, type, strlen(type) + 1);
     dsc_sha256_update(s, &rank, sizeof rank);
-    dsc_sha256_update(s, t->shape, (size_t)rank * sizeof *t->shape);
+    dsc_sha256_update(s, shape, (size_t)rank * sizeof *shape);
     dsc_sha256_update(s, data, head);
     if (bytes > head)
         dsc_sha256_update(s, data + bytes - END, END);
+}
+
+static void add_tensor(dsc_sha256 *s, const dsc_tensor *t)
+{
+    add(s, t->name, dsc_dtype_name(t->dtype), t->rank, t->shape, t->data,
+        (size_t)(t->end - t->begin));
+}
+
+// The tensors as they are stored, in the order of their names.
+static void add_gguf(dsc_sha256 *s, const live_gguf *g)
+{
+    const dsc_gguf *file = live_gguf_file(g);
+    for (size_t i = 0; i < dsc_gguf_tensors(file); i++) {
+        const dsc_gguf_tensor *t = dsc_gguf_tensor_by_name(file, i);
+        int64_t numbers, bytes;
+        add(s, t->name, dsc_ggml_type_name(t->type, &numbers, &bytes), t->rank, t->shape, t->data,
+            (size_t)(t->end - t->begin));
+    }
 }
 
 // Fills arrays, which have room for them, with the tensors and sizes of all files.
@@ -44,10 +60,9 @@ static void list(const live_checkpoint *c, const dsc_tensor **tensor, uint64_t *
 {
     size_t n = 0;
     for (size_t f = 0; f < live_checkpoint_shards(c); f++) {
-        const dsc_safetensors *file = live_checkpoint_file(c, f);
-        size[f] = dsc_safetensors_bytes(file);
-        for (size_t i = 0; i < dsc_safetensors_count(file); i++)
-            tensor[n++] = dsc_safetensors_at(file, i);
+        size[f] = live_checkpoint_bytes(c, f);
+        for (size_t i = 0; i < live_checkpoint_count(c, f); i++)
+            tensor[n++] = live_checkpoint_at(c, f, i);
     }
     qsort(size, live_checkpoint_shards(c), sizeof *size, by_size);
     qsort(tensor, n, sizeof *tensor, by_name); // no name is in two files
@@ -60,7 +75,7 @@ int live_fingerprint_files(const live_checkpoint *c, char hex[DSC_SHA256_HEX], d
     uint64_t *size = NULL;
     size_t tensors = 0;
     for (size_t f = 0; f < files; f++)
-        tensors += dsc_safetensors_count(live_checkpoint_file(c, f));
+        tensors += live_checkpoint_count(c, f);
     int rc = dsc_new(&tensor, tensors, err);
     if (!rc)
         rc = dsc_new(&size, files, err);
@@ -69,8 +84,11 @@ int live_fingerprint_files(const live_checkpoint *c, char hex[DSC_SHA256_HEX], d
         dsc_sha256_init(&s);
         list(c, tensor, size);
         dsc_sha256_update(&s, size, files * sizeof *size);
-        for (size_t i = 0; i < tensors; i++)
-            add_tensor(&s, tensor[i]);
+        if (live_checkpoint_gguf(c))
+            add_gguf(&s, live_checkpoint_gguf(c));
+        else
+            for (size_t i = 0; i < tensors; i++)
+                add_tensor(&s, tensor[i]);
         dsc_sha256_final(&s, hex);
     }
     free(tensor);

@@ -229,6 +229,13 @@ void live_layout_free(live_layout *l)
     *l = (live_layout){0};
 }
 
+void live_layout_untransposed(live_layout *l)
+{
+    for (size_t i = 0; i < l->parts; i++)
+        if (l->part[i].order == LIVE_TRANSPOSED)
+            l->part[i].order = LIVE_ROWS;
+}
+
 // --- memory of the device ----------------------------------------------------------------------
 
 static double array_bytes(const live_array *p)

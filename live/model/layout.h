@@ -52,6 +52,9 @@ typedef struct live_layout {
 int live_layout_new(live_layout *out, live_weights *w, dsc_error *err);
 void live_layout_free(live_layout *l);
 
+// The file has every matrix as [rows][cols] (GGUF).
+void live_layout_untransposed(live_layout *l);
+
 // Allocates every array on w->backend; matrices keep their dtypes. DSC_ENOMEM (both sizes in the
 // message) if the device has less memory than that. Sums w->bytes, uploads w->inv_freq, and lets a
 // tied output matrix share the embedding's data.

@@ -163,6 +163,8 @@ live_leftover live_name_leftover(live_family family, const char *name)
         if ((buffers[i].anywhere || buffers[i].family == family) &&
             live_name_ends_in(name, buffers[i].suffix))
             return LIVE_LEFT_COMPUTED;
+    if (strcmp(name, LIVE_ROPE_TENSOR) == 0)
+        return LIVE_LEFT_COMPUTED;
     for (size_t i = 0; i < sizeof parts / sizeof *parts && family == LIVE_GEMMA3; i++)
         if (begins_with(name, parts[i]))
             return LIVE_LEFT_PART;

@@ -37,6 +37,9 @@ typedef enum live_module {
 
 enum { LIVE_TENSOR_NAME = 128 };
 
+// The factors of the rotation in a GGUF file; the configuration has them (rope_divisor).
+#define LIVE_ROPE_TENSOR "rope_freqs.weight"
+
 // Writes a name such as "model.layers.3.self_attn.q_proj.weight". `prefix` is that of
 // live_checkpoint_prefix.
 void live_name(char out[LIVE_TENSOR_NAME], live_family family, const char *prefix, live_module m,

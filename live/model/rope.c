@@ -219,6 +219,8 @@ void live_config_rope(const live_config *c, bool local, float *inv_freq)
         float f = rope == LIVE_ROPE_YARN ? yarn(c, r, i, power) : 1.0f / power;
         if (rope == LIVE_ROPE_LINEAR)
             f /= factor;
+        if (rope == LIVE_ROPE_FACTORS)
+            f /= c->rope_divisor[i];
         if (rope == LIVE_ROPE_LLAMA3) {
             float wavelength = pi2 / f;
             if (wavelength > (float)(original / c->rope_low)) {

@@ -119,6 +119,8 @@ static void *run(void *user)
             *p = (live_piece){i, at, left < LIVE_PIECE_UNIT ? left : LIVE_PIECE_UNIT, to};
             if (i == s->count)
                 p->bytes = 0; // the end
+            else if (s->span[i].make)
+                s->span[i].make(s->span[i].from, at, p->bytes, to);
             else if (!(rc = open_for(&f, s->span[i].path, &s->err)))
                 rc = fill(&f, &s->span[i], p, to, &s->err);
             if (!rc && s->look && p->bytes)

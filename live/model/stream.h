@@ -8,9 +8,14 @@
 #include <stddef.h>
 #include <stdint.h>
 
+// Writes bytes [offset, offset + count) of a span.
+typedef void (*live_make)(const void *from, uint64_t offset, size_t count, unsigned char *to);
+
 typedef struct live_span {
     const char *path;
     uint64_t begin, end; // bytes of the file, begin < end
+    live_make make;      // NULL: the span is read from the file; else it is written by this
+    const void *from;
 } live_span;
 
 typedef struct live_piece {

@@ -210,9 +210,8 @@ static int check_leftovers(const loader *l, const dsc_tensor *const *used, int64
     const dsc_tensor *wrong = NULL;
     size_t wrongs = 0, in = 0;
     for (size_t s = 0; s < live_checkpoint_shards(l->files); s++) {
-        const dsc_safetensors *file = live_checkpoint_file(l->files, s);
-        for (size_t i = 0; i < dsc_safetensors_count(file); i++) {
-            const dsc_tensor *t = dsc_safetensors_at(file, i);
+        for (size_t i = 0; i < live_checkpoint_count(l->files, s); i++) {
+            const dsc_tensor *t = live_checkpoint_at(l->files, s, i);
             const live_leftover kind = live_name_leftover(l->config->family, t->name);
             if (kind == LIVE_LEFT_COMPUTED || is_used(l, used, t))
                 continue;
@@ -434,6 +433,7 @@ static int take_piece(loader *l, const job *j, const live_piece *stored, dsc_err
 
 static int read_tensors(loader *l, double *bytes, dsc_error *err)
 {
+    const live_gguf *gguf = live_checkpoint_gguf(l->files);
     live_span *span;
     live_stream *stream = NULL;
     int rc = dsc_new(&span, l->jobs, err);
@@ -441,9 +441,17 @@ static int read_tensors(loader *l, double *bytes, dsc_error *err)
         return rc;
     for (size_t i = 0; i < l->jobs; i++) {
         const dsc_tensor *t = l->job[i].tensor;
-        span[i] = (live_span){live_checkpoint_path(l->files, l->job[i].shard), t->begin, t->end};
-        *bytes += (double)(t->end - t->begin);
+        span[i] = (live_span){.path = live_checkpoint_path(l->files, l->job[i].shard),
+                              .begin = t->begin,
+                              .end = t->end};
+        if (gguf) {
+            span[i].make = live_gguf_make;
+            span[i].from = live_gguf_source(gguf, t);
+        }
+        *bytes += gguf ? 0 : (double)(t->end - t->begin);
     }
+    if (gguf)
+        *bytes = (double)live_checkpoint_bytes(l->files, 0);
     rc = live_stream_open(&stream, span, l->jobs, check_finite, l, err);
     live_piece piece = {0};
     while (!rc && !(rc = live_stream_next(stream, &piece, err)) && piece.bytes)
@@ -476,6 +484,8 @@ static int load(owned *o, const char *folder, const dsc_dtype *as, char **unused
         rc = live_checkpoint_open(&l.files, folder, err);
     if (!rc)
         rc = live_layout_new(&o->layout, w, err);
+    if (!rc && live_checkpoint_gguf(l.files))
+        live_layout_untransposed(&o->layout);
     if (!rc)
         rc = find_tensors(&l, err);
     if (!rc)

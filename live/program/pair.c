@@ -6,6 +6,7 @@
 #include "base/file.h"
 #include "cli/cli.h"
 #include "cli/guard.h"
+#include "live/model/gguf.h"
 #include "live/model/kept_layers.h"
 #include "live/model/vocabulary.h"
 
@@ -16,8 +17,9 @@
 
 // clang-format off
 const dsc_option live_pair_options[LIVE_PAIR_OPTIONS] = {
-    [LIVE_PAIR_TARGET] = {.name = "target", .kind = DSC_OPTION_TEXT, .metavar = "DIR",
-     .help = "target model: a Hugging Face folder with config.json and *.safetensors"},
+    [LIVE_PAIR_TARGET] = {.name = "target", .kind = DSC_OPTION_TEXT, .metavar = "DIR|FILE.gguf",
+     .help = "target model: a Hugging Face folder with config.json and *.safetensors, or a GGUF "
+             "file"},
     [LIVE_PAIR_DRAFT] = {.name = "draft", .kind = DSC_OPTION_TEXT, .metavar = "DIR",
      .help = "draft model: a Hugging Face folder of a model, or of an EAGLE head or Medusa heads "
              "trained for the target"},
@@ -269,6 +271,8 @@ static int load_tokenizer(dsc_tokenizer **out, const char *folder, dsc_error *er
 {
     dsc_buffer path = {0};
     *out = NULL;
+    if (folder && dsc_gguf_is(folder))
+        return live_gguf_has_tokenizer(folder) ? dsc_tokenizer_load(out, folder, err) : DSC_OK;
     int rc = folder ? dsc_tokenizer_path(&path, folder, err) : DSC_OK;
     const bool there = !rc && folder && access(path.data, F_OK) == 0;
     if (there)

@@ -2,6 +2,7 @@
 // Hashes of models and prompts for result lines and recordings.
 #include "live/program/provenance.h"
 
+#include "live/model/gguf.h"
 #include "traces/trace/token_hash.h"
 
 #include <stdio.h>
@@ -23,7 +24,9 @@ bool live_identify(live_identity *out, const live_pair *p, live_side side)
                            .shape = p->name[side].shape,
                            .layers = p->name[side].layers,
                            .weights_sha256 = w->fingerprint};
-    if (name && snprintf(path, sizeof path, "%s/config.json", name) < (int)sizeof path)
+    if (name && dsc_gguf_is(name))
+        live_gguf_config_sha256(name, out->config_sha256);
+    else if (name && snprintf(path, sizeof path, "%s/config.json", name) < (int)sizeof path)
         dsc_sha256_file(path, out->config_sha256, &ignored);
     return true;
 }

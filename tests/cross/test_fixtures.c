@@ -47,20 +47,27 @@ static double bound_of(const live_weights *w)
     return w->config.dtype == DSC_F16 ? 1e-2 : 5e-2;
 }
 
-static void fixture_open(fixture *f, const char *name, live_backend *b, live_session *target)
+// Expected values are those of the folder `name`; `weights` (NULL: the folder) is the checkpoint.
+static void fixture_open_as(fixture *f, const char *name, const char *weights, live_backend *b,
+                            live_session *target)
 {
     char path[512];
     dsc_error err;
     *f = (fixture){.b = b ? b : open_device()};
     snprintf(f->name, sizeof f->name, "%s", name);
     snprintf(path, sizeof path, "%s/%s", folder, name);
-    assert_ok(live_weights_load(&f->w, path, f->b, NULL, &err), err);
+    assert_ok(live_weights_load(&f->w, weights ? weights : path, f->b, NULL, &err), err);
     assert_ok(live_session_new(&f->s, f->w, target, ROOM, NODES, &err), err);
     strcat(path, "/expected.safetensors");
     assert_ok(dsc_safetensors_open(&f->expected, path, &err), err);
     const dsc_tensor *tokens = expected(f, "tokens");
     f->text = (dsc_token_view){tokens->data, tokens->count};
     f->bound = bound_of(f->w);
+}
+
+static void fixture_open(fixture *f, const char *name, live_backend *b, live_session *target)
+{
+    fixture_open_as(f, name, NULL, b, target);
 }
 
 static void fixture_close(fixture *f, bool with_device)
@@ -273,6 +280,23 @@ static void models_are_those_of_transformers(void **state)
     assert_true(seen >= 25);
 }
 
+// A GGUF file of the same weights; tests/oracle/make_gguf.py.
+static void gguf_files_are_those_of_transformers(void **state)
+{
+    static const char *const names[] = {"llama", "llama3", "llama_bf16", "llama_fp16", "qwen2",
+                                        "qwen3", "gpt2",   "gemma3_new", "gemma3_text"};
+    (void)state;
+    for (size_t i = 0; i < sizeof names / sizeof *names; i++) {
+        char path[512];
+        fixture f;
+        snprintf(path, sizeof path, "%s/../gguf/%s.gguf", folder, names[i]);
+        fixture_open_as(&f, names[i], path, NULL, NULL);
+        check_text(&f);
+        check_tree(&f, CONTEXT);
+        fixture_close(&f, true);
+    }
+}
+
 // --- heads ---------------------------------------------------------------------------------------
 
 static void begin_both(const fixture *target, const fixture *head, dsc_token_view text)
@@ -389,6 +413,7 @@ int main(int argc, char **argv)
     need_device(device);
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(models_are_those_of_transformers),
+        cmocka_unit_test(gguf_files_are_those_of_transformers),
         cmocka_unit_test(heads_are_those_of_torch),
         cmocka_unit_test(eagle3_is_that_of_the_oracle),
         cmocka_unit_test(dynamic_scaling_has_a_limit),

@@ -78,9 +78,8 @@ static void check_checkpoint(const char *folder)
     }
     size_t shards = live_checkpoint_shards(cp), at = shards;
     for (size_t i = 0; i < shards; i++) {
-        const dsc_safetensors *file = live_checkpoint_file(cp, i);
-        for (size_t k = 0; k < dsc_safetensors_count(file); k++) {
-            const dsc_tensor *t = dsc_safetensors_at(file, k);
+        for (size_t k = 0; k < live_checkpoint_count(cp, i); k++) {
+            const dsc_tensor *t = live_checkpoint_at(cp, i, k);
             fuzz_require(live_checkpoint_find(cp, t->name, &at) == t && at == i,
                          "a tensor is in one shard", NULL);
         }

@@ -24,6 +24,7 @@
     LIVE_TARGETS(F)                                                                                \
     X(array)                                                                                       \
     F(cost)                                                                                        \
+    X(gguf)                                                                                        \
     F(import)                                                                                      \
     X(input)                                                                                       \
     F(model)                                                                                       \

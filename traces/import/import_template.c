@@ -7,6 +7,7 @@
 #include "traces/import/import_template.h"
 
 #include "base/file.h"
+#include "traces/files/gguf.h"
 #include "traces/tokenizer/ends.h"
 
 #include <stdbool.h>
@@ -331,6 +332,8 @@ static int read_jinja(char **jinja, dsc_buffer *path, const char *config_path, d
     enum { LIMIT = 4 << 20 };
     const char *slash = strrchr(config_path, '/');
     const int folder = slash ? (int)(slash - config_path) + 1 : 0;
+    if (dsc_gguf_is(config_path))
+        return DSC_OK; // it contains all that a folder has
     int rc = dsc_buffer_printf(path, err, "%.*schat_template.jinja", folder, config_path);
     if (rc || access(path->data, F_OK))
         return rc;

@@ -1,10 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
 // Reads EOS tokens from generation_config.json, tokenizer_config.json and config.json, as Hugging
-// Face's transformers writes them next to tokenizer.json, or from the text of an option (ends.h).
+// Face's transformers writes them next to tokenizer.json, from a GGUF file, which contains the
+// same, or from the text of an option (ends.h).
 #include "traces/tokenizer/ends.h"
 
 #include "base/file.h"
 #include "base/json_file.h"
+#include "traces/files/gguf.h"
+#include "traces/tokenizer/gguf_config.h"
 
 #include <ctype.h>
 #include <math.h>
@@ -33,6 +36,9 @@ int dsc_beside_tokenizer(json_t **out, dsc_buffer *path, const char *spec, const
     *out = NULL;
     path->length = 0;
     int rc = dsc_tokenizer_path(path, spec, err);
+    if (!rc && dsc_gguf_is(path->data))
+        return strcmp(name, "config.json") ? dsc_gguf_tokenizer_config(out, path->data, err)
+                                           : DSC_OK;
     const char *slash = rc ? NULL : strrchr(path->data, '/');
     if (!rc) {
         path->length = slash ? (size_t)(slash - path->data) + 1 : 0;

@@ -17,10 +17,11 @@ typedef struct dsc_ends {
     bool guessed; // no file names one: dsc_tokenizer_eos
 } dsc_ends;
 
-// Reads a JSON file in the folder of a tokenizer, whose `spec` is that of dsc_tokenizer_load. *out
-// is a new reference; NULL: there is no such file. Its numbers are reals, because transformers
-// writes integers that no integer type holds (model_max_length). `path` gets the file's path.
-// DSC_EINPUT: it is no regular file, no JSON, or longer than 64 MiB.
+// Reads a JSON file in the folder of a tokenizer, whose `spec` is that of dsc_tokenizer_load. A
+// GGUF file stands for its own generation_config.json and tokenizer_config.json. *out is a new
+// reference; NULL: there is no such file. Its numbers are reals, because transformers writes
+// integers that no integer type holds (model_max_length). `path` gets the file's path. DSC_EINPUT:
+// it is no regular file, no JSON, or longer than 64 MiB.
 int dsc_beside_tokenizer(json_t **out, dsc_buffer *path, const char *spec, const char *name,
                          dsc_error *err);
 

@@ -1,62 +1,14 @@
 // SPDX-License-Identifier: Apache-2.0
-// Loads a tokenizer from tokenizer.json (or the built-in byte tokenizer) and gives access to its
-// name, hash, size and tokens.
+// Loads a tokenizer from a tokenizer.json or GGUF file (or the built-in byte tokenizer) and gives
+// access to its name, hash, size and tokens.
 #include "traces/tokenizer/tokenizer_internal.h"
 
-#include "base/file.h"
-#include "base/json_file.h"
+#include "traces/files/gguf.h"
 
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
-
-enum { FILE_LIMIT = 256 * 1024 * 1024 }; // bytes; the largest files in use have 35 MB
-
-static void find_eos(dsc_tokenizer *t)
-{
-    static const char *const names[] = {"</s>",       "<|endoftext|>", "<|end_of_text|>",
-                                        "<|eot_id|>", "<|im_end|>",    "<eos>"};
-    t->eos = TOK_NONE;
-    for (size_t i = 0; i < sizeof names / sizeof names[0] && t->eos == TOK_NONE; i++) {
-        int32_t id = dsc_tok_map_get(&t->added_vocab, names[i], strlen(names[i]));
-        if (id != TOK_NONE && t->special[id])
-            t->eos = id;
-    }
-}
-
-static int load_json(dsc_tokenizer *t, const char *path, dsc_error *err)
-{
-    char *text = NULL;
-    int rc = dsc_read_text(&text, path, FILE_LIMIT, err);
-    if (rc)
-        return rc;
-    const size_t length = strlen(text);
-    tok_reader r = {.path = path, .err = err, .t = t};
-    dsc_sha256 sum;
-    dsc_sha256_init(&sum);
-    dsc_sha256_update(&sum, text, length);
-    dsc_sha256_final(&sum, t->sha256);
-    json_t *root;
-    rc = dsc_json_parse(&root, text, length, JSON_ALLOW_NUL, path, err);
-    free(text);
-    if (rc)
-        return rc;
-    if (!json_is_object(root))
-        rc = dsc_tok_bad(&r, "the file must be a JSON object");
-    if (!rc)
-        rc = dsc_tok_read_steps(&r, root);
-    if (!rc)
-        rc = dsc_tok_read_model(&r, root);
-    if (!rc)
-        rc = dsc_tok_finders_init(&r);
-    if (!rc)
-        rc = dsc_tok_read_template(&r, root);
-    json_decref(root);
-    if (!rc)
-        find_eos(t);
-    return rc;
-}
 
 // The SHA-256 identifies the meaning of the ids; the built-in tokenizer has that of its name.
 static void init_bytes(dsc_tokenizer *t)
@@ -95,7 +47,8 @@ int dsc_tokenizer_load(dsc_tokenizer **out, const char *spec, dsc_error *err)
     if (!rc && strcmp(path.data, "bytes") == 0)
         init_bytes(t);
     else if (!rc)
-        rc = load_json(t, path.data, err);
+        rc = dsc_gguf_is(path.data) ? dsc_tok_load_gguf(t, path.data, err)
+                                    : dsc_tok_load_json(t, path.data, err);
     dsc_buffer_fini(&path);
     if (rc)
         dsc_tokenizer_free(t);

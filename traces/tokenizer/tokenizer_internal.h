@@ -314,11 +314,20 @@ struct dsc_tokenizer {
 
 // ---- tokenizer_member.c ----
 
+// A merge of ids; their rank is their place in a list.
+typedef struct tok_derived {
+    int32_t left, right, id;
+} tok_derived;
+
 // The file and the tokenizer that is being read from it.
 typedef struct tok_reader {
     const char *path;
     dsc_error *err;
     dsc_tokenizer *t;
+    // Computes the merges from the vocabulary; *out is owned by the caller. NULL: the file has
+    // them.
+    int (*derive)(void *user, tok_derived **out, size_t *count);
+    void *derive_user;
 } tok_reader;
 
 // DSC_EINPUT, prefixed with the file's name.
@@ -336,6 +345,26 @@ int dsc_tok_read_steps(tok_reader *r, const json_t *root);
 int dsc_tok_read_model(tok_reader *r, const json_t *root); // with the added tokens
 int dsc_tok_finders_init(tok_reader *r);
 int dsc_tok_read_template(tok_reader *r, const json_t *root);
+
+// ---- tokenizer_read.c ----
+
+int dsc_tok_read_json(tok_reader *r, const json_t *root); // all of these
+int dsc_tok_load_json(dsc_tokenizer *t, const char *path, dsc_error *err);
+
+// ---- tokenizer_gguf.c ----
+
+int dsc_tok_load_gguf(dsc_tokenizer *t, const char *path, dsc_error *err);
+
+// ---- tokenizer_pre.c ----
+
+// A pre-tokenizer of GGUF files.
+typedef struct tok_pre {
+    bool begins;      // prompts begin with BOS, unless the file has the key add_bos_token
+    bool whole_words; // a word that is a token is not made by merges (ignore_merges)
+} tok_pre;
+
+const tok_pre *dsc_tok_pre_find(const char *name, size_t length); // NULL: unknown. "": "default"
+json_t *dsc_tok_pre_steps(const tok_pre *pre); // of a tokenizer.json; NULL: out of memory
 
 // ---- tokenizer_normalize.c ----
 

@@ -152,6 +152,22 @@ static int read_merge(tok_reader *r, const json_t *value, size_t index, tok_text
     return DSC_OK;
 }
 
+static int derive_merges(tok_reader *r)
+{
+    tok_derived *list = NULL;
+    size_t count = 0;
+    int rc = r->derive(r->derive_user, &list, &count);
+    if (!rc && count > TOK_MAX_MERGES)
+        rc = dsc_tok_bad(r, "%zu merges follow from the vocabulary; at most %d are supported",
+                         count, TOK_MAX_MERGES);
+    if (!rc)
+        rc = dsc_tok_merges_init(&r->t->merges, count, r->err);
+    for (size_t i = 0; i < count && !rc; i++)
+        dsc_tok_merges_put(&r->t->merges, list[i].left, list[i].right, (uint32_t)i, list[i].id);
+    free(list);
+    return rc;
+}
+
 static int read_merges(tok_reader *r, const json_t *merges)
 {
     dsc_tokenizer *t = r->t;
@@ -362,7 +378,7 @@ int dsc_tok_read_model(tok_reader *r, const json_t *root)
     if (rc)
         return rc;
     t->unk = t->has_unk ? dsc_tok_map_get(&t->vocab, unk.data, unk.length) : TOK_NONE;
-    rc = read_merges(r, merges);
+    rc = r->derive ? derive_merges(r) : read_merges(r, merges);
     if (!rc)
         rc = init_joins(r);
     if (!rc)
