@@ -20,8 +20,8 @@ const dsc_option live_pair_options[LIVE_PAIR_OPTIONS] = {
      .help = "target model: a Hugging Face folder with config.json and *.safetensors, or a GGUF "
              "file"},
     [LIVE_PAIR_DRAFT] = {.name = "draft", .kind = DSC_OPTION_TEXT, .metavar = "DIR",
-     .help = "draft model: a Hugging Face folder of a model, or of an EAGLE head or Medusa heads "
-             "trained for the target"},
+     .help = "draft model: a Hugging Face folder or GGUF file of a model, or a folder of an EAGLE "
+             "head or Medusa heads trained for the target"},
     [LIVE_PAIR_MIDDLE] = {.name = "middle", .kind = DSC_OPTION_TEXT, .metavar = "DIR",
      .help = "middle model of a cascade, between draft and target"},
     [LIVE_PAIR_SHAPE] = {.name = "shape", .kind = DSC_OPTION_TEXT, .metavar = "PRESET|config.json",

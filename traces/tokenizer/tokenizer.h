@@ -32,13 +32,15 @@ int dsc_tokens_append(dsc_tokens *t, const int32_t *id, size_t count, dsc_error 
 void dsc_tokens_fini(dsc_tokens *t);
 
 // Loads `spec`: the word "bytes" (256 byte tokens, then 256 = "<s>", 257 = "</s>") or the path of a
-// tokenizer.json or of a GGUF file. DSC_EINPUT with file and place when it is malformed or uses a feature that is not
-// implemented. *out is owned by the caller (dsc_tokenizer_free; NULL is allowed).
+// tokenizer.json or of a GGUF file. DSC_EINPUT with file and place when it is malformed or uses a
+// feature that is not implemented. *out is owned by the caller (dsc_tokenizer_free; NULL is
+// allowed).
 int dsc_tokenizer_load(dsc_tokenizer **out, const char *spec, dsc_error *err);
 void dsc_tokenizer_free(dsc_tokenizer *t);
 
 const char *dsc_tokenizer_name(const dsc_tokenizer *t); // "bytes" or the file's base name
-// 64 hex digits, of the file's bytes (of a GGUF file, of its tokenizer's metadata; of the word "bytes" for the built-in tokenizer).
+// 64 hex digits, of the file's bytes (of a GGUF file, of its tokenizer's metadata; of the word
+// "bytes" for the built-in tokenizer).
 const char *dsc_tokenizer_sha256(const dsc_tokenizer *t);
 int32_t dsc_tokenizer_vocab_size(const dsc_tokenizer *t); // every id is in [0, this)
 
