@@ -21,8 +21,8 @@ const dsc_option live_pair_options[LIVE_PAIR_OPTIONS] = {
      .help = "target model: a Hugging Face folder with config.json and *.safetensors, or a GGUF "
              "file"},
     [LIVE_PAIR_DRAFT] = {.name = "draft", .kind = DSC_OPTION_TEXT, .metavar = "DIR",
-     .help = "draft model: a Hugging Face folder of a model, or of an EAGLE head or Medusa heads "
-             "trained for the target"},
+     .help = "draft model: a Hugging Face folder or GGUF file of a model, or a folder of an EAGLE "
+             "head or Medusa heads trained for the target"},
     [LIVE_PAIR_DRAFT_LAYERS] = {.name = "draft-layers", .kind = DSC_OPTION_TEXT,
      .metavar = "FIRST:LAST", .help = "use these layers of the target instead of --draft, followed "
      "by its final norm and output matrix (self-speculation); 0:24 are layers 0 to 23, "

@@ -5,6 +5,7 @@
 
 #include "base/json_file.h"
 #include "traces/import/import_template.h"
+#include "traces/tokenizer/ends.h"
 #include "traces/tokenizer/gguf_config.h"
 #include "traces/tokenizer/tokenizer.h"
 
@@ -318,17 +319,24 @@ static void the_eos_token_is_that_of_the_metadata(void **state)
 static void the_chat_template_is_found(void **state)
 {
     (void)state;
-    const dsc_chat_template *found;
+    dsc_chat_found found;
+    dsc_ends ends;
+    dsc_tokenizer *t;
     json_t *config;
     dsc_error err = {0};
     const char *path = golden("pieces", ".gguf");
     assert_ok(dsc_chat_template_beside(&found, path, &err), err);
-    assert_string_equal(dsc_chat_template_name(found), "chatml");
+    assert_string_equal(dsc_chat_template_name(found.format), "chatml");
     assert_ok(dsc_gguf_tokenizer_config(&config, path, &err), err);
     assert_string_equal(json_string_value(json_object_get(config, "bos_token")), "<s>");
     assert_int_equal(json_integer_value(json_array_get(json_object_get(config, "eos_token_id"), 0)),
                      2);
     json_decref(config);
+    assert_ok(dsc_tokenizer_load(&t, path, &err), err);
+    assert_ok(dsc_ends_read(&ends, t, path, &err), err);
+    assert_false(ends.guessed);
+    assert_int_equal(ends.id[0], 2);
+    dsc_tokenizer_free(t);
 }
 
 // A vocabulary of two tokens; `change` adds to it or spoils it.
