@@ -336,9 +336,10 @@ static int walk_chunk(live_recorder *r, dsc_token_view output, int64_t j, int64_
 // The limit of the run, not of this output: it decides which candidates end the text.
 static int walk(live_recorder *r, dsc_token_view prompt, dsc_token_view output, dsc_error *err)
 {
-    int rc = live_session_begin(r->o.target, prompt, r->o.limit, &r->o.sampling, err);
+    const int64_t limit = r->o.limit ? r->o.limit : output.count;
+    int rc = live_session_begin(r->o.target, prompt, limit, &r->o.sampling, err);
     if (!rc && r->has[DSC_SIDE_DRAFT]) // after the target, whose features a head reads
-        rc = live_session_begin(r->o.draft, prompt, r->o.limit, &r->o.sampling, err);
+        rc = live_session_begin(r->o.draft, prompt, limit, &r->o.sampling, err);
     for (int64_t j = 0; j < output.count && !rc; j += r->chunk) {
         const int64_t left = output.count - j;
         rc = walk_chunk(r, output, j, left < r->chunk ? left : r->chunk, err);

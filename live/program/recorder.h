@@ -31,7 +31,7 @@ typedef struct live_record {
     int64_t top;             // LISTED: tokens per position
     int32_t rollout;         // tokens that the draft model generates from each position; 0: none
     live_record_trees trees; // the settings of candidates and marginals
-    int64_t limit;           // maximum tokens of an output
+    int64_t limit;           // maximum tokens of an output; 0: each has ended
     double shard_s; // a request closes its shard when the shard is this old, because models may be
                     // slow
     int64_t nodes;  // draft nodes that the sessions have room for: live_record_nodes
