@@ -86,6 +86,7 @@ _draftscope_value() {
     *:STEPS) _draftscope_files .jsonl ;;
     *:IN | *:LOGS) _draftscope_files .jsonl .jsonl.gz .jsonl.zst ;;
     *:DIR) _draftscope_traces ;;
+    *:'DIR|FILE.gguf') _draftscope_traces; _draftscope_files .gguf ;;
     *:ROW) # or two traces, without --published
         words=$(_draftscope_below Rows validate --help)
         [[ " ${COMP_WORDS[*]} " == *' --published '* ]] || _draftscope_traces

@@ -15,7 +15,8 @@ done
 # folders comes with it.
 mkdir -p source/contrib source/cli
 for path in docs cli/man contrib/site contrib/parallel.md contrib/slurm contrib/python/examples \
-    plots/sample-speedup.svg examples theory/README.md live/demo/README.md tests/bench/README.md \
+    plots/sample-speedup.svg examples theory/README.md theory/certify-demo-1.svg theory/certify-demo-0.6.svg \
+    live/demo/README.md tests/bench/README.md \
     tests/fuzz/README.md tests/gpu/README.md tests/validation contrib/container README.md NEWS.md ARCHITECTURE.md \
     CONTRIBUTING.md SECURITY.md; do
     [ -e "$top/$path" ] || continue

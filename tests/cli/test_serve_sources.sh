@@ -53,7 +53,7 @@ for rule in greedy kseq otm specinfer; do
 done
 compare 0.03 reduced.dst --method spectr-tree --branches 2,2,1 --rule kseq
 compare 0.03 full.dst --draft markov:50,noise=1 --method threshold --rule greedy
-data="--target ngram:$top/ARCHITECTURE.md --prompt-tokens 32 --temperature 0"
+data="--target ngram:$top/LICENSES/GPL-3.0-or-later.txt --prompt-tokens 32 --temperature 0"
 for method in none draft-model tree pearl hf-dynamic threshold cascade lookahead ouroboros; do
     if [ $method = none ]; then
         good serve $data --method none $loop --requests 100 -o served.tsv --force
