@@ -39,8 +39,8 @@ typedef struct dsc_chat_found {
 
 // Looks next to a tokenizer, whose `spec` is that of dsc_tokenizer_load, for chat_template.jinja
 // and for the field "chat_template" of tokenizer_config.json, or into a GGUF file. DSC_EINPUT: a
-// file is no regular file, is longer than 4 MiB (64 MiB for tokenizer_config.json) or cannot be read, or its template
-// is not recognized; the message names the file.
+// file is no regular file, is longer than 4 MiB (64 MiB for tokenizer_config.json) or cannot be
+// read, or its template is not recognized; the message names the file.
 int dsc_chat_template_beside(dsc_chat_found *out, const char *spec, dsc_error *err);
 
 // Appends the messages and the beginning of the answer, without a BOS token.
