@@ -9,7 +9,8 @@
 //     counts           sim/counts.h           counts of a run, block efficiency
 //     metrics          base/metrics.h         the six acceptance metrics
 //     time             sim/cost/price.h       speedup under a cost model
-//     theory           theory/                acceptance of k-Seq, SpecInfer, optimal transport; trees
+//     theory           theory/                acceptance of k-Seq, SpecInfer, optimal transport;
+//     trees
 //
 // Functions that can fail return DSC_OK or a negative status and write one sentence into the
 // caller's dsc_error (base/status.h). The library prints nothing, never exits and has no global

@@ -34,10 +34,10 @@ typedef struct dsc_model_trace {
     int32_t rank_depth, tokens; // of the draft's ranks; their vocabulary size
     // settings of the request's candidates and marginals, or 0: not recorded
     int32_t candidate_nodes, candidate_steps, candidate_topk, marginal_offsets, marginal_top;
-    int head;                   // dsc_recorded_run.head
-    int32_t also_ends;          // base.more_ends
-    int32_t drawn;              // the token of the last distribution that was read
-} dsc_model_trace;              // zero-initialize
+    int head;          // dsc_recorded_run.head
+    int32_t also_ends; // base.more_ends
+    int32_t drawn;     // the token of the last distribution that was read
+} dsc_model_trace;     // zero-initialize
 
 // Starts on one recorded output; the view must outlive the use. An empty output has ended already.
 void dsc_model_trace_begin(dsc_model_trace *m, dsc_token_view recorded);

@@ -497,8 +497,7 @@ static void test_files(void **state)
     assert_refused(f, DSC_EINPUT, "no weights");
     write_text(f, "pytorch_model-00001-of-00002.bin", "x");
     write_text(f, "optimizer.pt", "x");
-    assert_refused(f, DSC_EINPUT,
-                   ": to convert pytorch_model-00001-of-00002.bin (a pickle");
+    assert_refused(f, DSC_EINPUT, ": to convert pytorch_model-00001-of-00002.bin (a pickle");
     assert_refused(f, DSC_EINPUT, "'model.safetensors')\" ./pytorch_model*.bin");
     put_llama(&l, DSC_F32, "model.");
     write_model(f, &l);

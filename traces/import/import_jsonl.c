@@ -145,12 +145,28 @@ static int read_finish(const json_t *reason, dsc_import_record *out, dsc_error *
     return DSC_OK;
 }
 
-static const char *const in_line[] = {
-    "id",           "prompt",        "output",        "references",     "draft_rows",
-    "target_rows",  "finish_reason", "metadata",      "logprobs",       "draft_logprobs",
-    "draft_argmax", "target_argmax", "draft_entropy", "target_entropy", "draft_ranks",
-    "statistics",   "rollouts",      "steps",         "accept",         "candidates",
-    "marginals",    NULL};
+static const char *const in_line[] = {"id",
+                                      "prompt",
+                                      "output",
+                                      "references",
+                                      "draft_rows",
+                                      "target_rows",
+                                      "finish_reason",
+                                      "metadata",
+                                      "logprobs",
+                                      "draft_logprobs",
+                                      "draft_argmax",
+                                      "target_argmax",
+                                      "draft_entropy",
+                                      "target_entropy",
+                                      "draft_ranks",
+                                      "statistics",
+                                      "rollouts",
+                                      "steps",
+                                      "accept",
+                                      "candidates",
+                                      "marginals",
+                                      NULL};
 
 bool dsc_import_is_field(const char *name)
 {
