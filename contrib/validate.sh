@@ -51,10 +51,10 @@ say "recording"
 cat "$demo/problems.jsonl" "$demo/problems.jsonl" "$demo/problems.jsonl" >"$out/problems.jsonl"
 record sampled draft "$out/problems" $sampled --temperature 1 --num-drafts 8 &
 sampling=$!
-record greedy draft "$demo/problems" $greedy --rank-depth 8 --rollouts 20
+record greedy draft "$demo/problems" $greedy --rank-depth 8 --rollouts 20 --candidates 5:5
 record eagle eagle "$demo/problems" $greedy --rank-depth 8
-record eagle3 eagle3 "$demo/problems" $greedy --rank-depth 8
-record medusa medusa "$demo/problems" $greedy --rank-depth 4
+record eagle3 eagle3 "$demo/problems" $greedy --rank-depth 8 --candidates 5:5
+record medusa medusa "$demo/problems" $greedy --rank-depth 4 --marginals 4:64
 record dense draft "$out/problems" $dense --temperature 1 --logprobs dense
 record references draft "$demo/references" 0
 wait $sampling
@@ -122,8 +122,17 @@ for length in 1 2 3 4 5; do
     job eagle3 --method draft-model --num-speculative-tokens $length --draft "$demo/eagle3" $some
 done
 job eagle3 --method tree --tree eagle --draft "$demo/eagle3" $some
-# Trees from recorded candidates (dynamic-tree) and drafts from recorded marginals (parallel, ddtree)
-# belong here: jobs of the sets greedy, eagle3 and medusa, whose recordings then contain them.
+# From recorded candidates and marginals.
+for tree in "5 26" "5 9" "3 16"; do
+    tree="--num-steps ${tree% *} --eagle-topk 5 --num-draft-tokens ${tree#* }"
+    job greedy --method dynamic-tree $tree --draft "$demo/draft" $some
+    job eagle3 --method dynamic-tree $tree --draft "$demo/eagle3" $some
+done
+for length in 2 4; do
+    job medusa --method parallel --num-speculative-tokens $length --draft "$demo/medusa" $some
+    job medusa --method ddtree --num-speculative-tokens $length --num-draft-tokens 63 \
+        --draft "$demo/medusa" $some
+done
 job medusa --method tree --tree medusa --draft "$demo/medusa" $some
 for k in 4 8 16; do
     job references --method llma --num-speculative-tokens $k --max-tokens $tokens --prompts "$demo/references.jsonl"

@@ -69,15 +69,18 @@ static bool applies(validate_prediction *p, const validate_line *l, const dsc_en
     return false;
 }
 
-static void put_source(validate_prediction *p, const dsc_engine_choice *engine)
+static void put_source(validate_prediction *p, const dsc_drafter_type *d,
+                       const dsc_engine_choice *engine)
 {
     if (engine->expected)
         snprintf(p->source, sizeof p->source, "expect: %s", engine->reads);
     else
         snprintf(p->source, sizeof p->source, "%s",
                  engine->engine == DSC_ENGINE_EXPECT ? "expect: output"
-                 : engine->recorded                  ? "loop: draft_rank"
-                                                     : "loop");
+                 : engine->recorded && d->recorded
+                     ? d->needs_marginals ? "loop: marginals" : "loop: candidates"
+                 : engine->recorded ? "loop: draft_rank"
+                                    : "loop");
 }
 
 // For greedy rules the loop can end a recorded draft at EOS; where the loop does not apply,
@@ -126,7 +129,7 @@ static int simulate(validate_prediction *p, const dsc_trace *trace, const valida
         engine.expected || engine.recorded || json_object_get(l->root, "stop") != NULL;
     // A replayed run may sample acceptances from the recorded distributions.
     p->exact = l->trace_hash ? !engine.expected || cli_reads_ranks(&engine) : l->temperature == 0;
-    put_source(p, &engine);
+    put_source(p, l->config.drafter, &engine);
     return DSC_OK;
 }
 

@@ -243,7 +243,7 @@ static const struct {
      "field 'candidates.parent' has 0 rows, but the output has 2 tokens"},
     {"\"candidates\": {\"steps\": 1, \"topk\": 1, \"nodes\": 1, \"token\": [[1], [1]], "
      "\"parent\": [[0], [1]], \"logp\": [[0], [0]], \"scored\": [[1], [1]]}",
-     "'candidate.parent'[1]: parent 1; the parent must be 0"},
+     "'candidate.parent'[1]: parent 1; it must be 0"},
     {"\"marginals\": {\"offsets\": 1, \"top\": 2, \"token\": [[[1, 2]], [[3]]]}",
      "field 'marginals.token[1][0]' has 1 elements; it must have 2"},
     {"\"steps\": {\"drafted\": [1]}", "field 'steps.accepted' is missing"},

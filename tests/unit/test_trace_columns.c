@@ -350,7 +350,7 @@ static const char *spoil(int i, dsc_request_input *q)
     case 21: m->draft_s[1] = -1; return "'step.draft_s'[1]: -1 is not finite";
     case 22: m->accepted[1] = m->drafted[1] = 3; return "aligned steps must add up to the output";
     case 23: m->candidate[1][2] = VOCAB; return "'candidate.token'[6]: token id 1000 is outside";
-    case 24: m->parent[1][1] = 2; return "'candidate.parent'[5]: parent 2; the parent must be";
+    case 24: m->parent[1][1] = 2; return "'candidate.parent'[5]: parent 2; it must be";
     case 25:
         m->parent[0][1] = DSC_PARENT_NONE;
         return "'candidate.parent'[2]: parent "; // one follows the end

@@ -276,8 +276,7 @@ static const char *const reasons[] = {
     [VALUES_LENGTH] = "length %.0f is above the drafter's cap of %d",
     [VALUES_KSEQ] = "%g is not in range (rho in [1, k], beta in [0, 1])",
     [VALUES_SPECINFER] = "%g; c_1 must be 0, and c_i at least c_{i-1} and at most i - 1",
-    [VALUES_PARENT] = "parent %.0f; the parent must be 0 (the output) or the number of an earlier "
-                      "candidate, and after the last candidate all are 65535",
+    [VALUES_PARENT] = "parent %.0f; it must be 0, an earlier candidate, or 65535 to the end",
     [VALUES_OTM] = "%g is not in [0, 1], or the distribution that begins here does not sum to 1",
 };
 
