@@ -113,7 +113,8 @@ static void expected(check *c, scene *s, dsc_dtype dtype, int64_t rows, int64_t 
 static void product(check *c, dsc_dtype dtype, int64_t rows, int64_t n, int64_t k, const form *f)
 {
     static const char *const norms[] = {"", ", RMS norm", ", layer norm", ", layer norm with bias"};
-    static const char *const names[] = {"", ", silu gate", ", gelu", ", gelu tanh", ", silu"};
+    static const char *const names[] = {"",       ", silu gate",     ", gelu", ", gelu tanh",
+                                        ", silu", ", gelu tanh gate"};
     const dsc_dtype kept = c->device->type->memory.cache_dtype(dtype);
     check_pass p = check_pass_new(c, rows, 1, 0, 0, false, 9);
     scene s;
