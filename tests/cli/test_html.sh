@@ -16,7 +16,7 @@ done
 mkdir -p source/contrib source/cli
 for path in docs cli/man contrib/site contrib/parallel.md contrib/slurm contrib/python/examples \
     plots/sample-speedup.svg examples theory/README.md theory/certify-demo-1.svg theory/certify-demo-0.6.svg \
-    live/demo/README.md tests/bench/README.md \
+    live/demo/README.md contrib/real_model tests/bench/README.md \
     tests/fuzz/README.md tests/gpu/README.md tests/validation contrib/container README.md NEWS.md ARCHITECTURE.md \
     CONTRIBUTING.md SECURITY.md; do
     [ -e "$top/$path" ] || continue
