@@ -150,11 +150,11 @@ static void test_round_trip(void **state)
         "\"statistics\": {\"k\": 1, \"otm\": [[0.5, 0.5], [0, 1]]}",
         "\"rollouts\": {\"length\": 2, \"draft\": [[1, 2], [3, 4]]}",
         "\"rollouts\": {\"length\": 2, \"target\": [[1, 2, 5], [3, 4, 6]]}",
-        "\"candidates\": {\"steps\": 2, \"topk\": 1, \"nodes\": 2, \"token\": [[1, 2], [3, 0]], "
-        "\"parent\": [[0, 0], [0, null]], \"logp\": [[-1, -1], [0, null]], "
-        "\"scored\": [[1, 1], [1, 0]]}",
-        "\"marginals\": {\"offsets\": 2, \"top\": 1, \"token\": [[[1], [2]], [[3], [4]]], "
-        "\"logp\": [[[-1], [null]], [[0], [-0.0]]], \"logp_y\": [[-1, null], [-3, 0]]}",
+        ("\"candidates\": {\"steps\": 2, \"topk\": 1, \"nodes\": 2, \"token\": [[1, 2], [3, 0]], "
+         "\"parent\": [[0, 0], [0, null]], \"logp\": [[-1, -1], [0, null]], "
+         "\"scored\": [[1, 1], [1, 0]]}"),
+        ("\"marginals\": {\"offsets\": 2, \"top\": 1, \"token\": [[[1], [2]], [[3], [4]]], "
+         "\"logp\": [[[-1], [null]], [[0], [-0.0]]], \"logp_y\": [[-1, null], [-3, 0]]}"),
         "\"steps\": {\"accepted\": [65535, 7]}",
         "\"steps\": {\"aligned\": false, \"accepted\": [9], \"verify_s\": [0.1]}",
         "\"steps\": {\"aligned\": true, \"accepted\": [0], \"draft_s\": [0.1]}",
