@@ -56,7 +56,7 @@ license() { # package, library
         libc.so.* | libm.so.* | ld-linux*) echo LGPL-2.1-or-later ;;
         libgomp.so.*) echo GPL-3.0-or-later WITH GCC-exception-3.1 ;;
         libasan.so.* | libubsan.so.* | libomp.so.*) echo Apache-2.0 WITH LLVM-exception ;;
-        libgsl.so.*) echo GPL-3.0-or-later ;;
+        libgsl.so.* | libgslcblas.so.*) echo GPL-3.0-or-later ;;
         libpcre2-8.so.*) echo BSD-3-Clause ;;
         libzstd.so.*) echo BSD-3-Clause OR GPL-2.0-only ;;
         *) echo NOASSERTION ;;
