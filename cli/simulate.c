@@ -240,6 +240,11 @@ static const dsc_verifier_type *rule_of_trace(const dsc_trace *trace,
     const dsc_verifier_type *rule = dsc_pair_rule(drafter, false);
     if (!drafter->needs_draft || drafter->needs_off_path || !(temperature > 0))
         return &dsc_verifier_greedy;
+    if (drafter->recorded && !dsc_rule_replays(drafter, rule)) {
+        fprintf(stderr, "draftscope: rule: greedy: under every lossless rule, the most probable "
+                        "candidates are accepted as far as the output follows them\n");
+        return &dsc_verifier_greedy;
+    }
     if (!dsc_rule_replays(drafter, rule) || !dsc_rule_recorded(rule, info)) {
         fprintf(stderr,
                 "draftscope: rule: greedy, though the trace was recorded at temperature %g: it "
