@@ -2,7 +2,8 @@
 # SPDX-License-Identifier: Apache-2.0
 # Prints the software bill of materials of a build as SPDX 2.3 (JSON): the programs and the library with
 # their SHA-256, the shared libraries that they need or open, and for each the Debian package that it
-# comes from with version and license. Without dpkg these are NOASSERTION.
+# comes from with version and license. Of the CUDA toolkit, the version is that in its headers. What is
+# unknown is NOASSERTION.
 # Usage: sbom.sh SOURCE_FOLDER VERSION BUILD_FOLDER. `make sbom` calls it. It needs readelf and ldconfig.
 set -eu
 src=$(cd "$1" && pwd) version=$2
@@ -40,13 +41,31 @@ openblas=$(sed -n 's/.*-DOPENBLAS_SONAME=\\*"\([^"\\]*\).*/\1/p' Makefile config
 if [ -n "$openblas" ] && grep -q '^draftscope-live' "$work/files"; then
     printf 'draftscope-live\t%s\tRUNTIME_DEPENDENCY_OF\n' "$openblas" >>"$work/links"
 fi
+# The CUDA runtime is linked in, cuBLAS is opened when it is needed.
+cuda=$(sed -n 's/^CUDA_DIR = //p' Makefile 2>/dev/null)
+header() { # header of the toolkit, macro: its value
+    sed -n "s/^#define  *$2  *\([0-9]*\).*/\1/p" "$cuda/include/$1" | head -n 1
+}
+toolkit_version() { # library
+    case $1 in
+    libcudart_static) header cuda_runtime_api.h CUDART_VERSION | awk '{ printf "%d.%d\n", $1 / 1000, $1 % 1000 / 10 }' ;;
+    libcublas.so.*)
+        echo "$(header cublas_api.h CUBLAS_VER_MAJOR).$(header cublas_api.h CUBLAS_VER_MINOR).$(header cublas_api.h CUBLAS_VER_PATCH)"
+        ;;
+    *) echo NOASSERTION ;;
+    esac
+}
+if [ -n "$cuda" ] && grep -q '^draftscope-live' "$work/files"; then
+    printf 'draftscope-live\tlibcudart_static\tSTATIC_LINK\ndraftscope-live\t%s\tRUNTIME_DEPENDENCY_OF\n' \
+        "libcublas.so.$(header cublas_api.h CUBLAS_VER_MAJOR)" >>"$work/links"
+fi
 
 # The license of a library, as SPDX writes it: that of `Files: *` in the copyright file of its Debian
 # package where that is one license, else what its authors declare.
 license() { # package, library
     found=$(awk '
         /^Files:/ { all = $2 == "*" && NF == 2 }
-        all && /^License:/ { sub(/^License: */, ""); print; exit }' "/usr/share/doc/$1/copyright" 2>/dev/null)
+        all && /^License:/ { sub(/^License: */, ""); print; exit }' "/usr/share/doc/$1/copyright" 2>/dev/null || :)
     case $found in
     MIT | Expat) echo MIT ;;
     BSD-3-[Cc]lause) echo BSD-3-Clause ;;
@@ -54,11 +73,12 @@ license() { # package, library
     *)
         case $2 in
         libc.so.* | libm.so.* | ld-linux*) echo LGPL-2.1-or-later ;;
-        libgomp.so.*) echo GPL-3.0-or-later WITH GCC-exception-3.1 ;;
+        libgomp.so.* | libstdc++.so.* | libgcc_s.so.*) echo GPL-3.0-or-later WITH GCC-exception-3.1 ;;
         libasan.so.* | libubsan.so.* | libomp.so.*) echo Apache-2.0 WITH LLVM-exception ;;
         libgsl.so.* | libgslcblas.so.*) echo GPL-3.0-or-later ;;
         libpcre2-8.so.*) echo BSD-3-Clause ;;
         libzstd.so.*) echo BSD-3-Clause OR GPL-2.0-only ;;
+        libcudart_static | libcublas.so.*) echo LicenseRef-NVIDIA-CUDA ;;
         *) echo NOASSERTION ;;
         esac
         ;;
@@ -68,7 +88,7 @@ license() { # package, library
 cut -f 2 "$work/links" | LC_ALL=C sort -u | while IFS= read -r library; do
     path=$(ldconfig -p | sed -n "s|^[[:space:]]*$library (.*x86-64.*) => ||p; s|^[[:space:]]*$library ([^)]*) => ||p" |
         head -n 1)
-    package=NOASSERTION number=NOASSERTION licensed=NOASSERTION
+    package=NOASSERTION number=$(toolkit_version "$library") licensed=$(license NOASSERTION "$library")
     if [ -n "$path" ] && command -v dpkg-query >/dev/null; then
         found=$(dpkg-query -S "$path" "$(readlink -f "$path")" 2>/dev/null | head -n 1 | sed 's/: .*//; s/:.*//')
         if [ -n "$found" ]; then
@@ -105,6 +125,8 @@ BEGIN {
         printf "    {\"name\": \"%s\", \"SPDXID\": \"%s\", \"versionInfo\": \"%s\", ", f[1], id(f[1]), f[3]
         printf "\"downloadLocation\": \"NOASSERTION\", \"filesAnalyzed\": false, \"licenseConcluded\": \"NOASSERTION\", "
         printf "\"licenseDeclared\": \"%s\", \"copyrightText\": \"NOASSERTION\"", f[4]
+        if (f[4] ~ /NVIDIA/)
+            nvidia = 1
         if (f[2] != "NOASSERTION") {
             printf ", \"sourceInfo\": \"Debian package %s %s\", \"externalRefs\": [{\"referenceCategory\": ", f[2], f[3]
             purl = f[3]
@@ -113,7 +135,13 @@ BEGIN {
         }
         printf "}"
     }
-    print "\n  ],\n  \"relationships\": ["
+    print "\n  ],"
+    if (nvidia) {
+        print "  \"hasExtractedLicensingInfos\": [{\"licenseId\": \"LicenseRef-NVIDIA-CUDA\", \"name\": \"CUDA Toolkit EULA\","
+        print "    \"extractedText\": \"End User License Agreement of the NVIDIA CUDA Toolkit\","
+        print "    \"seeAlsos\": [\"https://docs.nvidia.com/cuda/eula/index.html\"]}],"
+    }
+    print "  \"relationships\": ["
     first = 0
     for (i = 1; i <= n; i++) {
         separator()
@@ -123,7 +151,7 @@ BEGIN {
 }
 {
     separator()
-    if ($3 == "DYNAMIC_LINK")
+    if ($3 ~ /_LINK$/)
         printf "    {\"spdxElementId\": \"%s\", \"relationshipType\": \"%s\", \"relatedSpdxElement\": \"%s\"}", id($1), $3, id($2)
     else
         printf "    {\"spdxElementId\": \"%s\", \"relationshipType\": \"%s\", \"relatedSpdxElement\": \"%s\"}", id($2), $3, id($1)
