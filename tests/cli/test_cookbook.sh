@@ -1,9 +1,11 @@
 #!/bin/sh
 # SPDX-License-Identifier: Apache-2.0
 # The commands of docs/cookbook.md and README.md run after `make demo`, in order, in one folder for
-# each page, and the headings of docs/faq.md quote errors that the program prints. A block that begins with ```sh is run. Each line of a ```text block must be in what the
-# ```sh block before it printed (runs of spaces count as one; a line of dots stands for any lines).
+# each page, and the headings of docs/faq.md quote errors that the program prints. A block that begins
+# with ```sh is run. Each line of a ```text block must be in what the ```sh block before it printed (runs
+# of spaces count as one; a line of dots stands for any lines).
 . "${top_srcdir:-.}/tests/cli/common.sh"
+once
 set -u
 LC_ALL=C
 export LC_ALL

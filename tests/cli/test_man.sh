@@ -2,13 +2,10 @@
 # SPDX-License-Identifier: Apache-2.0
 # The manual pages agree with the program: every option, value, default, result field, command,
 # method, figure, tensor and exit code is on its page and nothing else is; mandoc and groff have no
-# complaint (where they are installed). None of it depends on the compiler: skipped with DSC_TEST_QUICK.
+# complaint (where they are installed).
 # The examples are test_examples.sh's.
-if [ "${DSC_TEST_QUICK-}" ]; then
-    echo "skipped: DSC_TEST_QUICK is set"
-    exit 77
-fi
 . "${top_srcdir:-.}/tests/cli/common.sh"
+once
 set -u
 LC_ALL=C
 export LC_ALL

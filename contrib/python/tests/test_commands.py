@@ -195,6 +195,8 @@ def test_version():
 def test_interrupt(tmp_path):
     """Ctrl-C, as a terminal and a notebook send it, ends the program too."""
     script = textwrap.dedent("""
+        import signal
+        signal.signal(signal.SIGINT, signal.default_int_handler)  # a background job ignores it
         import draftscope, draftscope._program as p
         sim, child = draftscope.sim, None  # loads pandas, which starts a program of its own
         class Told(p.subprocess.Popen):
