@@ -108,6 +108,8 @@ function __draftscope_value
             set lines (__draftscope_names models | string replace \t ':'\t)
         case '*:TRACE' '*:NAME.dst' '*:DIR'
             __draftscope_files --folders
+        case '*:DIR|FILE.gguf'
+            __draftscope_files .gguf
         case '*:RESULT'
             __draftscope_files .tsv .jsonl
         case '*:STEPS'

@@ -11,7 +11,7 @@ if ! command -v fish >/dev/null && ! command -v zsh >/dev/null || ! command -v b
 fi
 export top DRAFTSCOPE HOME="$work"
 mkdir a.dst
-touch t.tsv t.jsonl in.jsonl.gz tokenizer.json t.txt p.npy p.csv p.safetensors p.txt
+touch m.gguf t.tsv t.jsonl in.jsonl.gz tokenizer.json t.txt p.npy p.csv p.safetensors p.txt
 
 cat >bash.sh <<'END'
 . "$top/cli/draftscope.bash"
@@ -129,6 +129,9 @@ if [ -x "${DRAFTSCOPE%/*}/draftscope-live" ]; then
     same live ""
     same live run --shape llama-2
     same live run --device ""
+    same live run --target a
+    same live run --target m
+    same live run --draft m.g
 fi
 
 # bash breaks words at "="; the two others complete the whole word.
