@@ -121,7 +121,9 @@ def test_temporary_traces_are_removed():
     (ValueError, r"outputs.1. has shape \(1, 1\)", [[1], np.ones((1, 1), int)], {}),
     (ValueError, "prompts has 2 elements", [[1]], {"prompts": [[1], [2]]}),
     (ValueError, "vocabulary of 4", [[4]], {"vocab_size": 4}),
-    (ValueError, "vocabulary", [[-1]], {}),
+    (ValueError, r"outputs.0..1. is -1; token ids are from 0", [[3, -1]], {}),
+    (ValueError, r"prompts.0..0. is 2147483647", [[1]], {"prompts": [np.array([2**31 - 1])]}),
+    (ValueError, "9223372036854775808", [np.array([2**63], np.uint64)], {}),
     (ValueError, "empty or taken", [[1], [2]], {"ids": ["a", "a"]}),
     (ValueError, "target.logp_y", [[1]], {"logprobs": [[.5]]}),
 ])
