@@ -73,8 +73,8 @@ static const dsc_option options[] = {
      .help = "writes NAME.dst (the logs as a trace), NAME.tsv (all configurations), NAME-load.tsv "
              "(the loads, if any) and NAME.html (the report)"},
     {.name = "json", .kind = DSC_OPTION_FLAG,
-     .help = "print the table of NAME.tsv as JSON lines, with the verdicts in its comments, instead "
-             "of the text"},
+     .help = "print the table of NAME.tsv as JSON lines, the verdicts in its comments, instead of "
+             "the text"},
     {.name = "resamples", .kind = DSC_OPTION_INT, .metavar = "N", .initial = "2000", .min = 100,
      .max = 1000000, .help = "number of bootstrap resamples"},
     {.name = "arrivals", .kind = DSC_OPTION_TEXT,
