@@ -133,6 +133,20 @@ def test_arrays_that_are_no_requests(tmp_path, kind, words, outputs, more):
     assert not list(tmp_path.iterdir())
 
 
+@pytest.mark.parametrize("kind, words, recorded, arguments", [
+    (TypeError, "prompt has the type float64", [], {"prompt": [1.5], "output": [1]}),
+    (ValueError, r"output has shape \(1, 2\)", [], {"prompt": [1], "output": [[1, 2]]}),
+    (ValueError, "kinds has 1", [], {"prompt": [1], "output": [1], "kinds": [0]}),
+    (ValueError, "texts must have", ["text"], {"prompt": [1], "output": [1]}),
+    (ValueError, "vocabulary of 4", [], {"prompt": [1], "output": [4]}),
+])
+def test_requests_that_are_none(tmp_path, kind, words, recorded, arguments):
+    with draftscope.TraceWriter(tmp_path / "no.dst", 4, recorded) as writer:
+        with pytest.raises(kind, match=words):
+            writer.add("a", **arguments)
+    assert not list(tmp_path.iterdir())
+
+
 def test_files_that_are_no_traces(tmp_path, rag):
     def refused(words, path=tmp_path):
         with pytest.raises(draftscope.Error, match=words) as e:
