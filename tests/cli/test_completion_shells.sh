@@ -105,6 +105,12 @@ same trace export a.dst --format ""
 same trace synth --target ""
 same trace synth --draft m
 same trace import --format ""
+same sim a.dst --rule ""
+same sweep a.dst --rule greedy,sp
+same advise --gpu h
+same advise --target-shape qwen3
+same sim a.dst --method tree --tree t.t
+same theory vocabulary a.dst --token-map a.
 same trace import --tokenizer b
 same trace import --tokenizer t
 same plot heatmap t.tsv -o x --terminal s
