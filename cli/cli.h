@@ -51,6 +51,7 @@ typedef struct cli_call {
     // The values of options of these names, where the command has them: --json, -o, --force,
     // --seed, --threads (at least 1) and --progress.
     bool json, force;
+    bool quiet; // nothing is printed for a person: with --json, or for a command that runs this one
     const char *out;
     uint64_t seed;
     int threads;
@@ -87,7 +88,8 @@ typedef struct cli_command {
     const char *const *repeated; // options whose every use counts, NULL-terminated, or NULL
     int least, most;             // number of arguments, most < 0: any
     const char *what;            // what the arguments must be, for the error message; NULL: none
-    const char *needs_out;       // error message where -o is not given; NULL: it need not be
+    // Error message where -o is not given; NULL: it need not be. With --json, -o is "-" then.
+    const char *needs_out;
     // The argument is one trace, as call->trace. With `methods` and without `what` there is at most
     // one, unopened.
     bool opens_trace;

@@ -33,6 +33,7 @@ enum {
     QUESTIONS,
     LOGS,
     OUT = LOGS + 4,
+    JSON,
     RESAMPLES,
     ARRIVALS,
     SLO,
@@ -71,6 +72,9 @@ static const dsc_option options[] = {
      .initial = "advice",
      .help = "writes NAME.dst (the logs as a trace), NAME.tsv (all configurations), NAME-load.tsv "
              "(the loads, if any) and NAME.html (the report)"},
+    {.name = "json", .kind = DSC_OPTION_FLAG,
+     .help = "print the table of NAME.tsv as JSON lines, the verdicts in its comments, instead of "
+             "the text"},
     {.name = "resamples", .kind = DSC_OPTION_INT, .metavar = "N", .initial = "2000", .min = 100,
      .max = 1000000, .help = "number of bootstrap resamples"},
     {.name = "arrivals", .kind = DSC_OPTION_TEXT,
@@ -450,6 +454,8 @@ static int check_load(context *c, dsc_error *err)
     cli_serve_loads loads = {0};
     dsc_serve_options limits;
     cli_call serve = {0};
+    cli_command check = cli_serve;
+    check.without = NULL; // the command line that is recorded stays this one
     c->under_load = value[ARRIVALS].given;
     int rc = cli_serve_read_slo(value[SLO].text, &limits, err);
     if (rc || !c->under_load)
@@ -466,7 +472,7 @@ static int check_load(context *c, dsc_error *err)
     if (!rc)
         rc = cli_words_add(&w, "--method=none", err);
     if (!rc)
-        rc = cli_call_init(&serve, &cli_serve, (int)w.count, w.word, err);
+        rc = cli_call_init(&serve, &check, (int)w.count, w.word, err);
     if (!rc)
         rc = cli_serve_loads_read(&loads, &serve, err);
     cli_serve_loads_fini(&loads);
@@ -517,6 +523,18 @@ static void print_command(const cli_words *w)
     puts("");
 }
 
+// Runs draftscope serve; with --json it prints nothing, and the loads are in their file.
+static int run_serve(const context *c, const cli_words *w, dsc_error *err)
+{
+    cli_call call;
+    int rc = cli_call_init(&call, &cli_serve, (int)w->count, w->word, err);
+    call.quiet = c->call->json;
+    if (!rc)
+        rc = cli_serve.execute(&call, err);
+    cli_call_fini(&call);
+    return rc;
+}
+
 // Serves the best configurations, and prints the answer after the command that repeats it.
 static int serve(context *c, dsc_error *err)
 {
@@ -527,11 +545,13 @@ static int serve(context *c, dsc_error *err)
         rc = cli_advise_load_methods(&w, &methods, c->s.trace, &c->found, c->standing, c->use,
                                      c->call, err);
     if (!rc && !methods) {
-        puts("\nUnder load\n  No method that was tried can be served.");
+        if (!c->call->json)
+            puts("\nUnder load\n  No method that was tried can be served.");
         c->under_load = false;
     } else if (!rc) {
-        print_command(&w);
-        rc = cli_command_run(&cli_serve, (int)w.count, w.word, err);
+        if (!c->call->json)
+            print_command(&w);
+        rc = run_serve(c, &w, err);
     }
     cli_words_fini(&w);
     return rc;
@@ -647,6 +667,10 @@ static int describe(context *c, dsc_buffer *lines, dsc_error *err)
 // What was found on the terminal, before anything is written.
 static int print(const context *c, const char *lines, dsc_error *err)
 {
+    if (c->call->json) {
+        cli_result_print(&c->table, true, true, stdout);
+        return DSC_OK;
+    }
     const dsc_trace_info *info = dsc_trace_get_info(c->s.trace);
     printf("%s: %" PRId64 " requests, %" PRId64 " output tokens; cost %s\n\n",
            dsc_trace_path(c->s.trace), info->requests, info->output_tokens, c->cost);
@@ -682,8 +706,9 @@ static int report(context *c, dsc_error *err)
                         "interrupted: %zu configurations were finished and are in %s; draftscope "
                         "report writes a report of it",
                         c->found.trials, c->tsv);
-    printf("\nWritten: %s (%zu configurations), %s%s%s (report)\n", c->tsv, c->found.trials,
-           c->under_load ? c->load_tsv : "", c->under_load ? " (loads), " : "", c->html);
+    if (!c->call->json)
+        printf("\nWritten: %s (%zu configurations), %s%s%s (report)\n", c->tsv, c->found.trials,
+               c->under_load ? c->load_tsv : "", c->under_load ? " (loads), " : "", c->html);
     return load_rc ? dsc_fail(err, load_rc, "under load: %s", load.message) : DSC_OK;
 }
 
@@ -721,7 +746,7 @@ static int execute(const cli_call *call, dsc_error *err)
     if (!rc)
         rc = read_cost(&c, err);
     if (rc == DSC_EINPUT && metrics && !call->value[COST].given)
-        (void)cli_advise_metrics(metrics, NULL); // the load is worth having without a cost
+        (void)cli_advise_metrics(metrics, call->json, NULL); // worth having without a cost
     if (!rc)
         rc = check_load(&c, err);
     if (!rc)
@@ -735,7 +760,7 @@ static int execute(const cli_call *call, dsc_error *err)
     if (!rc)
         rc = open_logs(&c, err);
     if (!rc && metrics)
-        rc = cli_advise_metrics(metrics, err);
+        rc = cli_advise_metrics(metrics, call->json, err);
     if (!rc)
         rc = cli_recorded_head(&head, c.s.trace, err);
     if (!rc)
@@ -769,5 +794,6 @@ const cli_command cli_advise = {
     .least = 1,
     .most = -1,
     .what = "log files or a trace",
+    .fields = {{"Columns", cli_tune_columns, CLI_TUNE_COLUMNS}},
     .execute = execute,
 };

@@ -705,7 +705,7 @@ static int finish(context *c, dsc_error *err)
     if (!rc && c->call->value[SERVE_OCCUPANCY].given)
         rc = write_occupancy(c, err);
     if (!rc && c->rows.open && !c->rows.per_request && !c->call->value[SERVE_SHARD].given)
-        rc = cli_serve_answer_head(&c->table, &c->rows, c->call->json ? NULL : stdout, err);
+        rc = cli_serve_answer_head(&c->table, &c->rows, c->call->quiet ? NULL : stdout, err);
     if (!rc && c->rows.open)
         rc = cli_serve_rows_finish(&c->rows, c->call->value[SERVE_SHARD].given, c->call->json, err);
     if (rc)

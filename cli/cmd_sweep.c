@@ -9,7 +9,7 @@
 #include <string.h>
 #include <unistd.h>
 
-enum { METHOD, OUT, COST, SEED, THREADS, ENGINE, BATCH, BLOCK, SHARD, REQUEST_BLOCK };
+enum { METHOD, OUT, JSON, COST, SEED, THREADS, ENGINE, BATCH, BLOCK, SHARD, REQUEST_BLOCK };
 // clang-format off
 static const dsc_option options[] = {
     {.name = "method", .kind = DSC_OPTION_TEXT, .metavar = "NAME[,NAME...]",
@@ -17,6 +17,8 @@ static const dsc_option options[] = {
     {.name = "output", .letter = 'o', .kind = DSC_OPTION_TEXT, .metavar = "FILE",
      .help = "result table: JSON lines when the name ends in .jsonl, else TSV; - is standard "
              "output"},
+    {.name = "json", .kind = DSC_OPTION_FLAG,
+     .help = "JSON lines instead of TSV; without -o they are printed"},
     CLI_OPTION_COST,
     CLI_OPTION_SEED,
     CLI_OPTION_THREADS,
@@ -39,8 +41,8 @@ static const dsc_option options[] = {
 };
 // clang-format on
 // These options change no row of the result.
-static const char *const without[] = {"output",        "threads",  "evaluate", "block", "shard",
-                                      "request-block", "progress", "force",    NULL};
+static const char *const without[] = {"output", "json",          "threads",  "evaluate", "block",
+                                      "shard",  "request-block", "progress", "force",    NULL};
 
 typedef struct context {
     cli_simulation s; // the first field, as the user of dsc_sweep
@@ -83,6 +85,10 @@ static int read_split(dsc_split *split, const dsc_option_value *value, dsc_error
 {
     *split = (dsc_split){.configuration_block = value[BLOCK].integer,
                          .request_block = value[REQUEST_BLOCK].integer};
+    if (value[SHARD].given && value[JSON].given)
+        return dsc_fail(err, DSC_EUSAGE,
+                        "--shard and --json cannot be combined: draftscope merge -o FILE.jsonl "
+                        "writes JSON lines");
     if (value[SHARD].given)
         return dsc_split_shard(split, value[SHARD].text, err);
     return value[REQUEST_BLOCK].given
@@ -223,7 +229,7 @@ static int execute(const cli_call *call, dsc_error *err)
                                     .block = (size_t)call->value[BLOCK].integer,
                                     .by = c.s.by.field ? &c.s.by : NULL,
                                     .force = call->force,
-                                    .jsonl = cli_ends_with(call->out, ".jsonl"),
+                                    .jsonl = call->json || cli_ends_with(call->out, ".jsonl"),
                                     .resumed = on_resume};
     if (!rc)
         rc = sweep(&c, &split, err);
@@ -248,6 +254,6 @@ const cli_command cli_sweep = {
         "it runs; after an interruption (Ctrl-C, kill) the same command continues. With --shard "
         "I/N each of N processes, on any machines, computes one share, and draftscope merge joins "
         "their files.",
-    .needs_out = "-o FILE expected",
+    .needs_out = "-o FILE or --json expected",
     .execute = execute,
 };

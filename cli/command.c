@@ -97,9 +97,11 @@ static int apply_presets(cli_call *call, dsc_error *err)
 static int check(cli_call *call, dsc_error *err)
 {
     const cli_command *c = call->command;
-    call->json = cli_call_value(call, "json")->given;
+    call->json = call->quiet = cli_call_value(call, "json")->given;
     call->force = cli_call_value(call, "force")->given;
     call->out = cli_call_value(call, "output")->text;
+    if (c->needs_out && !call->out && call->json)
+        call->out = "-";
     call->seed = (uint64_t)cli_call_value(call, "seed")->integer;
     call->threads = cli_threads(cli_call_value(call, "threads")->integer);
     call->progress = cli_call_value(call, "progress")->integer;

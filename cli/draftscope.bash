@@ -76,6 +76,10 @@ _draftscope_value() {
     case $2:$1 in
     method:*) words=$(_draftscope_names methods) ;;
     speculation:*) words=$(_draftscope_below 'Policies of --speculation' serve --help) ;;
+    rule:NAME) words=$(_draftscope_names rules) ;;
+    gpu:NAME) words=$(_draftscope_below 'Machines of a roofline, peaks in Top/s without sparsity' list costs -v) ;;
+    *:SHAPE) words=$(_draftscope_below 'Models of a roofline (TARGET and DRAFT; DRAFT also: eagle, eagle3, mtp)' list costs -v) ;;
+    *:'FILE|DIR' | *:'NAME|FILE' | *:'LIST|FILE') _draftscope_files '' ;;
     format:NAME) words=$(_draftscope_names formats) ;;
     tokenizer:*) _draftscope_files .json ;;
     draft:FILE | target:FILE) _draftscope_files .npy .csv .safetensors ;;

@@ -98,6 +98,14 @@ function __draftscope_value
             set lines (__draftscope_names methods)
         case 'speculation:*'
             set lines (__draftscope_below 'Policies of --speculation' serve --help)
+        case rule:NAME
+            set lines (__draftscope_names rules)
+        case gpu:NAME
+            set lines (__draftscope_below 'Machines of a roofline, peaks in Top/s without sparsity' list costs -v)
+        case '*:SHAPE'
+            set lines (__draftscope_below 'Models of a roofline (TARGET and DRAFT; DRAFT also: eagle, eagle3, mtp)' list costs -v)
+        case '*:FILE|DIR' '*:NAME|FILE' '*:LIST|FILE'
+            __draftscope_files
         case format:NAME
             set lines (__draftscope_names formats)
         case 'tokenizer:*'
@@ -108,6 +116,8 @@ function __draftscope_value
             set lines (__draftscope_names models | string replace \t ':'\t)
         case '*:TRACE' '*:NAME.dst' '*:DIR'
             __draftscope_files --folders
+        case '*:DIR|FILE.gguf'
+            __draftscope_files .gguf
         case '*:RESULT'
             __draftscope_files .tsv .jsonl
         case '*:STEPS'

@@ -28,8 +28,9 @@ int cli_advise_preset(dsc_buffer *cost, const char *engine, const char **instead
 
 // DSC_EUSAGE: the pages are not pairs.
 int cli_advise_check_metrics(const char *pages, dsc_error *err);
-// Prints what a server did between each pair of snapshots, "BEFORE,AFTER[,BEFORE,AFTER...]".
-int cli_advise_metrics(const char *pages, dsc_error *err);
+// Prints what a server did between each pair of snapshots, "BEFORE,AFTER[,BEFORE,AFTER...]"; if
+// `quiet`, the snapshots are read and nothing is printed.
+int cli_advise_metrics(const char *pages, bool quiet, dsc_error *err);
 
 // What the logs lack or contain twice.
 typedef struct cli_advise_facts {

@@ -39,7 +39,7 @@ int cli_advise_check_metrics(const char *pages, dsc_error *err)
                     pages, files == 1 ? "one page is given" : "a page has no pair");
 }
 
-int cli_advise_metrics(const char *pages, dsc_error *err)
+int cli_advise_metrics(const char *pages, bool quiet, dsc_error *err)
 {
     char *text;
     int rc = dsc_strndup(&text, pages, strlen(pages), err);
@@ -53,7 +53,7 @@ int cli_advise_metrics(const char *pages, dsc_error *err)
         if (next)
             *next++ = '\0';
         rc = dsc_server_load_read(&load, before, after, err);
-        if (!rc) {
+        if (!rc && !quiet) {
             printf("Server from %s to %s%s%s\n", before, after, *load.model ? ": " : "",
                    load.model);
             print_load(&load);

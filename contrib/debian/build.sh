@@ -6,7 +6,7 @@
 # DEB_BUILD_OPTIONS is set without nocheck. DEBFULLNAME and DEBEMAIL name another maintainer.
 set -eu
 src=$(cd "$1" && pwd) tarball=$2 out=$3
-sh "$src/contrib/setup.sh" debhelper dpkg-dev fakeroot lintian cmark-gfm mandoc
+sh "$src/contrib/setup.sh" build-essential debhelper dpkg-dev fakeroot lintian cmark-gfm mandoc
 version=$(basename "$tarball" .tar.gz)
 version=${version#draftscope-}
 SOURCE_DATE_EPOCH=$(sh "$src/contrib/source_date.sh")

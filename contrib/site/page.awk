@@ -76,6 +76,20 @@ function breakable(line, out, code) {
     return out line
 }
 
+# The name of an option stays on one line: browsers break lines after its hyphens.
+function whole_options(line, out, code, end) {
+    gsub(/<b>--[a-z][a-z-]*<\/b>/, "\001&", line)
+    gsub(/\001<b>/, "<b class=\"option\">", line)
+    out = ""
+    while ((end = index(line, "</code>")) && match(line, /<code>/)) {
+        code = substr(line, RSTART, end - RSTART)
+        gsub(/--[a-z][a-z-]*/, "<span class=\"option\">&</span>", code)
+        out = out substr(line, 1, RSTART - 1) code "</code>"
+        line = substr(line, end + 7)
+    }
+    return out line
+}
+
 # Names of manual pages in bold, as in <b>draftscope-sim</b>(1), become links.
 function link_manual(line, out, name, section, file) {
     out = ""
@@ -124,6 +138,9 @@ BEGIN {
     }
     if (wide) $0 = breakable($0)
     if (wide && sub(/<\/table>/, "</table></div>")) wide = 0
+    if (/<pre/) verbatim = 1
+    if (!verbatim) $0 = whole_options($0)
+    if (/<\/pre>/) verbatim = 0
     print
 }
 

@@ -21,7 +21,7 @@ static int write_error(const dsc_part_file *f, dsc_error *err)
 // Returns whether the file is empty or begins, as far as it goes, like a table of a sweep.
 static bool is_ours(int fd)
 {
-    static const char *const head[] = {"# draftscope: ", "{\"#\": {\"draf"};
+    static const char *const head[] = {"# draftscope: ", "{\"#\": {\"drafts"};
     char begin[14];
     const ssize_t n = pread(fd, begin, sizeof begin, 0);
     for (size_t i = 0; i < sizeof head / sizeof *head && n >= 0; i++)

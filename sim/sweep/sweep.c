@@ -10,6 +10,7 @@
 
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 int dsc_sweep_choose(const dsc_trace *trace, const dsc_grid *grid, const dsc_sweep_options *options,
                      dsc_engine_choice *out, dsc_error *err)
@@ -132,6 +133,14 @@ typedef struct sweep {
     int64_t output_tokens;
 } sweep;
 
+// Whether the lines of the part file are in the form that this sweep writes; JSON begins with "{".
+static bool same_form(const sweep *s)
+{
+    char begin = 0;
+    return pread(fileno(s->file.stream), &begin, 1, 0) == 1 && // the stream stays at its end
+           (begin == '{') == s->options->jsonl;
+}
+
 // Counts the configurations in the part file; fails when it belongs to another sweep.
 static int take_up(sweep *s, const dsc_table *head, dsc_error *err)
 {
@@ -156,6 +165,11 @@ static int take_up(sweep *s, const dsc_table *head, dsc_error *err)
                         "%s is left from a different sweep: remove it, or add "
                         "--force to start again",
                         s->file.part);
+    if (s->done && !same_form(s))
+        return dsc_fail(err, DSC_EUSAGE,
+                        "%s has the rows of this sweep as %s: give --json as before, remove it, or "
+                        "add --force to start again",
+                        s->file.part, s->options->jsonl ? "TSV" : "JSON lines");
     if (s->done == 0) // no row: the head is written again
         return dsc_part_file_cut(&s->file, 0, err);
     if (over) // some batch sizes or groups of a configuration

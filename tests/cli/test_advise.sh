@@ -38,6 +38,16 @@ for batch in 1 64; do
     check "batch size $batch: the verdict of tune" cmp of_tune of_advise
 done
 
+# --- JSON lines are the table ------------------------------------------------------------------
+good advise advice.dst --cost linear:.02,.0005 --batch-size 1 --arrivals poisson:2 -o lines --json
+grep -v '"#"' out >printed
+check "nothing but rows and their comments" test "$(grep -vc '^{' out)" -eq 0
+check "a row for each configuration" test "$(wc -l <printed)" -eq "$(grep -vc '^#\|^batch' lines.tsv)"
+check "the verdict is in the comments" sh -c 'head -n 1 out | grep -q "\"verdict\": \"run "'
+check "the loads are in their file" grep -q '^# load_verdict_1: ' lines-load.tsv
+check "the report is written" test -s lines.html
+check "the command is that of advise" grep -q '^# command: .* advise advice.dst .*--arrivals' lines.tsv
+
 # --- the trace is used again -------------------------------------------------------------------
 # shellcheck disable=SC2012
 before=$(ls -di advice.dst)

@@ -41,6 +41,20 @@ check "24 configurations" [ "$(grep -c '^llma' grid.tsv)" = 24 ]
 check "no part file is left" [ ! -e grid.tsv.part ]
 good sweep rag.dst --method llma --n 1:3 --num-speculative-tokens 1:9:4,20 --semantics paper,code -o grid.jsonl --threads 1
 check "24 JSON lines and a head" [ "$(wc -l <grid.jsonl)" = 25 ]
+good sweep rag.dst --method llma --n 1:3 --num-speculative-tokens 1:9:4,20 --semantics paper,code --json
+check "--json prints the same lines" cmp out grid.jsonl
+check "and makes no file" [ ! -e ./- ]
+head -n 9 grid.jsonl >again.jsonl.part
+good sweep rag.dst --method llma --n 1:3 --num-speculative-tokens 1:9:4,20 --semantics paper,code -o again.jsonl
+check "unfinished JSON lines go on" grep -q 'going on after 8 of 24 configurations' err
+check "and are the same in the end" cmp again.jsonl grid.jsonl
+head -n 9 grid.jsonl >named.tsv.part
+bad 2 'has the rows of this sweep as JSON lines' sweep rag.dst --method llma --n 1:3 \
+    --num-speculative-tokens 1:9:4,20 --semantics paper,code -o named.tsv
+good sweep rag.dst --method llma --n 1:3 --num-speculative-tokens 1:9:4,20 --semantics paper,code --json -o named.tsv
+check "--json decides the form of the file" cmp named.tsv grid.jsonl
+bad 2 '--shard and --json' sweep rag.dst --method llma --shard 1/2 --json
+bad 2 '-o FILE or --json' sweep rag.dst --method llma
 good sweep rag.dst --method llma --n 1:3 --num-speculative-tokens 1:9:4,20 --semantics paper,code -o loop.tsv --evaluate loop --threads 2 --block 5
 grep -v '^# command' grid.tsv >a
 grep -v '^# command' loop.tsv >b

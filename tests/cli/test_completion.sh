@@ -58,6 +58,10 @@ offers "advise list live merge plot report serve sim sweep theory trace tune val
 offers "serve sim sweep" s
 offers "append cut export import info merge reduce synth verify --help" trace ""
 offers "verify" trace v
+offers "rejection relaxed" sim a.dst --rule re
+offers "greedy,specinfer greedy,specinfer-wor" sweep a.dst --rule greedy,sp
+offers "h100 h200" advise --gpu h
+offers "llama-3.3-70b" advise --target-shape llama-3.3
 offers "accept bound certify length lossy ouroboros pearl regret speedup tree vocabulary --help" theory ""
 offers "pearl" theory p
 offers "" nonsense ""

@@ -11,7 +11,7 @@ if ! command -v fish >/dev/null && ! command -v zsh >/dev/null || ! command -v b
 fi
 export top DRAFTSCOPE HOME="$work"
 mkdir a.dst
-touch t.tsv t.jsonl in.jsonl.gz tokenizer.json t.txt p.npy p.csv p.safetensors p.txt
+touch m.gguf t.tsv t.jsonl in.jsonl.gz tokenizer.json t.txt p.npy p.csv p.safetensors p.txt
 
 cat >bash.sh <<'END'
 . "$top/cli/draftscope.bash"
@@ -105,6 +105,12 @@ same trace export a.dst --format ""
 same trace synth --target ""
 same trace synth --draft m
 same trace import --format ""
+same sim a.dst --rule ""
+same sweep a.dst --rule greedy,sp
+same advise --gpu h
+same advise --target-shape qwen3
+same sim a.dst --method tree --tree t.t
+same theory vocabulary a.dst --token-map a.
 same trace import --tokenizer b
 same trace import --tokenizer t
 same plot heatmap t.tsv -o x --terminal s
@@ -129,6 +135,9 @@ if [ -x "${DRAFTSCOPE%/*}/draftscope-live" ]; then
     same live ""
     same live run --shape llama-2
     same live run --device ""
+    same live run --target a
+    same live run --target m
+    same live run --draft m.g
 fi
 
 # bash breaks words at "="; the two others complete the whole word.

@@ -23,6 +23,8 @@ for library in gsl jansson openblas pcre2 random123 utf8proc zstd; do
         not_ok "lib$library-dev is not in Build-Depends and in setup.sh"
     fi
 done
+# dpkg-buildpackage refuses to run without it, and a bare Debian lacks it.
+if grep -q 'setup.sh" build-essential ' "$debian/build.sh"; then ok; else not_ok "build.sh: no build-essential"; fi
 # Every package has files, and every list of files a package.
 sed -n 's/^Package: //p' "$debian/control" | sort >packages
 for list in "$debian"/*.install "$debian"/*.docs; do basename "$list" | sed 's/\.[a-z]*$//'; done | sort >lists

@@ -45,6 +45,14 @@ else
     not_ok "anchors of headings, links between manual pages"
 fi
 
+if grep -q '<code><span class="option">--json-schema</span></code>' site/docs/results.html &&
+    grep -q '<b class="option">--num-drafts</b>' site/man/draftscope-sweep.1.html &&
+    grep -q '>draftscope sim --json-schema &gt;sim.schema.json$' site/docs/results.html; then
+    ok
+else
+    not_ok "options: on one line in a text, and as they are in an example"
+fi
+
 mv site first
 build
 if diff -r first site; then ok; else not_ok "two runs differ"; fi

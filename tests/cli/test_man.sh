@@ -116,7 +116,7 @@ same "draftscope(1): options" program page
 check "draftscope --help, --version, -h" \
     sh -c '"$DRAFTSCOPE" --help && "$DRAFTSCOPE" --version && "$DRAFTSCOPE" -h'
 
-for command in sim sweep merge tune serve plot report validate list; do
+for command in advise sim sweep merge tune serve plot report validate list; do
     options "draftscope-$command(1): options" "draftscope-$command.1" "" 'Options|Models|Against' "$command"
 done
 

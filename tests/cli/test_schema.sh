@@ -90,6 +90,12 @@ for method in $("$draftscope" list methods | sed 's/ .*//'); do
         continue # needs more than a pair of models
     agrees sim --target markov:8 --method "$method" --requests 2 --max-tokens 8
 done
+agrees sweep rag.dst --method ngram,llma,suffix --num-speculative-tokens 2,4 --cost $cost --batch-size 1,8
+agrees sweep by.dst --method ngram,none --by category
+agrees sweep pair.dst --method draft-model,spectr --rule rejection,kseq --num-speculative-tokens 1:3
+agrees sweep --target markov:8 --method ngram --requests 2 --max-tokens 8
+agrees advise rag.dst --cost $cost --batch-size 1,8 -o advice
+agrees advise rag.dst --cost $cost --batch-size 1 --engine vllm --arrivals poisson:2 -o loaded
 agrees tune rag.dst --method ngram,suffix --num-speculative-tokens 2,4 --cost $cost
 agrees tune rag.dst --method ngram --num-speculative-tokens 2,4 --batch-size 1,8 --cost $cost
 agrees serve rag.dst --method ngram,none --cost $cost --arrivals poisson:1:3:2 --requests 20 --slo ttft=1,tpot=0.1

@@ -8,6 +8,7 @@ from __future__ import annotations
 import ctypes
 import functools
 import os
+import re
 from ctypes import (POINTER, Structure, byref, c_char, c_char_p, c_double, c_float, c_int, c_int32,
                     c_int64, c_size_t, c_void_p)
 from typing import Any, Dict, List, Tuple
@@ -148,4 +149,5 @@ def check(status: int, record: ErrorRecord, where: str = "") -> None:
     """Raises Error unless the status is DSC_OK."""
     if status:
         message = record.message.decode("utf-8", "replace")
+        message = re.sub(r"^dsc_\w+: ", "", message)  # the name of the function in C
         raise Error(f"{where}: {message}" if where else message, library().dsc_exit_code(status))

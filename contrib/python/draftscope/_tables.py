@@ -27,8 +27,10 @@ def read_table(path: Union[str, "os.PathLike[str]"]) -> pd.DataFrame:
     try:
         with open(path, encoding="utf-8") as f:
             return parse_table(f.read(), os.fspath(path))
-    except (OSError, UnicodeDecodeError) as e:
-        raise Error(f"{os.fspath(path)}: {getattr(e, 'strerror', None) or e}", 4) from None
+    except OSError as e:
+        raise Error(f"{os.fspath(path)}: {e.strerror or e}", 4) from None
+    except UnicodeDecodeError:
+        raise Error(f"{os.fspath(path)}: not a result table: it is not text in UTF-8", 4) from None
 
 
 def parse_table(text: str, what: str = "table") -> pd.DataFrame:
@@ -55,9 +57,17 @@ def _array(values: Iterable[Any]) -> np.ndarray:
     return np.array(numbers, np.int64 if whole else np.float64)
 
 
+def _all_numbers(values: Iterable[Any]) -> bool:
+    return all(v is None or isinstance(v, (int, float)) for v in values)
+
+
 def _column(name: str, values: List[Any]) -> Any:
     """A typed column of the values of JSON."""
     some = [v for v in values if v is not None]
+    if any(isinstance(v, dict) or isinstance(v, list) and not _all_numbers(v) for v in some):
+        column = np.empty(len(values), object)  # of trace info, live list: as JSON has them
+        column[:] = values
+        return column
     if _is_list(name) or any(isinstance(v, list) for v in some):
         column = np.empty(len(values), object)
         for i, v in enumerate(values):

@@ -24,6 +24,7 @@ Tokens = Union[np.ndarray, Sequence[int]]
 
 SCHEMA = 1
 TYPES = {"U8": "<u1", "U16": "<u2", "BF16": "<u2", "U32": "<u4", "I64": "<i8", "F32": "<f4"}
+LARGEST_ID = 2**31 - 2  # of a token: a vocabulary has at most 2^31 - 1
 SIDES = ("draft", "target")
 # Tensors with one element, or one row, for each output token: names before the first dot.
 PER_OUTPUT_TOKEN = ("draft", "target", "accept", "stat", "rollout")
@@ -375,6 +376,10 @@ def _ids(tokens: Tokens, what: str) -> np.ndarray:
                          "dimension")
     if not np.issubdtype(array.dtype, np.integer):
         raise TypeError(f"{what} has the type {array.dtype}; token ids are integers")
+    wrong = np.flatnonzero((array < 0) | (array > LARGEST_ID))
+    if len(wrong):
+        raise ValueError(f"{what}[{wrong[0]}] is {array[wrong[0]]}; token ids are from 0 to "
+                         f"{LARGEST_ID}")
     return array.astype(np.int64)
 
 

@@ -15,7 +15,7 @@ import hashlib
 import json
 import os
 import re
-from typing import Any, Dict, Mapping, Optional, Sequence
+from typing import Any, Dict, Mapping, Optional, Sequence, Union
 
 import numpy as np
 
@@ -142,9 +142,11 @@ def lock_folder(folder):
 class TraceWriter:
     """recorded: "text" and names of the third column of OUTPUT_COLUMNS that every request has."""
 
-    def __init__(self, path: str, vocab_size: int, recorded: Sequence[str] = (), *,
-                 tokenizer: str = "none", tokenizer_sha256: str = "", eos: int = -1,
+    def __init__(self, path: Union[str, os.PathLike[str]], vocab_size: int,
+                 recorded: Sequence[str] = (), *, tokenizer: str = "none",
+                 tokenizer_sha256: str = "", eos: int = -1,
                  source: str = "python", force: bool = False) -> None:
+        path = os.fspath(path)
         unknown = set(recorded) - {"text"} - {name for _, _, name in OUTPUT_COLUMNS}
         if unknown:
             raise ValueError(f"unknown columns in `recorded`: {', '.join(sorted(unknown))}")
@@ -171,7 +173,7 @@ class TraceWriter:
     def check_target(self):
         if os.path.lexists(self.path):
             if not self.force:
-                raise FileExistsError(f"{self.path} exists already; replace it with --force")
+                raise FileExistsError(f"{self.path} exists already; force replaces it")
             check_ours(self.path)
 
     def make_folder(self):
@@ -192,7 +194,12 @@ class TraceWriter:
         self.row_bytes = 0
 
     def tokens(self, ids, what):
-        array = np.asarray(ids, np.int64).reshape(-1)
+        array = np.asarray(ids)
+        if array.ndim != 1:
+            raise ValueError(f"{what} has shape {array.shape}; token ids are a sequence of one "
+                             "dimension")
+        if array.size and not np.issubdtype(array.dtype, np.integer):
+            raise TypeError(f"{what} has the type {array.dtype}; token ids are integers")
         if array.size and not 0 <= array.min() <= array.max() < self.vocab_size:
             raise ValueError(f"{what}: a token id is outside the vocabulary of {self.vocab_size}")
         return array.astype("<u4")
@@ -215,6 +222,11 @@ class TraceWriter:
         prompt, output = self.tokens(prompt, "prompt"), self.tokens(output, "output")
         references = [self.tokens(r, "reference") for r in references]
         kinds = [0] * len(references) if kinds is None else kinds
+        if len(kinds) != len(references):
+            raise ValueError(f"kinds has {len(kinds)} elements; references has {len(references)}")
+        if "prompt.text" in self.data and (texts is None or len(texts[2]) != len(references)):
+            raise ValueError("texts must have the prompt, the output and a list of one text for "
+                             "each reference: `recorded` has text")
         given = self.check_columns(columns or {}, len(output))
         if not id or id in self.ids:
             raise ValueError(f"the id '{id}' is empty or taken")
@@ -257,7 +269,7 @@ class TraceWriter:
                                       array.shape[1] != self.vocab_size):
                 raise ValueError(f"{name} has shape {array.shape} instead of {want} elements")
             if name.endswith((".token", ".argmax")):
-                self.tokens(array, name)
+                self.tokens(array.reshape(-1), name)
             if array.dtype == "<f4" and not name.endswith("entropy"):
                 finite = name == "target.logp_y" or name.endswith(".logp")
                 bad = ~(array <= 0) | (finite & ~np.isfinite(array))

@@ -26,6 +26,7 @@ from draftscope._program import Error
 
 Rates = Union[float, Sequence[float], np.ndarray]
 MAX_DRAFTS = 64
+LONGEST = 1_000_000  # draft tokens of a block
 TOLERANCE = 1e-4
 
 
@@ -37,12 +38,17 @@ def _row(name: str, array: Any, types: Tuple[Any, ...] = (np.float64, np.float32
     if not isinstance(array, np.ndarray):
         raise TypeError(f"{name} is of the type {type(array).__name__}; a numpy array of {words} "
                         "is expected")
+    if isinstance(array, np.ma.MaskedArray):
+        raise TypeError(f"{name} is a masked array, whose mask would be ignored; use "
+                        f"{name}.filled(0)")
     if array.dtype not in [np.dtype(t) for t in types]:
         raise TypeError(f"{name} has the type {array.dtype}; {words} is expected: use "
                         f"{name}.astype(numpy.{np.dtype(types[0]).name})")
     if array.ndim not in (1, 2) or not array.shape[-1]:
         raise ValueError(f"{name} has shape {array.shape}; [V] or [n, V] with V >= 1 is expected")
-    if not array.flags.c_contiguous or not array.flags.aligned:
+    if not array.flags.aligned:
+        raise ValueError(f"{name} is not aligned in memory; use {name}.copy()")
+    if not array.flags.c_contiguous:
         raise ValueError(f"{name} is not contiguous in C order; use "
                          f"numpy.ascontiguousarray({name})")
     return array
@@ -165,9 +171,11 @@ def _check_sums(name: str, rows: np.ndarray) -> None:
     sums = np.atleast_1d(rows.sum(axis=-1, dtype=np.float64))
     bad = np.flatnonzero(~(np.abs(sums - 1) <= TOLERANCE))
     if len(bad):
-        where = _where(rows, int(bad[0]))
-        raise Error(f"{where + ': ' if where else ''}{name}: the sum is {sums[bad[0]]:.9g}, not 1: "
-                    "these look like logits (use theory.softmax) or unnormalized probabilities", 4)
+        where, total = _where(rows, int(bad[0])), sums[bad[0]]
+        why = "these look like logits (use theory.softmax) or unnormalized probabilities" \
+            if np.isfinite(total) else "an element is nan or infinite"
+        raise Error(f"{where + ': ' if where else ''}{name}: the sum is {total:.9g}, not 1: {why}",
+                    4)
 
 
 def _of_floats(draft: np.ndarray, target: np.ndarray, k: int) -> List[Any]:
@@ -313,6 +321,12 @@ def softmax(logits: np.ndarray, temperature: float = 1.0, top_k: int = 0,
     array = np.asarray(logits)
     if not np.issubdtype(array.dtype, np.floating):
         raise TypeError(f"logits have the type {array.dtype}; a floating-point type is expected")
+    if isinstance(logits, np.ma.MaskedArray):
+        raise TypeError("logits are a masked array, whose mask would be ignored; use "
+                        "logits.filled(-numpy.inf)")
+    if isinstance(top_k, bool) or not isinstance(top_k, (int, np.integer)) or top_k < 0:
+        raise ValueError(f"top_k is {top_k}; an integer of at least 0 is expected (0: all)")
+    temperature, top_p = float(temperature), float(top_p)
     out = np.array(array, np.float64, order="C")
     _row("logits", out)
     record = c.ErrorRecord()
@@ -335,6 +349,13 @@ def _rates(acceptance: Rates) -> Tuple[c.AcceptanceC, Optional[np.ndarray]]:
     return c.AcceptanceC(0.0, rates.ctypes.data, len(rates)), rates
 
 
+def _length(name: str, length: Any) -> None:
+    if isinstance(length, bool) or not isinstance(length, (int, np.integer)):
+        raise TypeError(f"{name} is of the type {type(length).__name__}; an integer is expected")
+    if not 0 <= length <= LONGEST:
+        raise ValueError(f"{name} is {length}; 0 to {LONGEST} tokens are possible")
+
+
 def block_accepted(acceptance: Rates, length: int) -> np.ndarray:
     """Expected accepted draft tokens for drafts of 0, 1, ..., length tokens, [length + 1].
 
@@ -343,8 +364,7 @@ def block_accepted(acceptance: Rates, length: int) -> np.ndarray:
     accepted. The token that the target adds is not counted. Error: a rate is outside [0, 1].
     """
     rates, _alive = _rates(acceptance)
-    if length < 0:
-        raise ValueError(f"length is {length}; at least 0 is expected")
+    _length("length", length)
     out, record = np.empty(length + 1), c.ErrorRecord()
     check(library().dsc_block_accepted(byref(rates), length, out.ctypes.data, byref(record)),
           record)
@@ -387,6 +407,8 @@ def best_length(acceptance: Rates, longest: int, shortest: int = 0, draft_cost: 
     """The draft length from `shortest` to `longest` with the greatest speedup, by trying all; the
     arguments are those of speedup()."""
     rates, _alive = _rates(acceptance)
+    _length("shortest", shortest)
+    _length("longest", longest)
     best, record = c.BlockBestC(), c.ErrorRecord()
     check(library().dsc_block_best_length(byref(rates), shortest, longest,
                                           c.BlockCostC(draft_cost, slope), byref(best),

@@ -81,6 +81,9 @@ def test_tables_that_are_none(tmp_path):
         assert e.value.exit_code == 4
     with pytest.raises(draftscope.Error, match="No such file"):
         draftscope.read_table(tmp_path / "none")
+    (tmp_path / "t").write_bytes(b"%PDF-1.4\n\xb5\xed")
+    with pytest.raises(draftscope.Error, match="not text in UTF-8"):
+        draftscope.read_table(tmp_path / "t")
 
 
 def test_arrays_are_traces():
@@ -163,6 +166,18 @@ def test_table():
     best = draftscope.theory.best_tree([.7, .2], 6, 8, .05)
     assert tree.expected_tokens[0] == pytest.approx(best.expected, abs=1e-3)
     assert len(tree) == len(best.tree)
+
+
+def test_table_of_lists_and_objects(rag, tmp_path):
+    info = draftscope.table("trace info", rag)
+    assert len(info) == 1 and info.hash[0] == rag.hash and info.requests[0] == len(rag)
+    assert info.recorded[0] == ["tokens", "references", "metadata", "text"]
+    assert info.provenance[0]["sources"][0]["file"] == "rag.jsonl"
+    frame = draftscope.table("sweep", rag, method="ngram", num_speculative_tokens=[2, 4])
+    assert frame.attrs["trace_hash"] == rag.hash and len(frame) == 2
+    frame = draftscope.table("advise", rag, cost="linear:0.02,0.0005", batch_size=1,
+                             output=tmp_path / "advice")
+    assert draftscope.answer(frame).verdicts[0].method
 
 
 @pytest.mark.parametrize("call, code, words", [

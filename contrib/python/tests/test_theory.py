@@ -149,6 +149,11 @@ def test_softmax():
     nucleus = theory.softmax(logits[0], top_p=0.5)
     kept = theory.softmax(logits[0])[nucleus > 0]
     assert kept.sum() >= 0.5 and kept.sum() - kept.min() < 0.5
+    for wrong in ({"top_k": -1}, {"top_k": 2.0}, {"temperature": "hot"}):
+        with pytest.raises(ValueError, match="top_k|hot"):
+            theory.softmax(logits, **wrong)
+    with pytest.raises(TypeError, match="masked"):
+        theory.softmax(np.ma.masked_array(logits))
 
 
 def test_blocks():
@@ -169,6 +174,11 @@ def test_blocks():
     assert e.value.exit_code == 2
     with pytest.raises(draftscope.Error):
         theory.block_accepted(rates, 4)
+    for wrong, kind in ((-1, ValueError), (10**12, ValueError), (2.5, TypeError)):
+        with pytest.raises(kind, match="length is"):
+            theory.block_efficiency(a, wrong)
+        with pytest.raises(kind, match="longest is"):
+            theory.best_length(a, wrong)
 
 
 def test_conditional_rates():
@@ -286,6 +296,10 @@ DRAFT = np.full((2, 4), .25)
     (ValueError, "shape", DRAFT, DRAFT[0]),
     (ValueError, "contiguous", np.asfortranarray(np.ones((2, 4)) / 4), DRAFT),
     (ValueError, "contiguous", np.full(8, .25)[::2], DRAFT[0]),
+    (ValueError, "contiguous", np.broadcast_to(DRAFT[0], (2, 4)), DRAFT),
+    (ValueError, "not aligned", np.frombuffer(b"_" + DRAFT.tobytes(), np.uint8)[1:].view("f8"),
+     DRAFT.reshape(-1)),
+    (TypeError, "masked", np.ma.masked_array(DRAFT, [[True] + 3 * [False]] * 2), DRAFT),
 ])
 def test_wrong_arrays(function, kind, words, draft, target):
     with pytest.raises(kind, match=words):
@@ -302,9 +316,10 @@ def test_types_must_match():
 def test_rows_that_are_no_distributions(bad, dtype):
     rows = DRAFT.astype(dtype)
     rows[1] = bad
-    with pytest.raises(draftscope.Error, match="^row 1: ") as e:
+    with pytest.raises(draftscope.Error, match="^row 1: (?!dsc_)") as e:
         theory.otm(rows, DRAFT.astype(dtype), 2)
     assert e.value.exit_code in (2, 4)
+    assert not np.isnan(bad[0]) or "logits" not in str(e.value)
     with pytest.raises(draftscope.Error):
         theory.otm(DRAFT.astype(dtype), rows, 2)
 

@@ -121,13 +121,29 @@ def test_temporary_traces_are_removed():
     (ValueError, r"outputs.1. has shape \(1, 1\)", [[1], np.ones((1, 1), int)], {}),
     (ValueError, "prompts has 2 elements", [[1]], {"prompts": [[1], [2]]}),
     (ValueError, "vocabulary of 4", [[4]], {"vocab_size": 4}),
-    (ValueError, "vocabulary", [[-1]], {}),
+    (ValueError, r"outputs.0..1. is -1; token ids are from 0", [[3, -1]], {}),
+    (ValueError, r"prompts.0..0. is 2147483647", [[1]], {"prompts": [np.array([2**31 - 1])]}),
+    (ValueError, "9223372036854775808", [np.array([2**63], np.uint64)], {}),
     (ValueError, "empty or taken", [[1], [2]], {"ids": ["a", "a"]}),
     (ValueError, "target.logp_y", [[1]], {"logprobs": [[.5]]}),
 ])
 def test_arrays_that_are_no_requests(tmp_path, kind, words, outputs, more):
     with pytest.raises(kind, match=words):
         Trace.from_arrays(outputs, path=tmp_path / "no.dst", **more)
+    assert not list(tmp_path.iterdir())
+
+
+@pytest.mark.parametrize("kind, words, recorded, arguments", [
+    (TypeError, "prompt has the type float64", [], {"prompt": [1.5], "output": [1]}),
+    (ValueError, r"output has shape \(1, 2\)", [], {"prompt": [1], "output": [[1, 2]]}),
+    (ValueError, "kinds has 1", [], {"prompt": [1], "output": [1], "kinds": [0]}),
+    (ValueError, "texts must have", ["text"], {"prompt": [1], "output": [1]}),
+    (ValueError, "vocabulary of 4", [], {"prompt": [1], "output": [4]}),
+])
+def test_requests_that_are_none(tmp_path, kind, words, recorded, arguments):
+    with draftscope.TraceWriter(tmp_path / "no.dst", 4, recorded) as writer:
+        with pytest.raises(kind, match=words):
+            writer.add("a", **arguments)
     assert not list(tmp_path.iterdir())
 
 
