@@ -5,6 +5,7 @@
 #include "live/model/eagle3.h"
 
 #include "base/memory.h"
+#include "traces/files/d2t.h"
 
 #include <inttypes.h>
 #include <stdlib.h>
@@ -97,27 +98,6 @@ static int check_vector(const char *path, const dsc_tensor *t, dsc_dtype dtype, 
                     t->name, count, dsc_dtype_name(dtype));
 }
 
-// column[d + d2t[d]] = d.
-static int take_d2t(const live_config *c, const char *path, const dsc_tensor *d2t, int32_t *column,
-                    dsc_error *err)
-{
-    const int64_t *offset = d2t->data;
-    for (int64_t d = 0; d < c->draft_vocab; d++) {
-        if (offset[d] < -d || offset[d] >= c->vocab - d)
-            return dsc_fail(err, DSC_EINPUT,
-                            "%s: tensor 'd2t' adds %" PRId64 " to draft token %" PRId64
-                            ", which is not a token of the vocabulary of %" PRId64,
-                            path, offset[d], d, c->vocab);
-        if (column[d + offset[d]] >= 0)
-            return dsc_fail(err, DSC_EINPUT,
-                            "%s: tensor 'd2t' maps the draft tokens %" PRId32 " and %" PRId64
-                            " to the same token %" PRId64,
-                            path, column[d + offset[d]], d, d + offset[d]);
-        column[d + offset[d]] = (int32_t)d;
-    }
-    return DSC_OK;
-}
-
 static int compare_t2d(const live_config *c, const char *path, const dsc_tensor *t2d,
                        const int32_t *column, dsc_error *err)
 {
@@ -139,8 +119,11 @@ static int read_columns(const live_config *c, const live_checkpoint *files, int3
     if (!d2t)
         return dsc_fail(err, DSC_EINPUT, "%s: tensor 'd2t' of an EAGLE-3 head is missing", path);
     int rc = check_vector(path, d2t, DSC_I64, c->draft_vocab, err);
-    if (!rc)
-        rc = take_d2t(c, path, d2t, column, err);
+    if (!rc) {
+        rc = dsc_d2t_read(column, c->vocab, d2t->data, c->draft_vocab, err);
+        if (rc)
+            return dsc_error_prefix(err, rc, "%s", path);
+    }
     const dsc_tensor *t2d = live_checkpoint_find(files, "t2d", &at);
     path = live_checkpoint_path(files, at);
     if (!rc && t2d)
@@ -154,10 +137,14 @@ int live_eagle3_columns(live_weights *w, const live_checkpoint *files, dsc_error
     const size_t bytes = (size_t)c->vocab * sizeof *w->column;
     int32_t *column;
     int rc = dsc_new(&column, (size_t)c->vocab, err);
-    for (int64_t x = 0; x < c->vocab && !rc; x++)
-        column[x] = files || x >= c->draft_vocab ? -1 : (int32_t)x;
+    for (int64_t x = 0; x < c->vocab && !rc && !files; x++)
+        column[x] = x >= c->draft_vocab ? -1 : (int32_t)x;
     if (!rc && files)
         rc = read_columns(c, files, column, err);
+    if (!rc && files)
+        rc = dsc_new(&w->drafted, (size_t)c->vocab, err);
+    for (int64_t x = 0; x < c->vocab && !rc && files; x++)
+        w->drafted[x] = column[x] >= 0;
     if (!rc)
         rc = w->backend->type->memory.alloc(w->backend, &w->column, bytes, err);
     if (!rc)
