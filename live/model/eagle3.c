@@ -1,7 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 // Configuration and vocabulary of an EAGLE-3 head, as the public heads have them: vLLM,
 // vllm/model_executor/models/llama_eagle3.py (583507d), and SGLang,
-// python/sglang/srt/models/llama_eagle3.py (d737979).
+// python/sglang/srt/models/llama_eagle3.py (d737979). Folders of the speculators library nest the
+// block's keys: speculators, src/speculators/models/eagle3/config.py (c05b95b), and vLLM,
+// vllm/transformers_utils/configs/speculators/algos.py (583507d).
 #include "live/model/eagle3.h"
 
 #include "base/memory.h"
@@ -40,6 +42,47 @@ static int read_taps(live_config *c, const live_keys *k)
     return DSC_OK;
 }
 
+// Norms of later versions, which change every logit.
+static int check_norms(const live_keys *k)
+{
+    static const char *const name[] = {"norm_before_fc", "fc_norm", "norm_output"};
+    for (size_t i = 0; i < sizeof name / sizeof *name; i++)
+        if (live_key_flag(k, name[i], false))
+            return live_key_fail(k, "'%s' true is not supported for an EAGLE-3 head", name[i]);
+    return k->err->status;
+}
+
+int live_eagle3_enter(live_keys *k)
+{
+    static const char *const outside[] = {
+        "draft_vocab_size",   "target_hidden_size", "norm_before_fc", "fc_norm",
+        "norm_output",        layers_key,           "dtype",          "torch_dtype",
+        "quantization_config"};
+    const char *type = live_key_text(k, "speculators_model_type", NULL, NULL);
+    if (!type)
+        return k->err->status;
+    json_t *block = live_key(k, "transformer_layer_config", NULL);
+    if (strcmp(type, "eagle3") != 0)
+        return live_key_fail(k, "'speculators_model_type' is \"%.40s\"; only eagle3 is supported",
+                             type);
+    if (!json_is_object(block))
+        return live_key_fail(k, "'transformer_layer_config' is missing or not an object");
+    json_t *before = live_key(k, "norm_before_residual", NULL);
+    int failed = json_object_set_new(block, "norm_before_residual",
+                                     before ? json_incref(before) : json_true());
+    for (size_t i = 0; i < sizeof outside / sizeof *outside; i++) {
+        json_t *x = live_key(k, outside[i], NULL);
+        if (x)
+            failed |= json_object_set(block, outside[i], x);
+    }
+    if (failed)
+        return dsc_fail(k->err, DSC_ENOMEM, "%s: out of memory", k->path);
+    json_incref(block);
+    json_decref(k->object);
+    k->object = block;
+    return DSC_OK;
+}
+
 int live_eagle3_read(live_config *c, const live_keys *k)
 {
     if (c->family != LIVE_LLAMA || c->qk_norm || c->window)
@@ -49,8 +92,9 @@ int live_eagle3_read(live_config *c, const live_keys *k)
                              c->layers);
     if (c->tied)
         return live_key_fail(k, "'tie_word_embeddings' true is not supported for an EAGLE-3 head");
-    if (live_key_flag(k, "norm_before_residual", false))
-        return live_key_fail(k, "'norm_before_residual' true is not supported");
+    if (check_norms(k))
+        return k->err->status;
+    c->norm_before_residual = live_key_flag(k, "norm_before_residual", false);
     const int64_t width = live_key_count(k, "target_hidden_size", NULL, 1, INT32_MAX, c->hidden);
     if (!k->err->status && width != c->hidden)
         return live_key_fail(k,
@@ -116,6 +160,11 @@ static int read_columns(const live_config *c, const live_checkpoint *files, int3
     size_t at = 0;
     const dsc_tensor *d2t = live_checkpoint_find(files, "d2t", &at);
     const char *path = live_checkpoint_path(files, at);
+    if (!d2t && c->draft_vocab == c->vocab) {
+        for (int64_t x = 0; x < c->vocab; x++)
+            column[x] = (int32_t)x;
+        return DSC_OK;
+    }
     if (!d2t)
         return dsc_fail(err, DSC_EINPUT, "%s: tensor 'd2t' of an EAGLE-3 head is missing", path);
     int rc = check_vector(path, d2t, DSC_I64, c->draft_vocab, err);
@@ -141,9 +190,10 @@ int live_eagle3_columns(live_weights *w, const live_checkpoint *files, dsc_error
         column[x] = x >= c->draft_vocab ? -1 : (int32_t)x;
     if (!rc && files)
         rc = read_columns(c, files, column, err);
-    if (!rc && files)
+    const bool reduced = files && live_checkpoint_find(files, "d2t", NULL);
+    if (!rc && reduced)
         rc = dsc_new(&w->drafted, (size_t)c->vocab, err);
-    for (int64_t x = 0; x < c->vocab && !rc && files; x++)
+    for (int64_t x = 0; x < c->vocab && !rc && reduced; x++)
         w->drafted[x] = column[x] >= 0;
     if (!rc)
         rc = w->backend->type->memory.alloc(w->backend, &w->column, bytes, err);

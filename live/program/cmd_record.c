@@ -278,7 +278,8 @@ static int open_recorder(context *c, dsc_error *err)
     o->ends = &c->job.ends;
     o->sampling = p->sampling;
     o->drafted = &c->drafted;
-    live_draft_vocabulary_init(&c->drafted, draft, p->sampling.temperature == 0);
+    live_draft_vocabulary_init(&c->drafted, draft,
+                               p->sampling.temperature == 0 || c->job.rule->greedy);
     o->provenance = provenance;
     o->stop = on_position;
     int rc = live_recorder_new(&c->recorder, o, err);

@@ -583,7 +583,8 @@ static int prepare(context *c, dsc_error *err)
     if (!rc)
         rc = live_job_open(job, 0, err);
     live_draft_vocabulary_init(&c->drafted, job->pair.weights[LIVE_DRAFT],
-                               job->pair.sampling.temperature == 0);
+                               job->pair.sampling.temperature == 0 ||
+                                   (job->rule->greedy && !c->replayed));
     return rc;
 }
 

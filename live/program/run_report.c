@@ -69,8 +69,8 @@ static const dsc_column vocabulary[VOCABULARY_FIELDS] = {
      "output_tokens is not greater"},
     [VOCABULARY_BOUND] = {"draft_vocab_bound", DSC_CELL_REAL,
      "mean target probability of the tokens that the EAGLE-3 head can draft: no lossless rule "
-     "accepts one of them more often at a position; at temperature 0, draft_vocab_coverage; nan in "
-     "a replay at another temperature"},
+     "accepts one of them more often at a position; with greedy decoding, draft_vocab_coverage; "
+     "nan in a replay at another temperature than 0"},
 };
 // clang-format on
 

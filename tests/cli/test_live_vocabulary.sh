@@ -84,6 +84,10 @@ live run "$head" --temperature 0.9
 check "text" [ "$(sed -n 's/^draft_vocab_\([a-z]*\)  .*/\1/p' out | tr '\n' ' ')" = "size coverage bound " ]
 near "$(sed -n 's/^draft_vocab_bound *//p' out)" "$bound" 5e-5
 
+# The rule greedy emits the argmax token at every temperature.
+live run "$head" --temperature 0.9 --rule greedy --json -o greedy.jsonl
+check "rule greedy: the coverage is the bound" [ "$(field draft_vocab_bound)" = "$(field draft_vocab_coverage)" ]
+
 # A replay does not compute the target's distributions. Other draft models lack the fields.
 good live run --target "$llama" --draft "$head" --method draft-model -k 3 --temperature 0.9 \
     --replay 0.9.dst --json --threads 1 --device cpu
