@@ -15,7 +15,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum { METHOD, ENGINE, COST, BATCH, BY, JSON, PER_REQUEST, TIMELINE };
+enum { METHOD, ENGINE, COST, BATCH, BY, JSON, PER_REQUEST, WARMUP, TIMELINE };
 // clang-format off
 static const dsc_option options[] = {
     {.name = "method", .kind = DSC_OPTION_TEXT, .metavar = "NAME", .help = "drafting method"},
@@ -30,8 +30,13 @@ static const dsc_option options[] = {
      .help = "print one JSON object, or one per request, batch size or value of --by"},
     {.name = "per-request", .kind = DSC_OPTION_FLAG,
      .help = "print a table row per request instead of the totals"},
+    {.name = "warmup", .kind = DSC_OPTION_INT, .metavar = "N", .initial = "0", .min = 0,
+     .max = 1000000000,
+     .help = "first requests that are run but left out of the results; they fill the caches that a "
+             "method keeps from request to request, as suffix and ngram-tree do"},
     {.name = "timeline", .kind = DSC_OPTION_TEXT, .metavar = "FILE",
-     .help = "file for the draft/target timeline of the first request"},
+     .help = "file for the draft/target timeline of the first request, or of the first after "
+             "--warmup"},
     CLI_OPTION_FORCE,
     CLI_OPTION_SEED,
     CLI_OPTION_THREADS,
@@ -249,6 +254,8 @@ static int make_comments(context *c, dsc_error *err)
         rc = dsc_table_comment(&c->table, "evaluate", c->engine.why, err);
     if (!rc && c->s.cost.note[0])
         rc = dsc_table_comment(&c->table, "cost_note", c->s.cost.note, err);
+    if (!rc && c->s.run.warmup)
+        rc = dsc_table_comment(&c->table, "warmup", c->call->value[WARMUP].text, err);
     return rc;
 }
 
@@ -270,7 +277,7 @@ static int begin_timeline(context *c, dsc_error *err)
                         "--evaluate expect runs no steps for --timeline; use --evaluate loop");
     int rc = cli_simulation_comments(&c->s, c->call, &c->timeline, err);
     if (!rc)
-        rc = dsc_table_comment(&c->timeline, "request", "0", err);
+        rc = dsc_table_comment(&c->timeline, "request", c->call->value[WARMUP].text, err);
     if (!rc)
         rc = dsc_timeline_columns(&c->timeline, err);
     if (!rc)
@@ -327,6 +334,7 @@ static int simulate(context *c, dsc_error *err)
     const dsc_option_value *value = c->call->value;
     dsc_results results = {0};
     c->s.run.request = on_request;
+    c->s.run.warmup = c->s.run.watched = value[WARMUP].integer;
     c->s.run.rule =
         cli_simulation_rule(&c->s, c->call->more[CLI_WORKLOAD_RULE].text, c->config.drafter, err);
     int rc = c->s.run.rule ? prepare(c, err) : DSC_EUSAGE;

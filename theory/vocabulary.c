@@ -6,6 +6,14 @@
 
 #include <math.h>
 
+int64_t dsc_vocabulary_covered(const int32_t *token, int64_t count, const bool *in)
+{
+    int64_t n = 0;
+    for (int64_t i = 0; i < count; i++)
+        n += in[token[i]];
+    return n;
+}
+
 double dsc_vocabulary_limit(const double *target, size_t vocab, const bool *in)
 {
     double sum = 0;

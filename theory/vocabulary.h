@@ -12,6 +12,11 @@
 #include "base/memory.h"
 
 #include <stdbool.h>
+#include <stdint.h>
+
+// Number of the tokens token[count], each in [0, vocab), that are in S. A draft that is accepted is
+// one of them, whatever the rule.
+int64_t dsc_vocabulary_covered(const int32_t *token, int64_t count, const bool *in);
 
 // target(S). in[vocab]: whether a token is in S. NaN: an argument is NULL.
 double dsc_vocabulary_limit(const double *target, size_t vocab, const bool *in);

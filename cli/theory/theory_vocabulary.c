@@ -5,6 +5,7 @@
 #include "cli/result.h"
 #include "cli/theory/theory_closed.h"
 #include "sim/expect/vocabulary_bound.h"
+#include "traces/files/d2t.h"
 #include "traces/files/safetensors.h"
 
 #include <inttypes.h>
@@ -79,17 +80,20 @@ static int default_sizes(query *q, int64_t vocab, dsc_error *err)
     return rc;
 }
 
-static int check_id(int64_t id, int64_t vocab, const char *path, dsc_error *err)
+static int read_d2t(query *q, const dsc_tensor *d2t, int64_t vocab, dsc_error *err)
 {
-    return id >= 0 && id < vocab
-               ? DSC_OK
-               : dsc_fail(err, DSC_EINPUT,
-                          "%.300s: %" PRId64 " is not a token id from 0 to %" PRId64
-                          "; the vocabulary is that of another model",
-                          path, id, vocab - 1);
+    int32_t *column;
+    int rc = dsc_new(&column, (size_t)vocab, err);
+    if (!rc)
+        rc = dsc_d2t_read(column, vocab, d2t->data, d2t->count, err);
+    if (!rc)
+        rc = dsc_new(&q->in, (size_t)vocab, err);
+    for (int64_t x = 0; x < vocab && !rc; x++)
+        q->in[x] = column[x] >= 0;
+    free(column);
+    return rc;
 }
 
-// Draft token d of an EAGLE-3 head is the target's token d + d2t[d].
 static int read_head(query *q, const char *folder, int64_t vocab, dsc_error *err)
 {
     char path[1024];
@@ -104,14 +108,8 @@ static int read_head(query *q, const char *folder, int64_t vocab, dsc_error *err
                       "%.300s: no tensor 'd2t' of 64-bit integers, as an EAGLE-3 head with a "
                       "reduced vocabulary has; give a file of token ids",
                       path);
-    if (!rc)
-        rc = dsc_new(&q->in, (size_t)vocab, err);
-    for (int64_t d = 0; !rc && d < d2t->count; d++) {
-        const int64_t id = d + ((const int64_t *)d2t->data)[d];
-        rc = check_id(id, vocab, path, err);
-        if (!rc)
-            q->in[id] = true;
-    }
+    else if ((rc = read_d2t(q, d2t, vocab, err)) == DSC_EINPUT)
+        dsc_error_prefix(err, rc, "%.300s", path);
     q->options.sizes = 1;
     dsc_safetensors_close(file);
     return rc;

@@ -236,6 +236,7 @@ void live_checkpoint_close(live_checkpoint *c)
 
 const dsc_tensor *live_checkpoint_find(const live_checkpoint *c, const char *name, size_t *at)
 {
+    static const char middle[] = "midlayer.";
     const dsc_tensor *t = NULL;
     if (c->gguf && at)
         *at = 0;
@@ -244,7 +245,13 @@ const dsc_tensor *live_checkpoint_find(const live_checkpoint *c, const char *nam
     for (size_t i = 0; i < c->shards && !t; i++)
         if ((t = dsc_safetensors_find(c->shard[i].file, name)) && at)
             *at = i;
-    return t;
+    const char *in = t ? NULL : strstr(name, middle);
+    if (!in)
+        return t;
+    char other[LIVE_TENSOR_NAME];
+    snprintf(other, sizeof other, "%.*slayers.0.%s", (int)(in - name), name,
+             in + sizeof middle - 1);
+    return live_checkpoint_find(c, other, at);
 }
 
 size_t live_checkpoint_shards(const live_checkpoint *c)

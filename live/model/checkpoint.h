@@ -18,7 +18,8 @@ bool live_checkpoint_present(const char *folder);
 int live_checkpoint_open(live_checkpoint **out, const char *folder, dsc_error *err);
 void live_checkpoint_close(live_checkpoint *c); // NULL allowed
 
-// Returns the tensor of that name, or NULL. *shard (may be NULL) is its file.
+// Returns the tensor of that name, or NULL. *shard (may be NULL) is its file. The block of an
+// EAGLE-3 head, "midlayer.", is "layers.0." in the files of some.
 const dsc_tensor *live_checkpoint_find(const live_checkpoint *c, const char *name, size_t *shard);
 
 // The prefix of the tensor names in this checkpoint, one of live_name_prefixes.

@@ -494,6 +494,8 @@ int live_config_read(live_config *out, const char *folder, dsc_error *err)
     if (!rc)
         rc = enter_text_config(&k);
     if (!rc)
+        rc = live_eagle3_enter(&k);
+    if (!rc)
         rc = read_config(out, &k);
     const bool head = live_config_is_head(out);
     if (!rc && !head)
@@ -556,6 +558,8 @@ int live_config_of_shape(live_config *out, const char *text, dsc_error *err)
     int rc = live_keys_load(&k, text, LONGEST_FILE, err);
     if (!rc)
         rc = enter_text_config(&k);
+    if (!rc)
+        rc = live_eagle3_enter(&k);
     if (!rc)
         rc = read_config(out, &k);
     if (!rc && (!out->hidden || !out->vocab))

@@ -84,6 +84,7 @@ typedef struct live_config {
     // EAGLE-3: the layers of the target whose inputs are its features, ascending; the number of
     // layers stands for the output of the last one. All 0: live_config_taps.
     int64_t tap[LIVE_TAPS];
+    bool norm_before_residual;  // EAGLE-3: the residual stream begins with the normed feature
     bool fc_bias;               // EAGLE
     bool own_embedding;         // an EAGLE head has its own embedding; false: it uses the target's
     int32_t begin;              // bos_token_id, or -1

@@ -1,10 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
 // Configuration and vocabulary of an EAGLE-3 head, as the public heads have them: vLLM,
 // vllm/model_executor/models/llama_eagle3.py (583507d), and SGLang,
-// python/sglang/srt/models/llama_eagle3.py (d737979).
+// python/sglang/srt/models/llama_eagle3.py (d737979). Folders of the speculators library nest the
+// block's keys: speculators, src/speculators/models/eagle3/config.py (c05b95b), and vLLM,
+// vllm/transformers_utils/configs/speculators/algos.py (583507d).
 #include "live/model/eagle3.h"
 
 #include "base/memory.h"
+#include "traces/files/d2t.h"
 
 #include <inttypes.h>
 #include <stdlib.h>
@@ -39,6 +42,47 @@ static int read_taps(live_config *c, const live_keys *k)
     return DSC_OK;
 }
 
+// Norms of later versions, which change every logit.
+static int check_norms(const live_keys *k)
+{
+    static const char *const name[] = {"norm_before_fc", "fc_norm", "norm_output"};
+    for (size_t i = 0; i < sizeof name / sizeof *name; i++)
+        if (live_key_flag(k, name[i], false))
+            return live_key_fail(k, "'%s' true is not supported for an EAGLE-3 head", name[i]);
+    return k->err->status;
+}
+
+int live_eagle3_enter(live_keys *k)
+{
+    static const char *const outside[] = {
+        "draft_vocab_size",   "target_hidden_size", "norm_before_fc", "fc_norm",
+        "norm_output",        layers_key,           "dtype",          "torch_dtype",
+        "quantization_config"};
+    const char *type = live_key_text(k, "speculators_model_type", NULL, NULL);
+    if (!type)
+        return k->err->status;
+    json_t *block = live_key(k, "transformer_layer_config", NULL);
+    if (strcmp(type, "eagle3") != 0)
+        return live_key_fail(k, "'speculators_model_type' is \"%.40s\"; only eagle3 is supported",
+                             type);
+    if (!json_is_object(block))
+        return live_key_fail(k, "'transformer_layer_config' is missing or not an object");
+    json_t *before = live_key(k, "norm_before_residual", NULL);
+    int failed = json_object_set_new(block, "norm_before_residual",
+                                     before ? json_incref(before) : json_true());
+    for (size_t i = 0; i < sizeof outside / sizeof *outside; i++) {
+        json_t *x = live_key(k, outside[i], NULL);
+        if (x)
+            failed |= json_object_set(block, outside[i], x);
+    }
+    if (failed)
+        return dsc_fail(k->err, DSC_ENOMEM, "%s: out of memory", k->path);
+    json_incref(block);
+    json_decref(k->object);
+    k->object = block;
+    return DSC_OK;
+}
+
 int live_eagle3_read(live_config *c, const live_keys *k)
 {
     if (c->family != LIVE_LLAMA || c->qk_norm || c->window)
@@ -48,8 +92,9 @@ int live_eagle3_read(live_config *c, const live_keys *k)
                              c->layers);
     if (c->tied)
         return live_key_fail(k, "'tie_word_embeddings' true is not supported for an EAGLE-3 head");
-    if (live_key_flag(k, "norm_before_residual", false))
-        return live_key_fail(k, "'norm_before_residual' true is not supported");
+    if (check_norms(k))
+        return k->err->status;
+    c->norm_before_residual = live_key_flag(k, "norm_before_residual", false);
     const int64_t width = live_key_count(k, "target_hidden_size", NULL, 1, INT32_MAX, c->hidden);
     if (!k->err->status && width != c->hidden)
         return live_key_fail(k,
@@ -97,27 +142,6 @@ static int check_vector(const char *path, const dsc_tensor *t, dsc_dtype dtype, 
                     t->name, count, dsc_dtype_name(dtype));
 }
 
-// column[d + d2t[d]] = d.
-static int take_d2t(const live_config *c, const char *path, const dsc_tensor *d2t, int32_t *column,
-                    dsc_error *err)
-{
-    const int64_t *offset = d2t->data;
-    for (int64_t d = 0; d < c->draft_vocab; d++) {
-        if (offset[d] < -d || offset[d] >= c->vocab - d)
-            return dsc_fail(err, DSC_EINPUT,
-                            "%s: tensor 'd2t' adds %" PRId64 " to draft token %" PRId64
-                            ", which is not a token of the vocabulary of %" PRId64,
-                            path, offset[d], d, c->vocab);
-        if (column[d + offset[d]] >= 0)
-            return dsc_fail(err, DSC_EINPUT,
-                            "%s: tensor 'd2t' maps the draft tokens %" PRId32 " and %" PRId64
-                            " to the same token %" PRId64,
-                            path, column[d + offset[d]], d, d + offset[d]);
-        column[d + offset[d]] = (int32_t)d;
-    }
-    return DSC_OK;
-}
-
 static int compare_t2d(const live_config *c, const char *path, const dsc_tensor *t2d,
                        const int32_t *column, dsc_error *err)
 {
@@ -136,11 +160,19 @@ static int read_columns(const live_config *c, const live_checkpoint *files, int3
     size_t at = 0;
     const dsc_tensor *d2t = live_checkpoint_find(files, "d2t", &at);
     const char *path = live_checkpoint_path(files, at);
+    if (!d2t && c->draft_vocab == c->vocab) {
+        for (int64_t x = 0; x < c->vocab; x++)
+            column[x] = (int32_t)x;
+        return DSC_OK;
+    }
     if (!d2t)
         return dsc_fail(err, DSC_EINPUT, "%s: tensor 'd2t' of an EAGLE-3 head is missing", path);
     int rc = check_vector(path, d2t, DSC_I64, c->draft_vocab, err);
-    if (!rc)
-        rc = take_d2t(c, path, d2t, column, err);
+    if (!rc) {
+        rc = dsc_d2t_read(column, c->vocab, d2t->data, c->draft_vocab, err);
+        if (rc)
+            return dsc_error_prefix(err, rc, "%s", path);
+    }
     const dsc_tensor *t2d = live_checkpoint_find(files, "t2d", &at);
     path = live_checkpoint_path(files, at);
     if (!rc && t2d)
@@ -154,10 +186,15 @@ int live_eagle3_columns(live_weights *w, const live_checkpoint *files, dsc_error
     const size_t bytes = (size_t)c->vocab * sizeof *w->column;
     int32_t *column;
     int rc = dsc_new(&column, (size_t)c->vocab, err);
-    for (int64_t x = 0; x < c->vocab && !rc; x++)
-        column[x] = files || x >= c->draft_vocab ? -1 : (int32_t)x;
+    for (int64_t x = 0; x < c->vocab && !rc && !files; x++)
+        column[x] = x >= c->draft_vocab ? -1 : (int32_t)x;
     if (!rc && files)
         rc = read_columns(c, files, column, err);
+    const bool reduced = files && live_checkpoint_find(files, "d2t", NULL);
+    if (!rc && reduced)
+        rc = dsc_new(&w->drafted, (size_t)c->vocab, err);
+    for (int64_t x = 0; x < c->vocab && !rc && reduced; x++)
+        w->drafted[x] = column[x] >= 0;
     if (!rc)
         rc = w->backend->type->memory.alloc(w->backend, &w->column, bytes, err);
     if (!rc)

@@ -113,6 +113,8 @@ void live_fingerprint_random(const live_config *c, dsc_dtype dtype, uint64_t see
     dsc_sha256_init(&s);
     if (c->family == LIVE_EAGLE3)
         dsc_sha256_update(&s, &c->draft_vocab, sizeof c->draft_vocab);
+    if (c->norm_before_residual)
+        dsc_sha256_update(&s, "norm_before_residual", sizeof "norm_before_residual");
     bool alike = true; // all layers
     for (int64_t i = 0; i < c->layers; i++)
         alike &= c->layer[i] == 0;

@@ -249,17 +249,21 @@ static int widen(const pass *p, const live_layer *l, dsc_error *err)
 }
 
 // The QKV projection of a layer. EAGLE-3: of the normed embedding, in room->feature, and
-// of the normed feature. The columns of each are a matrix, so the two are not concatenated.
+// of the normed feature. The columns of each are a matrix, so the two are not concatenated. With
+// norm_before_residual the normed feature replaces the feature in the residual stream.
 static int project_qkv(const pass *p, const live_layer *l, dsc_error *err)
 {
     const live_room *r = p->room;
     const bool eagle3 = p->c->family == LIVE_EAGLE3;
     const live_product qkv =
         normed_product(p, &l->qkv, l->qkv_bias, norming(p, l->norm1, l->norm1_bias));
-    live_product more =
-        normed_product(p, &l->qkv_feature, NULL, norming(p, p->w->feature_norm, NULL));
+    const bool before = p->c->norm_before_residual;
+    const live_norming norm = norming(p, p->w->feature_norm, NULL);
+    live_product more = normed_product(p, &l->qkv_feature, NULL, before ? (live_norming){0} : norm);
     more.add = true;
     int rc = p->op->product(p->b, r->qkv, eagle3 ? r->feature : r->state, p->rows, &qkv, err);
+    if (!rc && before)
+        rc = p->op->norm(p->b, r->state, r->state, &norm, p->rows, p->c->hidden, err);
     if (!rc && eagle3)
         rc = p->op->product(p->b, r->qkv, r->state, p->rows, &more, err);
     return rc;

@@ -643,6 +643,7 @@ void live_weights_free(live_weights *w)
         b->type->memory.free(b, w->inv_freq);
         b->type->memory.free(b, w->local_freq);
         b->type->memory.free(b, w->column);
+        free(w->drafted);
     }
     live_layout_free(&o->layout);
     free(w->layer);

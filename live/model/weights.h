@@ -52,6 +52,8 @@ typedef struct live_weights {
     float *feature_norm; // EAGLE-3: [hidden] of the feature, before the attention
     // EAGLE-3: [vocab] the draft token of each token, or -1. On the device.
     int32_t *column;
+    bool *drafted; // EAGLE-3: [vocab] whether a token is a draft token, in host memory; NULL: all,
+                   // or random weights, whose tokens have no meaning
     live_medusa_head *medusa; // [config.medusa_heads], in host memory
     bool borrowed;            // the arrays are those of other weights: live/model/kept_layers.h
     double bytes;             // on the device; 0 if borrowed

@@ -72,6 +72,7 @@ typedef struct context {
     live_job job;
     live_record record;
     live_recorder *recorder;
+    live_draft_vocabulary drafted;
     cli_progress progress;
     dsc_arena arena; // of the current request
 } context;
@@ -209,6 +210,25 @@ static int record_all(context *c, dsc_error *err)
 
 // --- the trace -----------------------------------------------------------------------------------
 
+// Says what the vocabulary of an EAGLE-3 head allows on the recorded outputs.
+static void print_vocabulary(const live_draft_vocabulary *v)
+{
+    char bound[160] = "";
+    if (!v->in || !v->tokens)
+        return;
+    if (!v->greedy)
+        snprintf(
+            bound, sizeof bound,
+            ", and to which the target assigns a mean probability of %.2f %%: no lossless rule "
+            "accepts more of them at a position",
+            100 * live_draft_vocabulary_bound(v));
+    fprintf(stderr,
+            "draftscope: note: the EAGLE-3 head can draft %" PRId64 " of %" PRId64
+            " tokens, which are %.2f %% of the output tokens%s\n",
+            v->draft_tokens, v->vocab, 100 * live_draft_vocabulary_coverage(v),
+            v->greedy ? ": greedy verification accepts at most these" : bound);
+}
+
 // Keeps finished requests, however the run ended, unless they could not be written.
 static int finish(context *c, int rc, dsc_error *err)
 {
@@ -230,6 +250,8 @@ static int finish(context *c, int rc, dsc_error *err)
             " output tokens are excluded by the target's distribution (temperature, top-k, top-p); "
             "they are recorded with their probability before truncation\n",
             excluded);
+    if (n)
+        print_vocabulary(&c->drafted);
     if (rc == DSC_EINTERRUPT && n)
         dsc_fail(err, rc, "interrupted: the first %" PRId64 " requests are in %.500s", n,
                  c->call->out);
@@ -255,6 +277,9 @@ static int open_recorder(context *c, dsc_error *err)
     o->tokenizer = p->tokenizer;
     o->ends = &c->job.ends;
     o->sampling = p->sampling;
+    o->drafted = &c->drafted;
+    live_draft_vocabulary_init(&c->drafted, draft,
+                               p->sampling.temperature == 0 || c->job.rule->greedy);
     o->provenance = provenance;
     o->stop = on_position;
     int rc = live_recorder_new(&c->recorder, o, err);

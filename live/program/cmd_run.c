@@ -82,6 +82,7 @@ typedef struct context {
     live_run plain;
     live_report report;
     live_detail detail;
+    live_draft_vocabulary drafted;
     dsc_cost cost;   // --cost; its type is NULL without
     dsc_price price; // of the run, once it has ended
     dsc_outfile output;
@@ -243,16 +244,17 @@ static int on_kept_step(void *user, const dsc_step_record *step, dsc_error *err)
     return on_step(user, step, err);
 }
 
-// For sampled outputs, computes their likelihood under the target; the clock has stopped.
+// For sampled outputs, computes their likelihood under the target and what a reduced vocabulary of
+// the draft model allows; the clock has stopped.
 static int score_output(context *c, const dsc_request *q, const live_output *out, dsc_error *err)
 {
     const live_pair *p = &c->job.pair;
     live_likelihood x;
-    if (!c->call->json || c->replayed || p->sampling.temperature == 0)
+    if ((!c->call->json && !c->drafted.in) || c->replayed || p->sampling.temperature == 0)
         return DSC_OK;
     int rc = live_output_likelihood(p->session[LIVE_TARGET], p->weights[LIVE_TARGET]->config.vocab,
                                     &p->sampling, q->prompt,
-                                    (dsc_token_view){out->token, out->count}, &x, err);
+                                    (dsc_token_view){out->token, out->count}, &c->drafted, &x, err);
     if (rc == DSC_EINTERRUPT)
         return rc;
     if (rc)
@@ -278,6 +280,7 @@ static int run_request(context *c, int64_t i, dsc_error *err)
         live_report_add(&c->report, &c->job.run);
     if (!rc)
         rc = live_detail_add(&c->detail, &c->job.run, (dsc_token_view){out.token, out.count}, err);
+    live_draft_vocabulary_add(&c->drafted, (dsc_token_view){out.token, out.count});
     if (!rc)
         rc = keep_output(c, &q, &out, !stopped, err);
     if (!rc && !stopped)
@@ -402,6 +405,7 @@ static int print_result(context *c, bool interrupted, dsc_error *err)
     if (c->cost.type)
         compare_with_cost(c);
     live_report_put(&c->report, &row);
+    live_report_put_vocabulary(&c->drafted, &row);
     if (c->call->json)
         live_detail_put(&c->detail, &origin, &row);
     int rc = live_row_end(&row);
@@ -576,7 +580,12 @@ static int prepare(context *c, dsc_error *err)
         rc = announce_cost(c, err);
     if (!rc && job->run.ends)
         job->pair.least_nodes = recorded_nodes(c);
-    return rc ? rc : live_job_open(job, 0, err);
+    if (!rc)
+        rc = live_job_open(job, 0, err);
+    live_draft_vocabulary_init(&c->drafted, job->pair.weights[LIVE_DRAFT],
+                               job->pair.sampling.temperature == 0 ||
+                                   (job->rule->greedy && !c->replayed));
+    return rc;
 }
 
 static void context_fini(context *c)
@@ -596,6 +605,8 @@ static void visit_fields(cli_fields_visit *visit, void *user)
     size_t fields;
     const dsc_column *field = live_report_fields(&fields);
     visit(user, "Measured fields", field, fields);
+    field = live_report_vocabulary_fields(&fields);
+    visit(user, "Fields of EAGLE-3 heads", field, fields);
     field = live_detail_fields(&fields);
     visit(user, "Fields of --json only", field, fields);
 }

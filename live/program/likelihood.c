@@ -15,6 +15,7 @@ typedef struct sum {
     const int32_t *token;
     double *dist; // [vocab]
     size_t vocab;
+    live_draft_vocabulary *drafted;
     live_likelihood out;
 } sum;
 
@@ -37,6 +38,7 @@ static int add(void *user, int64_t i, const float *logits, dsc_error *err)
     for (size_t x = 0; x < s->vocab; x++)
         if (s->dist[x] > 0)
             s->out.entropy -= s->dist[x] * log(s->dist[x]);
+    live_draft_vocabulary_add_dist(s->drafted, s->dist);
     if (!(s->dist[y] > 0))
         rc = fill_dist(s, logits, &own, err);
     if (!rc)
@@ -45,10 +47,10 @@ static int add(void *user, int64_t i, const float *logits, dsc_error *err)
 }
 
 int live_output_likelihood(live_session *target, int64_t vocab, const live_sampling *sampling,
-                           dsc_token_view prompt, dsc_token_view output, live_likelihood *out,
-                           dsc_error *err)
+                           dsc_token_view prompt, dsc_token_view output,
+                           live_draft_vocabulary *drafted, live_likelihood *out, dsc_error *err)
 {
-    sum s = {.sampling = sampling, .token = output.id, .vocab = (size_t)vocab};
+    sum s = {.sampling = sampling, .token = output.id, .vocab = (size_t)vocab, .drafted = drafted};
     int rc = dsc_new(&s.dist, s.vocab, err);
     if (rc)
         return rc;

@@ -7,6 +7,7 @@
 #ifndef DSC_LIVE_LIKELIHOOD_H
 #define DSC_LIVE_LIKELIHOOD_H
 
+#include "live/program/draft_vocabulary.h"
 #include "live/session/session.h"
 
 typedef struct live_likelihood {
@@ -16,9 +17,9 @@ typedef struct live_likelihood {
 
 // Uses the distributions of `sampling` (temperature > 0); a token that they exclude counts with the
 // model's own p. Runs prompt and output through the model again and ends the text that was begun.
-// `vocab` is the model's.
+// `vocab` is the model's. Adds the distributions to *drafted.
 int live_output_likelihood(live_session *target, int64_t vocab, const live_sampling *sampling,
-                           dsc_token_view prompt, dsc_token_view output, live_likelihood *out,
-                           dsc_error *err);
+                           dsc_token_view prompt, dsc_token_view output,
+                           live_draft_vocabulary *drafted, live_likelihood *out, dsc_error *err);
 
 #endif

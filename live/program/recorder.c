@@ -159,6 +159,8 @@ static int read_row(live_recorder *r, int side, int32_t node, int32_t y, dsc_err
     if (rc)
         return rc;
     dsc_dist_fill(&d, r->dist);
+    if (side == DSC_SIDE_TARGET && r->o.drafted && !own_dists(r))
+        live_draft_vocabulary_add_dist(r->o.drafted, r->dist);
     if (side == DSC_SIDE_TARGET && !(r->dist[y] > 0))
         rc = admit(r, node, y, err);
     for (int32_t x = 0; x < r->vocab; x++)
@@ -405,16 +407,29 @@ static void put_columns(const live_recorder *r, dsc_request_input *q)
         q->rollouts = (dsc_rollouts){r->rollout[DSC_SIDE_DRAFT], r->rollout[DSC_SIDE_TARGET]};
 }
 
+// Adds the output to the tally of its vocabulary, or removes what a failed request has added.
+static void tally(live_recorder *r, const live_draft_vocabulary *before, dsc_token_view output,
+                  bool written)
+{
+    if (r->o.drafted && !written)
+        *r->o.drafted = *before;
+    else if (r->o.drafted)
+        live_draft_vocabulary_add(r->o.drafted, output);
+}
+
 int live_recorder_add(live_recorder *r, dsc_request_input *q, dsc_error *err)
 {
+    const live_draft_vocabulary before =
+        r->o.drafted ? *r->o.drafted : (live_draft_vocabulary){.in = NULL};
     int rc = allot(r, (size_t)q->output.count, err);
     if (!rc)
         rc = walk(r, q->prompt, q->output, err);
-    if (rc)
-        return rc;
-    put_columns(r, q);
-    rc = dsc_trace_writer_add(r->writer, q, err);
-    r->requests += !rc;
+    if (!rc) {
+        put_columns(r, q);
+        rc = dsc_trace_writer_add(r->writer, q, err);
+        r->requests += !rc;
+    }
+    tally(r, &before, q->output, !rc);
     const double now = live_now_s();
     if (rc || now - r->cut_s < r->o.shard_s)
         return rc;

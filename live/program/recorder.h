@@ -10,6 +10,7 @@
 #ifndef DSC_LIVE_RECORDER_H
 #define DSC_LIVE_RECORDER_H
 
+#include "live/program/draft_vocabulary.h"
 #include "live/program/record_trees.h"
 #include "live/session/session.h"
 #include "sim/loop.h"
@@ -22,6 +23,8 @@ typedef struct live_record {
     const live_config *target_config, *draft_config;
     const dsc_tokenizer *tokenizer; // NULL: token ids only, no texts
     const dsc_ends *ends;           // the target's; NULL: those of target_config
+    live_draft_vocabulary *drafted; // receives the outputs that are written, and unless greedy the
+                                    // distributions; may be NULL
     live_sampling sampling;
     const char *path; // of the trace
     bool force;       // replace an existing trace

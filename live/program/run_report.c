@@ -26,6 +26,7 @@ enum {
     PREDICTED,
     FIELDS
 };
+enum { VOCABULARY_SIZE, VOCABULARY_COVERAGE, VOCABULARY_BOUND, VOCABULARY_FIELDS };
 // clang-format off
 static const dsc_column fields[FIELDS] = {
     [SPEEDUP] = {DSC_COL_SPEEDUP, DSC_CELL_REAL,
@@ -59,12 +60,30 @@ static const dsc_column fields[FIELDS] = {
     [PREDICTED] = {"predicted_speedup", DSC_CELL_REAL,
      "speedup that the cost model of --cost gives for the run's passes, without prefill"},
 };
+static const dsc_column vocabulary[VOCABULARY_FIELDS] = {
+    [VOCABULARY_SIZE] = {"draft_vocab_size", DSC_CELL_INT,
+     "tokens that an EAGLE-3 head with a vocabulary of its own can draft; this and the next two "
+     "fields are missing for other draft models and for random weights"},
+    [VOCABULARY_COVERAGE] = {"draft_vocab_coverage", DSC_CELL_REAL,
+     "share of the output tokens that the EAGLE-3 head can draft: its accepted tokens / "
+     "output_tokens is not greater"},
+    [VOCABULARY_BOUND] = {"draft_vocab_bound", DSC_CELL_REAL,
+     "mean target probability of the tokens that the EAGLE-3 head can draft: no lossless rule "
+     "accepts one of them more often at a position; with greedy decoding, draft_vocab_coverage; "
+     "nan in a replay at another temperature than 0"},
+};
 // clang-format on
 
 const dsc_column *live_report_fields(size_t *count)
 {
     *count = FIELDS;
     return fields;
+}
+
+const dsc_column *live_report_vocabulary_fields(size_t *count)
+{
+    *count = VOCABULARY_FIELDS;
+    return vocabulary;
 }
 
 void live_report_fini(live_report *r)
@@ -209,4 +228,14 @@ void live_report_put(const live_report *r, live_row *row)
         put_real(row, STEP_COST, live_report_step_cost(r));
         put_real(row, PREDICTED, r->price->speedup);
     }
+}
+
+void live_report_put_vocabulary(const live_draft_vocabulary *v, live_row *row)
+{
+    if (!v->in)
+        return;
+    live_row_put(row, &vocabulary[VOCABULARY_SIZE], dsc_cell_int(v->draft_tokens));
+    live_row_put(row, &vocabulary[VOCABULARY_COVERAGE],
+                 dsc_cell_real(live_draft_vocabulary_coverage(v)));
+    live_row_put(row, &vocabulary[VOCABULARY_BOUND], dsc_cell_real(live_draft_vocabulary_bound(v)));
 }

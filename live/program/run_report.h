@@ -5,6 +5,7 @@
 #define DSC_LIVE_RUN_REPORT_H
 
 #include "base/table.h"
+#include "live/program/draft_vocabulary.h"
 #include "live/program/run.h"
 #include "sim/cost/price.h"
 
@@ -79,5 +80,8 @@ double live_report_step_cost(const live_report *r);
 // Puts the fields of sim, then these.
 void live_report_put(const live_report *r, live_row *row);
 const dsc_column *live_report_fields(size_t *count); // with their meaning, for --help
+// Puts the fields of a draft vocabulary; none where every token can be drafted.
+void live_report_put_vocabulary(const live_draft_vocabulary *v, live_row *row);
+const dsc_column *live_report_vocabulary_fields(size_t *count);
 
 #endif

@@ -11,8 +11,8 @@
 #include <string.h>
 
 // Comments that identify a run; they become columns if the tables differ in them.
-static const char *const context[] = {"trace_hash", "target",      "draft",
-                                      "middle",     "temperature", "cost"};
+static const char *const context[] = {"warmup", "trace_hash",  "target", "draft",
+                                      "middle", "temperature", "cost"};
 enum { CONTEXTS = sizeof context / sizeof *context, HASH_SHOWN = 12 };
 
 static bool differs(const dsc_table *const *in, size_t n, const char *key)
@@ -126,7 +126,9 @@ static int add_row(dsc_table *out, const dsc_table *in, size_t row, dsc_error *e
             convert(&m, from < 0 ? NULL : dsc_table_at(in, row, (size_t)from), out->column[c].type);
         for (size_t i = 0; from < 0 && comment && i < CONTEXTS; i++)
             if (!strcmp(name, context[i]))
-                cell[c].text = i ? comment : dsc_text(&m, "%.*s", HASH_SHOWN, comment);
+                cell[c].text = strcmp(name, "trace_hash")
+                                   ? comment
+                                   : dsc_text(&m, "%.*s", HASH_SHOWN, comment);
     }
     int rc = m.rc ? m.rc : dsc_table_add_row(out, cell, err);
     dsc_plot_fini(&m);

@@ -18,8 +18,8 @@ bool dsc_is_json_object(const char *path);
 // Concatenates the rows of n >= 1 tables. The result has the columns of all of them, parameters
 // first; a value that a table lacks is NaN, "" or an empty list. Comments that all tables share are
 // kept. `command`, if it differs, is kept once per table. Comments that identify the run become
-// columns if they differ: trace_hash (cut to 12 digits), model, draft, middle, temperature and
-// cost. DSC_EINPUT: a column contains lists in one table and text in another.
+// columns if they differ: warmup, trace_hash (cut to 12 digits), target, draft, middle, temperature
+// and cost. DSC_EINPUT: a column contains lists in one table and text in another.
 int dsc_join_tables(dsc_table *out, const dsc_table *const *in, size_t n, dsc_error *err);
 
 // Reads the object of `trace info --json`. There is one row for the recorded steps and one per

@@ -286,20 +286,33 @@ static void keep_groups(dsc_plot *p, dsc_selection *s, const dsc_figure_options 
         dsc_refuse(p, "no row is left of %s of '%.60s'", values ? "the values" : "all values", by);
 }
 
-dsc_selection dsc_select_groups(dsc_plot *p, const dsc_table *t, const dsc_figure_options *o)
+static dsc_selection select_rows(dsc_plot *p, const dsc_table *t, const dsc_figure_options *o)
 {
     dsc_selection s = {.table = t};
     if (!t->rows)
         dsc_refuse(p, "the table has no rows to draw");
-    else if (dsc_table_find(t, "request") >= 0 && !is_of_request(o))
-        dsc_refuse(p, "the table has one row per request: draw the table of totals, or select one "
-                      "request (--where request=N)");
     s.row = dsc_plot_new(p, size_t, t->rows);
     for (size_t i = 0; !p->rc && i < t->rows; i++)
         s.row[s.rows++] = i;
     for (size_t i = 0; !p->rc && i < o->filters; i++)
         apply_filter(p, &s, &o->filter[i]);
     return s;
+}
+
+dsc_selection dsc_select_groups(dsc_plot *p, const dsc_table *t, const dsc_figure_options *o)
+{
+    if (t->rows && dsc_table_find(t, "request") >= 0 && !is_of_request(o))
+        dsc_refuse(p, "the table has one row per request: draw the table of totals, or select one "
+                      "request (--where request=N)");
+    return select_rows(p, t, o);
+}
+
+dsc_selection dsc_select_requests(dsc_plot *p, const dsc_table *t, const dsc_figure_options *o)
+{
+    if (t->rows && dsc_table_find(t, "request") < 0)
+        dsc_refuse(p,
+                   "the table has totals; draftscope sim --per-request prints a row per request");
+    return select_rows(p, t, o);
 }
 
 dsc_selection dsc_select(dsc_plot *p, const dsc_table *t, const dsc_figure_options *o,

@@ -32,6 +32,10 @@ typedef struct dsc_selection {
 dsc_selection dsc_select(dsc_plot *p, const dsc_table *t, const dsc_figure_options *o,
                          const char *method);
 
+// The rows that pass the filters of a table with one row per request. DSC_EUSAGE: the table is
+// empty or has totals, or as dsc_select.
+dsc_selection dsc_select_requests(dsc_plot *p, const dsc_table *t, const dsc_figure_options *o);
+
 // Whether a row has the value of a filter.
 bool dsc_passes(const dsc_table *t, size_t row, const dsc_figure_filter *f);
 

@@ -24,6 +24,7 @@ static const dsc_figure_type *const figures[] = {
     &dsc_figure_goodput,
     &dsc_figure_occupancy,
     &dsc_figure_policies,
+    &dsc_figure_request_order,
     &dsc_figure_llma_speedup,
     &dsc_figure_llma_stats,
     &dsc_figure_heatmap,

@@ -17,6 +17,7 @@ extern const dsc_figure_type dsc_figure_load_published;
 extern const dsc_figure_type dsc_figure_goodput;
 extern const dsc_figure_type dsc_figure_occupancy;
 extern const dsc_figure_type dsc_figure_policies;
+extern const dsc_figure_type dsc_figure_request_order;
 extern const dsc_figure_type dsc_figure_llma_speedup;
 extern const dsc_figure_type dsc_figure_llma_stats;
 extern const dsc_figure_type dsc_figure_heatmap;

@@ -12,17 +12,16 @@
 #include <math.h>
 #include <stdlib.h>
 
-// The order of one half: the rank of each token by falling count, ties by ascending id.
+// The tokens of one half of the requests.
 typedef struct half {
     int64_t *count; // [vocab]
-    int32_t *rank;  // [vocab]
+    bool *in;       // [sizes][vocab] the most frequent ones; NULL with options->in
 } half;
 
 // Scratch of one thread.
 typedef struct worker {
     dsc_position_room rows;
     double *room; // [vocab]
-    bool *in;     // [vocab]
 } worker;
 
 typedef struct collector {
@@ -59,7 +58,8 @@ static int compare(const void *a, const void *b)
     return x->count != y->count ? (x->count < y->count ? 1 : -1) : (x->token > y->token) * 2 - 1;
 }
 
-static int rank_tokens(half *h, size_t vocab, dsc_error *err)
+// By falling count, ties by ascending id.
+static int choose_tokens(half *h, const dsc_vocabulary_options *o, size_t vocab, dsc_error *err)
 {
     counted *all;
     int rc = dsc_new(&all, vocab, err);
@@ -68,19 +68,20 @@ static int rank_tokens(half *h, size_t vocab, dsc_error *err)
     for (size_t x = 0; x < vocab; x++)
         all[x] = (counted){h->count[x], (int32_t)x};
     qsort(all, vocab, sizeof *all, compare);
-    for (size_t i = 0; i < vocab; i++)
-        h->rank[all[i].token] = (int32_t)i;
+    for (size_t s = 0; s < o->sizes; s++)
+        for (int64_t i = 0; i < o->size[s]; i++)
+            h->in[s * vocab + (size_t)all[i].token] = true;
     free(all);
     return DSC_OK;
 }
 
 // --- evaluating ----------------------------------------------------------------------------------
 
-// Whether a token of a request is in vocabulary s.
-static bool is_in(const collector *c, const dsc_request *q, size_t s, int32_t token)
+// Whether each token is in vocabulary s of a request: [vocab].
+static const bool *vocabulary_of(const collector *c, const dsc_request *q, size_t s)
 {
-    const dsc_vocabulary_options *o = c->options;
-    return o->in ? o->in[token] : c->half[(q->index + 1) % 2].rank[token] < o->size[s];
+    const bool *in = c->options->in;
+    return in ? in : c->half[(q->index + 1) % 2].in + s * c->vocab;
 }
 
 static int look_at(const collector *c, const dsc_request *q, int64_t at, worker *w, dsc_error *err)
@@ -90,11 +91,10 @@ static int look_at(const collector *c, const dsc_request *q, int64_t at, worker 
     int rc = dsc_position_rows(&w->rows, q, at, c->vocab, err);
     for (size_t s = 0; s < o->sizes && !rc; s++) {
         double *value = c->value + ((size_t)at * o->sizes + s) * each;
-        for (size_t x = 0; x < c->vocab; x++)
-            w->in[x] = is_in(c, q, s, (int32_t)x);
-        value[0] = dsc_vocabulary_limit(w->rows.row[DSC_SIDE_TARGET], c->vocab, w->in);
+        const bool *in = vocabulary_of(c, q, s);
+        value[0] = dsc_vocabulary_limit(w->rows.row[DSC_SIDE_TARGET], c->vocab, in);
         rc = dsc_vocabulary_otm(w->rows.row[DSC_SIDE_DRAFT], w->rows.row[DSC_SIDE_TARGET], c->vocab,
-                                w->in, o->drafts, o->draft_counts, w->room, value + 1, err);
+                                in, o->drafts, o->draft_counts, w->room, value + 1, err);
     }
     return rc;
 }
@@ -126,12 +126,13 @@ static int look_at_all(collector *c, const dsc_request *q, dsc_error *err)
 static int64_t fewest_calls(const collector *c, const dsc_request *q, size_t s)
 {
     const dsc_token_view y = q->output;
+    const bool *in = vocabulary_of(c, q, s);
     int64_t calls = 0;
     for (int64_t at = 0; at < y.count; calls++) {
         const int64_t room = y.count - 1 - at;
         const int64_t most = room < c->options->longest ? room : c->options->longest;
         int64_t accepted = 0;
-        while (accepted < most && is_in(c, q, s, y.id[at + accepted]))
+        while (accepted < most && in[y.id[at + accepted]])
             accepted++;
         at += accepted + 1;
     }
@@ -142,8 +143,8 @@ static void add_tokens(collector *c, const dsc_request *q)
 {
     for (size_t s = 0; s < c->options->sizes; s++) {
         dsc_vocabulary_bound *b = &c->out->bound[s];
-        for (int64_t i = 0; i < q->output.count; i++)
-            b->coverage += is_in(c, q, s, q->output.id[i]);
+        b->coverage +=
+            (double)dsc_vocabulary_covered(q->output.id, q->output.count, vocabulary_of(c, q, s));
         b->calls += fewest_calls(c, q, s);
     }
     c->out->positions += q->output.count;
@@ -213,18 +214,15 @@ static int check(const dsc_vocabulary_options *o, const dsc_trace_info *info, ds
 static int reserve(collector *c, dsc_error *err)
 {
     int rc = dsc_new(&c->out->bound, c->options->sizes, err);
-    for (int h = 0; h < 2 && !rc; h++) {
+    for (int h = 0; h < 2 && !rc && !c->options->in; h++) {
         rc = dsc_new(&c->half[h].count, c->vocab, err);
         if (!rc)
-            rc = dsc_new(&c->half[h].rank, c->vocab, err);
+            rc = dsc_new(&c->half[h].in, c->options->sizes * c->vocab, err);
     }
     if (!rc)
         rc = dsc_new(&c->worker, (size_t)c->options->threads, err);
-    for (int t = 0; t < c->options->threads && !rc; t++) {
+    for (int t = 0; t < c->options->threads && !rc; t++)
         rc = dsc_new(&c->worker[t].room, c->vocab, err);
-        if (!rc)
-            rc = dsc_new(&c->worker[t].in, c->vocab, err);
-    }
     return rc;
 }
 
@@ -232,12 +230,11 @@ static void release(collector *c)
 {
     for (int h = 0; h < 2; h++) {
         free(c->half[h].count);
-        free(c->half[h].rank);
+        free(c->half[h].in);
     }
     for (int t = 0; t < c->options->threads && c->worker; t++) {
         dsc_position_room_fini(&c->worker[t].rows);
         free(c->worker[t].room);
-        free(c->worker[t].in);
     }
     free(c->worker);
     free(c->value);
@@ -258,7 +255,7 @@ int dsc_vocabulary_bounds_of(dsc_vocabulary_bounds *out, const dsc_trace *trace,
     if (!rc && !options->in)
         rc = dsc_trace_each(trace, count_tokens, &c, err);
     for (int h = 0; h < 2 && !rc && !options->in; h++)
-        rc = rank_tokens(&c.half[h], c.vocab, err);
+        rc = choose_tokens(&c.half[h], options, c.vocab, err);
     if (!rc)
         rc = dsc_trace_each(trace, evaluate, &c, err);
     if (!rc)

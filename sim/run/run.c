@@ -293,14 +293,16 @@ static int64_t chunk_end(const job *j, const dsc_shard *shard, int64_t first, in
     return end;
 }
 
-// Adds the counts of one request to the sums, and passes them on.
-static int take_request(const job *j, const dsc_shard *shard, int64_t i, const dsc_counts *own,
-                        dsc_error *err)
+// Adds the counts of request i of the shard, the `at`-th of all, to the sums, and passes them on.
+static int take_request(const job *j, const dsc_shard *shard, int64_t i, int64_t at,
+                        const dsc_counts *own, dsc_error *err)
 {
     const dsc_run_options *o = j->options;
     const size_t each = 1 + (size_t)o->groups;
     dsc_request q;
     int rc = o->request || o->group ? fetch(j, shard, i, &q, err) : DSC_OK;
+    if (at - j->first < o->warmup)
+        return rc;
     for (size_t c = 0; c < j->count && !rc; c++) {
         dsc_counts_add(&j->worker[0].results.counts[c], &own[c]);
         if (o->group)
@@ -309,9 +311,9 @@ static int take_request(const job *j, const dsc_shard *shard, int64_t i, const d
     return rc || !o->request ? rc : o->request(o->user, &q, own, err);
 }
 
-// Requests [begin, n) of the shard.
-static int run_shard(const job *j, const dsc_shard *shard, int64_t begin, int64_t n, int64_t *done,
-                     int64_t total, dsc_error *err)
+// Requests [begin, n) of the shard, whose first one is the `base`-th of all.
+static int run_shard(const job *j, const dsc_shard *shard, int64_t base, int64_t begin, int64_t n,
+                     int64_t *done, int64_t total, dsc_error *err)
 {
     const dsc_run_options *o = j->options;
     int rc = DSC_OK;
@@ -322,7 +324,8 @@ static int run_shard(const job *j, const dsc_shard *shard, int64_t begin, int64_
         rc = first_failure(j, err);
         // In the order of requests, independent of the threads.
         for (int64_t i = first; i < end && !rc && j->single.counts; i++)
-            rc = take_request(j, shard, i, &j->single.counts[(size_t)(i - first) * j->count], err);
+            rc = take_request(j, shard, i, base + i,
+                              &j->single.counts[(size_t)(i - first) * j->count], err);
         *done += tokens;
         if (!rc && o->progress && o->progress(o->user, *done, total))
             rc = dsc_fail(err, DSC_EINTERRUPT, "stopped");
@@ -522,7 +525,8 @@ static int job_init(job *j, dsc_error *err)
         j->worker[t].failed = -1;
         rc = results_init(&j->worker[t].results, j, 1, 1, err);
     }
-    if (!rc && (j->options->request || j->options->group || j->plan.engine == EXPECT_RULE)) {
+    if (!rc && (j->options->request || j->options->group || j->options->warmup ||
+                j->plan.engine == EXPECT_RULE)) {
         // Long drafts have long histograms: fewer requests at a time bound their memory.
         int64_t fit = CHUNK_CELLS / list_elements(j);
         fit = fit < 1 ? 1 : fit > CHUNK_REQUESTS ? CHUNK_REQUESTS : fit;
@@ -558,7 +562,7 @@ static int run_all(job *j, const dsc_trace *trace, dsc_error *err)
 {
     int64_t done = 0;
     if (!trace)
-        return run_shard(j, NULL, j->first, j->end, &done,
+        return run_shard(j, NULL, 0, j->first, j->end, &done,
                          j->workload->requests * j->workload->max_tokens, err);
     int rc = DSC_OK;
     for (int64_t s = 0; s < dsc_trace_shards(trace) && !rc; s++) {
@@ -568,7 +572,7 @@ static int run_all(job *j, const dsc_trace *trace, dsc_error *err)
             continue;
         rc = dsc_shard_open(&shard, trace, s, err);
         if (!rc)
-            rc = run_shard(j, shard, j->first > base ? j->first - base : 0,
+            rc = run_shard(j, shard, base, j->first > base ? j->first - base : 0,
                            (j->end < n ? j->end : n) - base, &done,
                            dsc_trace_get_info(trace)->output_tokens, err);
         if (!rc)
@@ -637,6 +641,12 @@ static int check_options(const dsc_trace *trace, const dsc_run_options *o, dsc_e
                         "requests [%" PRId64 ", %" PRId64 ") are not a range of the %" PRId64
                         " requests",
                         o->first_request, o->end_request, total);
+    const int64_t run = (o->end_request ? o->end_request : total) - o->first_request;
+    if (o->warmup < 0 || (o->warmup && o->warmup >= run))
+        return dsc_fail(err, DSC_EUSAGE,
+                        "warmup is %" PRId64 "; it must be from 0 to %" PRId64
+                        ", so that one of the %" PRId64 " requests is counted",
+                        o->warmup, run > 0 ? run - 1 : 0, run);
     return DSC_OK;
 }
 

@@ -30,6 +30,9 @@ typedef struct dsc_run_options {
     // Runs only requests [first, end); end 0: up to the last. The counts of ranges add up to those
     // of all requests unless the method carries state from one request to the next.
     int64_t first_request, end_request;
+    // Of these, the first `warmup` are run and not counted, and `request` is not called for them.
+    // They fill what a method carries from one request to the next.
+    int64_t warmup;
     // Counts also groups of requests: request r of the trace is in group[r], 0 <= group[r] <
     // groups. NULL and 0: no groups.
     const int32_t *group; // [requests of the trace]

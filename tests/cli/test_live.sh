@@ -48,7 +48,7 @@ END
         $threads
     is divergences 0.0
 done
-for head in llama_eagle llama_eagle_nobias llama_eagle_embed llama_eagle3; do
+for head in llama_eagle llama_eagle_nobias llama_eagle_embed llama_eagle3 llama_eagle3_norm; do
     for method in draft-model tree dynamic-tree sequoia spectr pearl ouroboros; do
         good run --target "$llama" --draft "$fixtures/$head" --method $method --prompts ids.jsonl \
             --max-tokens 24 --baseline --json $threads

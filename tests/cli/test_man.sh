@@ -162,6 +162,9 @@ if [ "$live" ]; then
     "$DRAFTSCOPE" live run --help | help_fields "Measured fields" >program
     entries draftscope-live.1 "OUTPUT FIELDS" "draftscope live run" | squeeze >page
     same "draftscope-live(1): measured fields, word for word" program page
+    "$DRAFTSCOPE" live run --help | help_fields "Fields of EAGLE-3 heads" >program
+    entries draftscope-live.1 "OUTPUT FIELDS" "draftscope live run --draft EAGLE-3" | squeeze >page
+    same "draftscope-live(1): fields of EAGLE-3 heads, word for word" program page
     "$DRAFTSCOPE" live run --help | help_fields "Fields of --json only" >program
     entries draftscope-live.1 "OUTPUT FIELDS" "draftscope live run --json" | squeeze >page
     same "draftscope-live(1): fields of --json only, word for word" program page

@@ -94,7 +94,7 @@ good trace synth --target markov:2048 --requests 4 --max-tokens 20 -o wide.dst
 good theory vocabulary wide.dst --token-map "$head" -o head.tsv
 check "the head's tokens" test "$(awk -F '\t' '!/^#/ && n++ { print $1 }' head.tsv)" = \
     "$(sed -n 's/.*"draft_vocab_size": *\([0-9]*\).*/\1/p' "$head/config.json")"
-bad 4 'is not a token id from 0 to 29' theory vocabulary chain.dst --token-map "$head"
+bad 4 'which is not a token of the vocabulary of 30' theory vocabulary chain.dst --token-map "$head"
 bad 4 "no tensor 'd2t'" theory vocabulary wide.dst --token-map "$top/live/demo/eagle"
 good trace export chain.dst --format jsonl -o chain.jsonl
 sed 's/.*"output":{"tokens":\[\([^]]*\)\].*/\1/' chain.jsonl | awk -F , '

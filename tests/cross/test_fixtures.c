@@ -372,13 +372,15 @@ static void heads_are_those_of_torch(void **state)
     fixture_close(&target, true);
 }
 
-// EAGLE-3's features are not those of the other heads, so its target has a session of its own.
-static void eagle3_is_that_of_the_oracle(void **state)
+// EAGLE-3's features are not those of the other heads, so its target has a session of its own. The
+// first head is a program's without a library, the second torch's, with norm_before_residual.
+static void eagle3_is_that_of_the_oracles(void **state)
 {
     (void)state;
     fixture target;
     fixture_open(&target, "llama", NULL, NULL);
     check_eagle("llama_eagle3", &target);
+    check_eagle("llama_eagle3_norm", &target);
     fixture_close(&target, true);
 }
 
@@ -415,7 +417,7 @@ int main(int argc, char **argv)
         cmocka_unit_test(models_are_those_of_transformers),
         cmocka_unit_test(gguf_files_are_those_of_transformers),
         cmocka_unit_test(heads_are_those_of_torch),
-        cmocka_unit_test(eagle3_is_that_of_the_oracle),
+        cmocka_unit_test(eagle3_is_that_of_the_oracles),
         cmocka_unit_test(dynamic_scaling_has_a_limit),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -147,8 +147,18 @@ static void test_configuration(void **state)
          "'tie_word_embeddings' true"},
         {"\"num_hidden_layers\": 1, \"draft_vocab_size\": 4, \"target_hidden_size\": 16",
          "only equal sizes are supported"},
-        {"\"num_hidden_layers\": 1, \"draft_vocab_size\": 4, \"norm_before_residual\": true",
-         "'norm_before_residual' true"},
+        {"\"num_hidden_layers\": 1, \"draft_vocab_size\": 4, \"norm_before_fc\": true",
+         "'norm_before_fc' true is not supported"},
+        {"\"num_hidden_layers\": 1, \"draft_vocab_size\": 4, \"fc_norm\": true",
+         "'fc_norm' true is not supported"},
+        {"\"num_hidden_layers\": 1, \"draft_vocab_size\": 4, \"norm_output\": true",
+         "'norm_output' true is not supported"},
+        {"\"num_hidden_layers\": 1, \"draft_vocab_size\": 4, \"norm_before_residual\": 1",
+         "'norm_before_residual'"},
+        {"\"speculators_model_type\": \"dflash\", \"draft_vocab_size\": 4",
+         "'speculators_model_type' is \"dflash\"; only eagle3 is supported"},
+        {"\"speculators_model_type\": \"eagle3\", \"draft_vocab_size\": 4",
+         "'transformer_layer_config' is missing or not an object"},
         {"\"num_hidden_layers\": 1, \"draft_vocab_size\": 4,"
          "\"eagle_aux_hidden_state_layer_ids\": [1, 2]",
          "must be a list of 3 layers"},
@@ -171,6 +181,76 @@ static void test_configuration(void **state)
     write_text(f, "config.json",
                "{\"model_type\": \"llama\", \"num_hidden_layers\": 1, " SIZES "}");
     assert_refused(f, "'draft_vocab_size' is missing");
+    free_tensors(&l);
+}
+
+// A folder of the speculators library: the block's keys are nested, its tensors have other names,
+// and norm_before_residual is true unless stated (as in vLLM).
+static void test_speculators(void **state)
+{
+    static const struct {
+        const char *keys;
+        bool before;
+    } cases[] = {
+        {"", true},
+        {"\"norm_before_residual\": true, ", true},
+        {"\"norm_before_residual\": false, \"fc_norm\": false, ", false},
+    };
+    fixture *f = *state;
+    tensor_list l = {0};
+    put_head(&l);
+    for (size_t i = 0; i < l.count; i++) {
+        char old[sizeof l.name[i]];
+        strcpy(old, l.name[i]);
+        if (!strncmp(old, "midlayer.", 9))
+            snprintf(l.name[i], sizeof l.name[i], "layers.0.%s", old + 9);
+    }
+    write_model(f, &l);
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+        char text[900];
+        dsc_error err = {0};
+        live_weights *w;
+        host_device d = host_new(f);
+        snprintf(text, sizeof text,
+                 "{\"architectures\": [\"Eagle3Speculator\"], \"draft_vocab_size\": 4, %s"
+                 "\"speculators_model_type\": \"eagle3\", \"dtype\": \"float32\","
+                 "\"eagle_aux_hidden_state_layer_ids\": [0, 2, 3],"
+                 "\"transformer_layer_config\": {\"model_type\": \"llama\","
+                 "\"num_hidden_layers\": 1, " SIZES "}}",
+                 cases[i].keys);
+        write_text(f, "config.json", text);
+        assert_ok(live_weights_load(&w, f->folder, &d.b, NULL, &err), err);
+        assert_int_equal(w->config.family, LIVE_EAGLE3);
+        assert_int_equal(w->config.draft_vocab, DRAFTS);
+        assert_int_equal(w->config.tap[1], 2);
+        assert_int_equal(w->config.norm_before_residual, cases[i].before);
+        live_weights_free(w);
+    }
+    free_tensors(&l);
+}
+
+// Without d2t a head drafts every token of the target; nothing is reduced.
+static void test_whole_vocabulary(void **state)
+{
+    fixture *f = *state;
+    tensor_list l = {0};
+    dsc_error err = {0};
+    live_weights *w;
+    host_device d = host_new(f);
+    write_text(f, "config.json",
+               "{\"architectures\": [\"LlamaForCausalLMEagle3\"], \"num_hidden_layers\": 1,"
+               "\"draft_vocab_size\": 10, " SIZES "}");
+    put_head(&l);
+    drop(&l, "d2t");
+    drop(&l, "t2d");
+    drop(&l, "lm_head.weight");
+    put(&l, DSC_F32, "lm_head.weight", VOCAB, HIDDEN);
+    write_model(f, &l);
+    assert_ok(live_weights_load(&w, f->folder, &d.b, NULL, &err), err);
+    for (int32_t x = 0; x < VOCAB; x++)
+        assert_int_equal(w->column[x], x);
+    assert_null(w->drafted);
+    live_weights_free(w);
     free_tensors(&l);
 }
 
@@ -211,6 +291,8 @@ int main(void)
         cmocka_unit_test_setup_teardown(test_weights, setup_folder, teardown_folder),
         cmocka_unit_test_setup_teardown(test_vocabulary, setup_folder, teardown_folder),
         cmocka_unit_test_setup_teardown(test_configuration, setup_folder, teardown_folder),
+        cmocka_unit_test_setup_teardown(test_speculators, setup_folder, teardown_folder),
+        cmocka_unit_test_setup_teardown(test_whole_vocabulary, setup_folder, teardown_folder),
         cmocka_unit_test_setup_teardown(test_taps, setup_folder, teardown_folder),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -127,7 +127,7 @@ static void test_list(void **state)
         assert_ptr_equal(dsc_figure_find((*f)->name), *f);
         assert_true((*f)->summary[0] && (*f)->needs[0] && (*f)->draw);
     }
-    assert_int_equal(n, 29);
+    assert_int_equal(n, 30);
     assert_null(dsc_figure_find("nothing"));
 }
 
