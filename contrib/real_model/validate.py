@@ -292,7 +292,7 @@ def speed_rows(programs, o, report):
                         "1,2,3,4,6,8,11,16,25", "--context", "0,1024", "--prefill-tokens", "0",
                         "--repeats", "3", "--progress", "never", "-o", tables[-1], "--force")
         for p in programs:
-            results[p.task] += [p.live(METHODS[m], "--baseline") for m in TIMED]
+            results[p.task] += [p.live(METHODS[m], "--baseline") for m in o.timed.split(",")]
     mean = o.o / "cost.tsv"
     mean.write_text(average(tables))
     for p in programs:
@@ -352,6 +352,7 @@ def main():
     parser.add_argument("--compared", type=int, default=8, help="requests that transformers repeats")
     parser.add_argument("--max-tokens", type=int, default=64)
     parser.add_argument("--repeats", type=int, default=5, help="of the timed runs")
+    parser.add_argument("--timed", default=",".join(TIMED), metavar="LIST", help="methods of the timed runs")
     parser.add_argument("--threads", type=int, default=1)
     parser.add_argument("--parts", default=",".join(PARTS), metavar="LIST",
                         help=f"what to do, of {','.join(PARTS)} (default: all)")
