@@ -85,6 +85,9 @@ some="--max-tokens $tokens --prompts $demo/problems.jsonl --requests $greedy"
 for length in 1 2 3 4 5 6 7 8; do
     job greedy --method draft-model --num-speculative-tokens $length $with_draft $some
 done
+for threshold in 4 2; do
+    job greedy --method sa-draft-model --match-threshold $threshold $with_draft $some
+done
 job greedy --method hf-dynamic $with_draft $some
 for tree in 2^3 4^2; do
     job greedy --method tree --tree $tree $with_draft $some

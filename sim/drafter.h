@@ -106,6 +106,7 @@ struct dsc_drafter_type {
     bool needs_off_path;    // queries the target off the output, which a trace does not contain
     bool matches_steps;     // `match_lengths` fills only the positions where a step begins
     bool branches;          // a node may have several children
+    bool copies;            // some drafts are copied text, of kind TOPK whatever the kind of others
     bool parallel;  // drafts while the target verifies: a step takes the longer of both, and
                     // makes fewer draft calls than `width` tokens
     unsigned kinds; // supported kinds, bits of dsc_draft_kind; 0: TOPK only
@@ -179,7 +180,8 @@ DSC_API extern const dsc_drafter_type dsc_drafter_none, dsc_drafter_oracle, dsc_
     dsc_drafter_tree, dsc_drafter_dynamic_tree, dsc_drafter_sequoia, dsc_drafter_cascade,
     dsc_drafter_lookahead, dsc_drafter_ouroboros, dsc_drafter_pearl, dsc_drafter_parallel,
     dsc_drafter_ddtree, dsc_drafter_recorded, dsc_drafter_recorded_steps, dsc_drafter_adaptive,
-    dsc_drafter_adaptive_ngram, dsc_drafter_adaptive_suffix, dsc_drafter_adaptive_recorded;
+    dsc_drafter_adaptive_ngram, dsc_drafter_adaptive_suffix, dsc_drafter_adaptive_recorded,
+    dsc_drafter_sa_draft_model;
 
 // The methods of the library, NULL-terminated.
 DSC_API const dsc_drafter_type *const *dsc_drafters(void);

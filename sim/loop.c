@@ -91,6 +91,11 @@ int dsc_draft_kind_for(dsc_draft_kind *out, const dsc_drafter_type *drafter,
                         rule->kinds == DSC_DRAFT_SAMPLED_WITHOUT_REPLACEMENT ? "without replacement"
                         : kinds == DSC_DRAFT_TOPK ? "samples of a draft model"
                                                   : "top-k candidates");
+    if (drafter->copies && !(rule->kinds & DSC_DRAFT_TOPK))
+        return dsc_fail(err, DSC_EUSAGE,
+                        "method %s also copies text, but rule %s verifies samples of a draft model "
+                        "only (try --rule rejection)",
+                        drafter->name, rule->name);
     // A greedy target is drafted for greedily; otherwise drafts are sampled if they can be.
     if (rule->greedy || rule->argmax)
         *out = both & DSC_DRAFT_TOPK      ? DSC_DRAFT_TOPK

@@ -28,6 +28,8 @@ static inline void short_config(dsc_config *c, const dsc_drafter_type *d)
             (!strcmp(d->option[o].name, "num-speculative-tokens") ||
              !strcmp(d->option[o].name, "num-drafts") || !strcmp(d->option[o].name, "level")))
             c->parameter[o] = 3;
+    if (dsc_option_find(d->option, d->option_count, "match-threshold")) // copies in short texts
+        assert_ok(dsc_config_set(c, "match-threshold", "1", &err), err);
     if (dsc_option_find(d->option, d->option_count, "candidate-steps")) { // a new one each step
         assert_ok(dsc_config_set(c, "candidate-steps", "0/1/3", &err), err);
         assert_ok(dsc_config_set(c, "controller", "ucb", &err), err);

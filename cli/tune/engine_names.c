@@ -8,6 +8,7 @@
 #define SGLANG_ARGS "python/sglang/srt/server_args.py at 001067f"
 #define SGLANG_ENV "python/sglang/srt/environ.py, speculative/spec_utils.py, pull request 29645"
 #define TRTLLM "tensorrt_llm/llmapi/llm_args.py at 0004396"
+#define TRTLLM_SA "tensorrt_llm/_torch/speculative/sa_enhancer.py at 1a487b3"
 #define TRTLLM_ENV "tensorrt_llm/_torch/speculative/interface.py, pull requests 9371, 9608, 13569"
 #define LLAMACPP "common/arg.cpp at 0017d6f"
 #define LLAMACPP_NGRAM "common/arg.cpp at 0017d6f, common/ngram-map.cpp at 6870ab7"
@@ -70,6 +71,7 @@ const cli_engine_name cli_engine_names[] = {
     {CLI_TRTLLM, "dynamic_tree_max_topK", "--eagle-topk", TRTLLM, true},
     {CLI_TRTLLM, "max_total_draft_tokens", "--num-draft-tokens - 1: the root excluded", TRTLLM,
      true},
+    {CLI_TRTLLM, "sa_config", "threshold: --match-threshold of sa-draft-model", TRTLLM_SA, true},
     {CLI_TRTLLM, "speculative_model", "draft model or head", TRTLLM, true},
     {CLI_TRTLLM, "max_matching_ngram_size",
      "NGram drafts from a pool of pattern and match pairs, which is not modeled", TRTLLM, false},

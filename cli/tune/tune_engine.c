@@ -68,10 +68,11 @@ typedef struct form {
 #define LLAMA_DRAFT(type, model, probability)                                                      \
     "llama-server -m MODEL" model " --spec-type " type " --spec-draft-n-max "                      \
     "<num-speculative-tokens> --spec-draft-n-min 0 --spec-draft-p-min " probability "\n"
-#define TRTLLM_DRAFT(type, model)                                                                  \
+#define TRTLLM_DRAFT(type, rest)                                                                   \
     "printf 'speculative_config: {\"decoding_type\": \"" type                                      \
-    "\", \"max_draft_len\": <num-speculative-tokens>" model "}\\n' >draft.yaml\n"                  \
+    "\", \"max_draft_len\": <num-speculative-tokens>" rest "}\\n' >draft.yaml\n"                   \
     "trtllm-serve MODEL --config draft.yaml\n"
+#define TRTLLM_SA ", \"sa_config\": {\"threshold\": <match-threshold>}"
 #define TRTLLM_TREE                                                                                \
     "printf 'speculative_config: {\"decoding_type\": \"Eagle3\", \"use_dynamic_tree\": true, "     \
     "\"max_draft_len\": <num-steps>, \"dynamic_tree_max_topK\": <eagle-topk>, "                    \
@@ -162,6 +163,10 @@ static const form forms[] = {
      .text = TRTLLM_DRAFT("Eagle3", TRTLLM_MODEL)},
     {CLI_TRTLLM, &dsc_drafter_dynamic_tree, .kind = CLI_DRAFT_EAGLE3, .text = TRTLLM_TREE},
     {CLI_TRTLLM, &dsc_drafter_draft_model, .kind = CLI_DRAFT_MTP, .text = TRTLLM_DRAFT("MTP", "")},
+    {CLI_TRTLLM, &dsc_drafter_sa_draft_model, .kind = CLI_DRAFT_EAGLE3,
+     .text = TRTLLM_DRAFT("Eagle3", TRTLLM_SA TRTLLM_MODEL)},
+    {CLI_TRTLLM, &dsc_drafter_sa_draft_model, .kind = CLI_DRAFT_MTP,
+     .text = TRTLLM_DRAFT("MTP", TRTLLM_SA)},
 };
 enum { FORMS = sizeof forms / sizeof *forms };
 
@@ -362,8 +367,10 @@ int cli_engine_check(const cli_engine_use *use, const dsc_drafter_type *const *m
 // A chain of no tokens is no speculation.
 static bool drafts(const dsc_config *c)
 {
+    const bool chain =
+        c && (c->drafter == &dsc_drafter_draft_model || c->drafter == &dsc_drafter_sa_draft_model);
     return c && c->drafter != &dsc_drafter_none &&
-           (c->drafter != &dsc_drafter_draft_model || integer(c, "num-speculative-tokens") > 0);
+           (!chain || integer(c, "num-speculative-tokens") > 0);
 }
 
 // Whether two choices have the same settings.

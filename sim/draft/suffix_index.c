@@ -349,7 +349,7 @@ static int extend_known(dsc_suffix_index *x, int32_t e, int32_t token, dsc_error
 // Adds the state of the current text with `token` appended.
 static int extend(dsc_suffix_index *x, int32_t token, dsc_error *err)
 {
-    dsc_suffix_state whole = {x->state[x->whole].length + 1, ROOT, NONE, 0};
+    dsc_suffix_state whole = {x->state[x->whole].length + 1, ROOT, NONE, 0, (int32_t)x->count + 1};
     int32_t p = x->whole, e = edge_of(x, p, token), link = ROOT;
     if (e >= 0)
         return extend_known(x, e, token, err);
@@ -404,7 +404,7 @@ int dsc_suffix_begin(dsc_suffix_index *x, int32_t depth, dsc_arena *arena, dsc_e
     if (!rc)
         rc = dsc_arena_resize(arena, &x->edge, &x->edge_capacity, FIRST_CAPACITY, err);
     if (!rc)
-        rc = add_state(x, (dsc_suffix_state){0, NONE, NONE, 0}, &root, err);
+        rc = add_state(x, (dsc_suffix_state){0, NONE, NONE, 0, 0}, &root, err);
     return rc ? rc : lay_table(x, FIRST_SLOTS, err);
 }
 
@@ -564,4 +564,13 @@ int32_t dsc_suffix_last(const dsc_suffix_index *x, int32_t n, int32_t *length)
     while (at != ROOT && x->state[x->state[at].link].length >= n)
         at = x->state[at].link;
     return at;
+}
+
+// The link of the state of the whole text is the one of its longest suffix that also ends
+// elsewhere.
+int32_t dsc_suffix_repeated(const dsc_suffix_index *x, int32_t *length)
+{
+    const int32_t link = x->whole == ROOT ? ROOT : x->state[x->whole].link;
+    *length = x->state[link].length;
+    return x->state[link].end;
 }

@@ -24,6 +24,7 @@ typedef struct dsc_suffix_state {
     int32_t link;   // -1: this is the root, the empty string
     int32_t edge;   // the first of its edges, -1: none
     int32_t count;  // occurrences of its strings, if the shortest has at most `depth` tokens
+    int32_t end;    // tokens of all texts up to the end of the first occurrence of its strings
 } dsc_suffix_state;
 
 typedef struct dsc_suffix_edge {
@@ -76,5 +77,9 @@ int32_t dsc_suffix_find(const dsc_suffix_index *x, const int32_t *token, int64_t
                         int32_t *length);
 // The same for the last n tokens of the current text, n at most its length.
 int32_t dsc_suffix_last(const dsc_suffix_index *x, int32_t n, int32_t *length);
+// The position after the first occurrence of the longest suffix of the text that occurred before
+// it, with any overlap, and the number of its tokens; 0: there is none. Of an index of a single
+// text.
+int32_t dsc_suffix_repeated(const dsc_suffix_index *x, int32_t *length);
 
 #endif

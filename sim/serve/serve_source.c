@@ -322,7 +322,7 @@ static dsc_run_options run_options(const job *j, int threads)
 // draft model for each token or trees of one shape.
 static bool is_memoryless(const dsc_drafter_type *d)
 {
-    return d->levels || !(d->observe || d->branches || d->parallel || d->needs_middle);
+    return d->levels || !(d->observe || d->branches || d->parallel || d->needs_middle || d->copies);
 }
 
 // How the method's drafts are known: as draftscope sim would replay them.

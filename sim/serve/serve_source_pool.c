@@ -48,8 +48,9 @@ int dsc_serve_source_admits(const dsc_serve_source *s, const dsc_drafter_type *d
     const char *name = policy->type->name;
     if (s->script && strcmp(name, "fixed"))
         return dsc_fail(err, DSC_EUSAGE,
-                        "--speculation %s: a draft of method %s depends on the steps before it, so "
-                        "its steps are served as they are: --speculation fixed",
+                        "--speculation %s: a draft of method %s depends on the steps before it or "
+                        "has more passes than tokens, so its steps are served as they "
+                        "are: --speculation fixed",
                         name, drafter->name);
     if (s->tree && policy->type == &dsc_serve_policy_adaptive)
         return dsc_fail(err, DSC_EUSAGE,

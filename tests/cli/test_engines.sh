@@ -123,6 +123,11 @@ for kind in draft_model eagle eagle3 mtp medusa; do
         ;;
     esac
 done
+for kind in eagle3 mtp; do
+    parses tensorrt-llm pair.dst --method sa-draft-model --num-speculative-tokens 1:6 --match-threshold 3 \
+        --cost linear:.02,.0001,.0005 --draft-kind $kind
+    check "$kind: the threshold" grep -q '"sa_config": {"threshold": 3}' printed
+done
 parses transformers $drafts
 tree="--target markov:50 --draft markov:50 --requests 20 --max-tokens 32 --method dynamic-tree --num-steps 3"
 for kind in draft_model eagle eagle3; do

@@ -78,6 +78,8 @@ live record medusa --max-tokens $most --method none --rank-depth 5 --rollouts 4 
     -o medusa.dst
 
 exact draft.dst draft --method draft-model --num-speculative-tokens 7
+exact draft.dst draft --method sa-draft-model
+exact draft.dst draft --method sa-draft-model --num-speculative-tokens 7 --match-threshold 1
 exact draft.dst draft --method hf-dynamic
 exact draft.dst draft --method adaptive --warmup-batches 2 --update-interval 1
 exact draft.dst draft --method adaptive --controller ucb --candidate-steps 0/2/5 --history run
@@ -94,6 +96,7 @@ exact draft.dst draft --method spectr-tree
 exact eagle.dst eagle --method tree
 exact eagle.dst eagle --method sequoia --depth 6
 exact eagle.dst eagle --method draft-model --num-speculative-tokens 4
+exact eagle.dst eagle --method sa-draft-model --match-threshold 2
 exact eagle.dst eagle --method hf-dynamic --max 8
 exact eagle.dst eagle --method adaptive --controller ucb --ucb-semantics code
 exact eagle.dst eagle --method spectr --num-drafts 2 --num-speculative-tokens 4
@@ -112,6 +115,7 @@ else
     not_ok "no output ended by itself"
 fi
 exact ended.dst draft --method draft-model --num-speculative-tokens 7
+exact ended.dst draft --method sa-draft-model --num-speculative-tokens 7 --match-threshold 2
 exact ended.dst draft --method pearl
 most=48
 

@@ -26,6 +26,7 @@ METHODS = {
     "ngram-tree": trie_methods.ngram_tree,
     "suffix": text_methods.suffix,
     "draft-model": model_methods.chain,
+    "sa-draft-model": model_methods.sa_draft_model,
     "hf-dynamic": model_methods.hf_dynamic,
     "threshold": model_methods.threshold,
     "spectr": model_methods.spectr,
@@ -57,6 +58,7 @@ RENAMED = {
     "oracle": {LENGTH: "k"}, "llma": {LENGTH: "k"}, "suffix": {LENGTH: "length"},
     "ngram": {"prompt-lookup-max": "n_most", "prompt-lookup-min": "n_least", LENGTH: "length"},
     "draft-model": {LENGTH: "length"},
+    "sa-draft-model": {LENGTH: "length", "match-threshold": "threshold"},
     "hf-dynamic": {"num-assistant-tokens": "start", "increment": "up", "decrement": "down",
                    "min": "least", "max": "most"},
     "threshold": {"assistant-confidence-threshold": "confidence", LENGTH: "most"},
@@ -138,6 +140,13 @@ def table():
         on_models("draft-model", f"{LENGTH}={length}", drafts[1])
     on_models("draft-model", f"{LENGTH}=7", drafts[2])
     on_traces("draft-model", f"{LENGTH}=4", ["rag"], drafts[1])
+
+    for length, least in ((5, 4), (5, 2), (1, 1), (20, 3), (100, 1), (8, 100000), (0, 1)):
+        options = f"{LENGTH}={length} match-threshold={least}"
+        on_traces("sa-draft-model", options, small, drafts[0])
+        on_models("sa-draft-model", options, drafts[1])
+    on_traces("sa-draft-model", f"{LENGTH}=4 match-threshold=4", ["rag"], drafts[1])
+    on_models("sa-draft-model", f"{LENGTH}=6 match-threshold=2", drafts[2], trace="cache")
 
     for start, up, down, least, most in ((5, 2, 1, 1, 100000), (1, 1, 1, 1, 4), (20, 3, 5, 2, 20),
                                          (3, 0, 1, 2, 8)):

@@ -44,6 +44,38 @@ def chain(requests, counts, draft, length):
         run(r, propose, counts)
 
 
+def repeated(text):
+    """Returns the length of the longest suffix of text that ends elsewhere too, and the position
+    after the first of these places."""
+    longest, start = 0, 0
+    for end in range(1, len(text)):
+        n = 0
+        while n < end and text[end - 1 - n] == text[len(text) - 1 - n]:
+            n += 1
+        if n > longest:
+            longest, start = n, end
+    return longest, start
+
+
+def sa_draft_model(requests, counts, draft, length, threshold):
+    """Replaces the draft of chain() as SADraftEnhancer of TensorRT-LLM (sa_enhancer.py).
+
+    add_request() builds the automaton of the prompt. extend() adds what later passes emit, so that
+    the token of the prompt's own pass is left out.
+    """
+    for r in requests:
+        def propose(text, i, r=r):
+            path = write(r, draft, text, i, length)
+            calls = len(path)
+            if i > 1 and length:
+                known = text[: len(text) - i] + text[len(text) - i + 1 :]
+                match_len, pos = repeated(known)
+                if match_len >= threshold:
+                    path = known[pos : pos + length]
+            return [path], len(path), len(path) > 0, calls
+        run(r, propose, counts)
+
+
 def hf_dynamic(requests, counts, draft, start, up, down, least, most):
     """Runs the "heuristic" schedule of transformers' assisted generation, per request."""
     for r in requests:

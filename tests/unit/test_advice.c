@@ -230,7 +230,7 @@ static bool prints(cli_engine_use use, const dsc_drafter_type *drafter)
 static void every_form(void **state)
 {
     (void)state;
-    const size_t forms[CLI_ENGINE_COUNT] = {8, 9, 5, 6, 5}; // drafters times kinds of draft models
+    const size_t forms[CLI_ENGINE_COUNT] = {8, 9, 7, 6, 5}; // drafters times kinds of draft models
     size_t printed[CLI_ENGINE_COUNT] = {0};
     for (const dsc_drafter_type *const *d = dsc_drafters(); *d; d++)
         for (int engine = CLI_VLLM; engine < CLI_ENGINE_COUNT; engine++)

@@ -620,6 +620,24 @@ static void what_cannot_be_is_refused(void **state)
     assert_refused(&dsc_drafter_sequoia, "acceptance=.7,.7", DSC_EUSAGE, "sum to 1.4");
 }
 
+// A copy is no sample, so that a rule has to verify both kinds of drafts.
+static void rules_of_samples_alone_do_not_fit_copies(void **state)
+{
+    (void)state;
+    const dsc_fit all = {.draft = true, .dists = true, .off_path = true};
+    const dsc_verifier_type *const fits[] = {&dsc_verifier_rejection, &dsc_verifier_block},
+                                   *const not [] = {&dsc_verifier_kseq, &dsc_verifier_otm};
+    for (int i = 0; i < 2; i++) {
+        dsc_error err = {0};
+        dsc_draft_kind kind;
+        const dsc_drafter_type *d = &dsc_drafter_sa_draft_model;
+        assert_ok(dsc_draft_kind_for(&kind, d, fits[i], &all, &err), err);
+        assert_int_equal(kind, DSC_DRAFT_SAMPLED);
+        assert_int_equal(dsc_draft_kind_for(&kind, d, not [i], &all, &err), DSC_EUSAGE);
+        assert_non_null(strstr(err.message, "also copies text"));
+    }
+}
+
 // The prefix tree has its nodes, level by level, and none of them twice unless drawn so.
 static void a_prefix_tree_branches(void **state)
 {
@@ -654,6 +672,7 @@ int main(void)
         cmocka_unit_test(sequoia_drafts_the_best_tree),
         cmocka_unit_test(acceptances_are_read),
         cmocka_unit_test(what_cannot_be_is_refused),
+        cmocka_unit_test(rules_of_samples_alone_do_not_fit_copies),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

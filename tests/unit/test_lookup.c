@@ -371,6 +371,52 @@ static void suffix_of_a_long_run(void **state)
     bench_fini(&b);
 }
 
+// The longest suffix of text[0, n) that ends at an earlier position too: its length, and *end is
+// the first of these positions.
+static int longest_repeat(const int32_t *text, int n, int *end)
+{
+    int longest = *end = 0;
+    for (int at = 1; at < n; at++) {
+        int m = 0;
+        while (m < at && text[at - 1 - m] == text[n - 1 - m])
+            m++;
+        if (m > longest) {
+            longest = m;
+            *end = at;
+        }
+    }
+    return longest;
+}
+
+static void longest_repeat_equals_a_search(void **state)
+{
+    (void)state;
+    static int32_t text[MOST];
+    dsc_arena arena = {0};
+    int64_t found = 0;
+    for (uint32_t seed = 0; seed < 300; seed++) {
+        uint32_t s = seed * 2654435761u + 1;
+        dsc_error e = {0};
+        dsc_suffix_index x;
+        const int n = 1 + (int)(lcg(&s) % 150);
+        make_text(text, n, seed % 2 ? 2 + lcg(&s) % 30 : 1 + seed % 4, seed % 3, &s);
+        dsc_arena_reset(&arena);
+        assert_int_equal(dsc_suffix_begin(&x, 1 + (int)(seed % 2) * 8, &arena, &e), DSC_OK);
+        for (int i = 0; i <= n; i++) {
+            int32_t length;
+            int end;
+            const int expected = longest_repeat(text, i, &end);
+            assert_int_equal(dsc_suffix_repeated(&x, &length), end);
+            assert_int_equal(length, expected);
+            found += end > 0;
+            if (i < n)
+                assert_int_equal(dsc_suffix_append(&x, text + i, 1, &e), DSC_OK);
+        }
+    }
+    assert_true(found > 10000);
+    dsc_arena_fini(&arena);
+}
+
 // --- the cache of suffix -------------------------------------------------------------------------
 
 enum { DEPTH_OF_CACHE = 6, LONGEST_OUTPUT = 300 };
@@ -471,6 +517,7 @@ int main(void)
         cmocka_unit_test(ngram_by_hand),
         cmocka_unit_test(suffix_equals_the_straightforward_program),
         cmocka_unit_test(suffix_of_a_long_run),
+        cmocka_unit_test(longest_repeat_equals_a_search),
         cmocka_unit_test(cache_equals_an_index_that_forgets_nothing),
         cmocka_unit_test(memory_of_a_cache_is_bounded),
     };
