@@ -24,6 +24,7 @@ static void markov_dist(const dsc_language *l, const dsc_place *at, dsc_dist *ou
     const markov *m = (const markov *)l;
     out->vocab_size = l->vocab_size;
     out->dense = m->row + state_at(l, at) * (size_t)l->vocab_size;
+    out->logits = NULL;
     out->levels = 0;
     out->base = out->unlisted = 0;
 }

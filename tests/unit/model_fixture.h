@@ -18,10 +18,14 @@ static inline dsc_language *make(const char *spec, dsc_model_side side)
     return l;
 }
 
+// The language sets every field that is read.
 static inline dsc_dist dist_at(const dsc_language *l, const int32_t *recent, size_t count)
 {
     dsc_dist d;
+    memset(&d, 0x55, sizeof d);
     l->type->dist(l, &(dsc_place){recent, count, (int64_t)count, 0, 0}, &d);
+    assert_null(d.logits);
+    assert_true(d.unlisted == 0);
     return d;
 }
 
