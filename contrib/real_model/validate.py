@@ -292,7 +292,7 @@ def speed_rows(programs, o, report):
                         "1,2,3,4,6,8,11,16,25", "--context", "0,1024", "--prefill-tokens", "0",
                         "--repeats", "3", "--progress", "never", "-o", tables[-1], "--force")
         for p in programs:
-            results[p.task] += [p.live(METHODS[m], "--baseline") for m in o.timed.split(",")]
+            results[p.task] += [p.live(METHODS[m], "--baseline") for m in o.timed]
     mean = o.o / "cost.tsv"
     mean.write_text(average(tables))
     for p in programs:
@@ -344,6 +344,17 @@ def quiet():
     transformers.logging.disable_progress_bar()
 
 
+def names(known):
+    """An argument that lists some of these names."""
+    def read(text):
+        chosen = text.split(",")
+        for x in chosen:
+            if x not in known:
+                raise argparse.ArgumentTypeError(f"{x!r} is not one of {', '.join(known)}")
+        return chosen
+    return read
+
+
 def main():
     parser = argparse.ArgumentParser(description=__doc__.split("\n", maxsplit=1)[0])
     parser.add_argument("--draftscope", required=True, metavar="PROGRAM")
@@ -352,9 +363,10 @@ def main():
     parser.add_argument("--compared", type=int, default=8, help="requests that transformers repeats")
     parser.add_argument("--max-tokens", type=int, default=64)
     parser.add_argument("--repeats", type=int, default=5, help="of the timed runs")
-    parser.add_argument("--timed", default=",".join(TIMED), metavar="LIST", help="methods of the timed runs")
+    parser.add_argument("--timed", type=names(METHODS), default=TIMED, metavar="LIST",
+                        help=f"methods of the timed runs (default: {','.join(TIMED)})")
     parser.add_argument("--threads", type=int, default=1)
-    parser.add_argument("--parts", default=",".join(PARTS), metavar="LIST",
+    parser.add_argument("--parts", type=names(PARTS), default=PARTS, metavar="LIST",
                         help=f"what to do, of {','.join(PARTS)} (default: all)")
     parser.add_argument("-o", type=pathlib.Path, required=True, metavar="OUT")
     o = parser.parse_args()
@@ -367,7 +379,7 @@ def main():
     layers = ("--method", "none", "--draft-layers", LAYERS)
     requests = [x for p in programs for x in p.record("greedy", *layers, "--rollouts", "3")]
     failed = 0
-    for part in [x for x in PARTS if x in o.parts.split(",")]:
+    for part in [x for x in PARTS if x in o.parts]:
         report = Report()
         if part == "transformers":
             compare_files(programs, o, gguf, report)

@@ -129,7 +129,7 @@ no 'there is no tokenizer' '{"prompt": "text", "output": [1]}'
 no 'the prompt has no tokens' '{"prompt": [], "output": [1]}'
 no 'the draft has no token 12' '{"prompt": [12], "output": [1]}'
 no 'the target has no token 12' '{"prompt": [1], "output": [12]}' --draft 1:13
-no 'outside the vocabulary of 12' '{"prompt": [1], "output": [1], "references": [[-1]]}'
+no 'references[0][0] is -1; token ids are from 0 to 11' '{"prompt": [1], "output": [1], "references": [[-1]]}'
 no 'have 64 tokens; the draft takes 63' "{\"prompt\": [1$(printf ',1%.0s' $(seq 62))], \"output\": [1]}"
 no 'NaN is not JSON' '{"prompt": [1], "output": [1], "metadata": {"x": NaN}}'
 no 'the input has no lines' ''

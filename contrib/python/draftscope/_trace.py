@@ -17,14 +17,13 @@ import numpy as np
 
 from draftscope import _program
 from draftscope._program import Error
-from draftscope._writer import TraceWriter, seal
+from draftscope._writer import TraceWriter, seal, token_ids
 
 Path = Union[str, "os.PathLike[str]"]
 Tokens = Union[np.ndarray, Sequence[int]]
 
 SCHEMA = 1
 TYPES = {"U8": "<u1", "U16": "<u2", "BF16": "<u2", "U32": "<u4", "I64": "<i8", "F32": "<f4"}
-LARGEST_ID = 2**31 - 2  # of a token: a vocabulary has at most 2^31 - 1
 SIDES = ("draft", "target")
 # Tensors with one element, or one row, for each output token: names before the first dot.
 PER_OUTPUT_TOKEN = ("draft", "target", "accept", "stat", "rollout")
@@ -265,15 +264,15 @@ class Trace:
         Raises TypeError for arrays that are not of integers, ValueError for other shapes, lengths
         that differ and ids outside the vocabulary.
         """
-        rows = [_ids(x, f"outputs[{i}]") for i, x in enumerate(outputs)]
+        rows = [token_ids(x, f"outputs[{i}]") for i, x in enumerate(outputs)]
         given: Dict[str, Any] = {"prompts": prompts, "references": references, "ids": ids,
                                  "metadata": metadata, "logprobs": logprobs}
         for name, values in given.items():
             if values is not None and len(values) != len(rows):
                 raise ValueError(f"{name} has {len(values)} elements; outputs has {len(rows)}")
-        before = [_ids(x, f"prompts[{i}]") for i, x in enumerate(prompts)] if prompts is not None \
+        before = [token_ids(x, f"prompts[{i}]") for i, x in enumerate(prompts)] if prompts is not None \
             else [np.zeros(0, np.int64)] * len(rows)
-        texts = [[_ids(x, f"references[{i}][{j}]") for j, x in enumerate(one)]
+        texts = [[token_ids(x, f"references[{i}][{j}]") for j, x in enumerate(one)]
                  for i, one in enumerate(references)] \
             if references is not None else [[]] * len(rows)
         if vocab_size is None:
@@ -365,22 +364,6 @@ def _place(path: Optional[Path]) -> Tuple[Optional["tempfile.TemporaryDirectory[
         return None, os.fspath(path)
     folder = tempfile.TemporaryDirectory(prefix="draftscope-")
     return folder, os.path.join(folder.name, "trace.dst")
-
-
-def _ids(tokens: Tokens, what: str) -> np.ndarray:
-    array = np.asarray(tokens)
-    if array.size == 0 and array.ndim == 1:
-        return np.zeros(0, np.int64)
-    if array.ndim != 1:
-        raise ValueError(f"{what} has shape {array.shape}; token ids are a sequence of one "
-                         "dimension")
-    if not np.issubdtype(array.dtype, np.integer):
-        raise TypeError(f"{what} has the type {array.dtype}; token ids are integers")
-    wrong = np.flatnonzero((array < 0) | (array > LARGEST_ID))
-    if len(wrong):
-        raise ValueError(f"{what}[{wrong[0]}] is {array[wrong[0]]}; token ids are from 0 to "
-                         f"{LARGEST_ID}")
-    return array.astype(np.int64)
 
 
 def _read_manifest(folder: str) -> Dict[str, Any]:

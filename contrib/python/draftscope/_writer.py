@@ -48,7 +48,26 @@ ALWAYS = ["tokens", "references", "metadata"]
 NUMPY = {"U8": "<u1", "U16": "<u2", "BF16": "<u2", "U32": "<u4", "I64": "<i8", "F32": "<f4"}
 ALIGN = 64  # alignment of every tensor in the file, bytes
 SHARD_TOKENS, SHARD_ROW_BYTES = 8_000_000, 256_000_000  # a shard is closed at either size
+LARGEST_ID = 2**31 - 2  # of a token: a vocabulary has at most 2^31 - 1
 OURS = re.compile(r"(manifest\.json|shard-\d{5,}\.safetensors)(\.tmp)?")
+
+
+def token_ids(tokens: Union[np.ndarray, Sequence[int]], what: str,
+              largest: int = LARGEST_ID) -> np.ndarray:
+    """int64 [number of tokens]; ValueError or TypeError where `tokens`, named `what`, are no ids."""
+    array = np.asarray(tokens)
+    if array.ndim != 1:
+        raise ValueError(f"{what} has shape {array.shape}; token ids are a sequence of one "
+                         "dimension")
+    if not array.size:
+        return np.zeros(0, np.int64)
+    if not np.issubdtype(array.dtype, np.integer):
+        raise TypeError(f"{what} has the type {array.dtype}; token ids are integers")
+    wrong = np.flatnonzero((array < 0) | (array > largest))
+    if len(wrong):
+        raise ValueError(f"{what}[{wrong[0]}] is {array[wrong[0]]}; token ids are from 0 to "
+                         f"{largest}")
+    return array.astype(np.int64)
 
 
 def write_file(path, parts):
@@ -194,15 +213,7 @@ class TraceWriter:
         self.row_bytes = 0
 
     def tokens(self, ids, what):
-        array = np.asarray(ids)
-        if array.ndim != 1:
-            raise ValueError(f"{what} has shape {array.shape}; token ids are a sequence of one "
-                             "dimension")
-        if array.size and not np.issubdtype(array.dtype, np.integer):
-            raise TypeError(f"{what} has the type {array.dtype}; token ids are integers")
-        if array.size and not 0 <= array.min() <= array.max() < self.vocab_size:
-            raise ValueError(f"{what}: a token id is outside the vocabulary of {self.vocab_size}")
-        return array.astype("<u4")
+        return token_ids(ids, what, self.vocab_size - 1).astype("<u4")
 
     def piece(self, name, offset, array):
         self.data[name].append(array)
@@ -220,7 +231,7 @@ class TraceWriter:
         columns: arrays by the tensor's name with one element per output token, or
         rows.X.offset [output + 1] from 0 with rows.X.token and rows.X.logp."""
         prompt, output = self.tokens(prompt, "prompt"), self.tokens(output, "output")
-        references = [self.tokens(r, "reference") for r in references]
+        references = [self.tokens(r, f"references[{i}]") for i, r in enumerate(references)]
         kinds = [0] * len(references) if kinds is None else kinds
         if len(kinds) != len(references):
             raise ValueError(f"kinds has {len(kinds)} elements; references has {len(references)}")

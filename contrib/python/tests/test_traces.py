@@ -120,7 +120,7 @@ def test_temporary_traces_are_removed():
     (TypeError, "outputs.0. has the type float64", [np.array([1.5])], {}),
     (ValueError, r"outputs.1. has shape \(1, 1\)", [[1], np.ones((1, 1), int)], {}),
     (ValueError, "prompts has 2 elements", [[1]], {"prompts": [[1], [2]]}),
-    (ValueError, "vocabulary of 4", [[4]], {"vocab_size": 4}),
+    (ValueError, "is 4; token ids are from 0 to 3", [[4]], {"vocab_size": 4}),
     (ValueError, r"outputs.0..1. is -1; token ids are from 0", [[3, -1]], {}),
     (ValueError, r"prompts.0..0. is 2147483647", [[1]], {"prompts": [np.array([2**31 - 1])]}),
     (ValueError, "9223372036854775808", [np.array([2**63], np.uint64)], {}),
@@ -138,7 +138,7 @@ def test_arrays_that_are_no_requests(tmp_path, kind, words, outputs, more):
     (ValueError, r"output has shape \(1, 2\)", [], {"prompt": [1], "output": [[1, 2]]}),
     (ValueError, "kinds has 1", [], {"prompt": [1], "output": [1], "kinds": [0]}),
     (ValueError, "texts must have", ["text"], {"prompt": [1], "output": [1]}),
-    (ValueError, "vocabulary of 4", [], {"prompt": [1], "output": [4]}),
+    (ValueError, "is 4; token ids are from 0 to 3", [], {"prompt": [1], "output": [4]}),
 ])
 def test_requests_that_are_none(tmp_path, kind, words, recorded, arguments):
     with draftscope.TraceWriter(tmp_path / "no.dst", 4, recorded) as writer:
