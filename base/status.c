@@ -28,7 +28,7 @@ static void make_printable(char *s)
 // What has failed never passes for a success or for a status that no caller understands.
 static int failure(int status)
 {
-    return status < DSC_OK && status >= DSC_EINTERRUPT ? status : DSC_EUSAGE;
+    return status < DSC_OK && status >= DSC_EDEVICE ? status : DSC_EUSAGE;
 }
 
 int dsc_vfail(dsc_error *err, int status, const char *format, va_list args)

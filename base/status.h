@@ -30,6 +30,7 @@ enum dsc_status {
     DSC_ENOMEM = -5,     // out of memory, or a size overflows
     DSC_ECHECK = -6,     // the run finished, but a check failed
     DSC_EINTERRUPT = -7, // stopped on request; completed work is on disk
+    DSC_EDEVICE = -8,    // a device that was opened has failed: a launch, a copy, a lost device
 };
 
 typedef struct dsc_error {
@@ -51,8 +52,8 @@ DSC_API int dsc_fail_errno(dsc_error *err, int status, int errno_value, const ch
 // err->status, or `status` when err is NULL.
 DSC_API int dsc_error_prefix(dsc_error *err, int status, const char *format, ...) DSC_PRINTF(3, 4);
 
-// The documented exit code of a status: 0 success; 1 a check or a write failed; 2 usage; 3 not
-// available; 4 bad input; 130 interrupted.
+// The documented exit code of a status: 0 success; 1 a check, a write or a device failed; 2 usage;
+// 3 not available; 4 bad input; 130 interrupted.
 DSC_API int dsc_exit_code(int status);
 
 #ifdef __cplusplus

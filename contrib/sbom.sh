@@ -25,11 +25,11 @@ built() { # name
 }
 
 # Files that were built, and from the files to the libraries that they need.
-for name in draftscope draftscope-live libdraftscope.so; do
+for name in draftscope draftscope-live libdraftscope.so libdraftscope-cuda.so; do
     file=$(built "$name")
     [ -n "$file" ] || continue
     printf '%s\t%s\n' "$name" "$(sha256sum "$file" | cut -c 1-64)" >>"$work/files"
-    readelf -d "$file" | sed -n 's/.*(NEEDED).*\[\(.*\)\].*/\1/p' |
+    readelf -d "$file" | sed -n '/libdraftscope/d; s/.*(NEEDED).*\[\(.*\)\].*/\1/p' |
         while IFS= read -r library; do printf '%s\t%s\tDYNAMIC_LINK\n' "$name" "$library"; done >>"$work/links"
 done
 [ -s "$work/files" ] || {
@@ -41,7 +41,7 @@ openblas=$(sed -n 's/.*-DOPENBLAS_SONAME=\\*"\([^"\\]*\).*/\1/p' Makefile config
 if [ -n "$openblas" ] && grep -q '^draftscope-live' "$work/files"; then
     printf 'draftscope-live\t%s\tRUNTIME_DEPENDENCY_OF\n' "$openblas" >>"$work/links"
 fi
-# The CUDA runtime is linked in, cuBLAS is opened when it is needed.
+# The kernels are a library of their own, with the CUDA runtime in it; it opens cuBLAS when it is needed.
 cuda=$(sed -n 's/^CUDA_DIR = //p' Makefile 2>/dev/null)
 header() { # header of the toolkit, macro: its value
     sed -n "s/^#define  *$2  *\([0-9]*\).*/\1/p" "$cuda/include/$1" | head -n 1
@@ -55,9 +55,10 @@ toolkit_version() { # library
     *) echo NOASSERTION ;;
     esac
 }
-if [ -n "$cuda" ] && grep -q '^draftscope-live' "$work/files"; then
-    printf 'draftscope-live\tlibcudart_static\tSTATIC_LINK\ndraftscope-live\t%s\tRUNTIME_DEPENDENCY_OF\n' \
-        "libcublas.so.$(header cublas_api.h CUBLAS_VER_MAJOR)" >>"$work/links"
+if grep -q '^libdraftscope-cuda' "$work/files"; then
+    printf '%s\t%s\t%s\n' draftscope-live libdraftscope-cuda.so DYNAMIC_LINK \
+        libdraftscope-cuda.so libcudart_static STATIC_LINK \
+        libdraftscope-cuda.so "libcublas.so.$(header cublas_api.h CUBLAS_VER_MAJOR)" RUNTIME_DEPENDENCY_OF >>"$work/links"
 fi
 
 # The license of a library, as SPDX writes it: that of `Files: *` in the copyright file of its Debian
@@ -85,7 +86,7 @@ license() { # package, library
     esac
 }
 
-cut -f 2 "$work/links" | LC_ALL=C sort -u | while IFS= read -r library; do
+cut -f 2 "$work/links" | grep -v '^libdraftscope' | LC_ALL=C sort -u | while IFS= read -r library; do
     path=$(ldconfig -p | sed -n "s|^[[:space:]]*$library (.*x86-64.*) => ||p; s|^[[:space:]]*$library ([^)]*) => ||p" |
         head -n 1)
     package=NOASSERTION number=$(toolkit_version "$library") licensed=$(license NOASSERTION "$library")
@@ -113,7 +114,7 @@ BEGIN {
     print "  \"packages\": ["
     for (i = 1; i <= n; i++) {
         separator()
-        own = name[i] == "draftscope-live" ? "Apache-2.0" : "GPL-3.0-or-later AND Apache-2.0"
+        own = name[i] ~ /^draftscope-live|-cuda/ ? "Apache-2.0" : "GPL-3.0-or-later AND Apache-2.0"
         printf "    {\"name\": \"%s\", \"SPDXID\": \"%s\", \"versionInfo\": \"%s\", ", name[i], id(name[i]), version
         printf "\"downloadLocation\": \"NOASSERTION\", \"filesAnalyzed\": false, \"licenseConcluded\": \"%s\", ", own
         printf "\"licenseDeclared\": \"%s\", \"copyrightText\": \"draftscope authors\", ", own

@@ -107,7 +107,8 @@ def gather(source, installed, to):
     """Puts what the package needs into the folder `to`."""
     for folder in ("bin", "lib", "notices"):
         (to / folder).mkdir(parents=True)
-    objects = [shutil.copy2(installed / "lib" / SONAME, to / "lib" / SONAME)]
+    kernels = sorted((installed / "lib/draftscope").glob("*.so"))  # those of CUDA, where it is built in
+    objects = [shutil.copy2(x, to / "lib" / x.name) for x in [installed / "lib" / SONAME, *kernels]]
     objects += [shutil.copy2(x, to / "bin") for x in sorted((installed / "bin").iterdir())]
     found = {}
     for name, path in opened_later(source):
@@ -116,7 +117,8 @@ def gather(source, installed, to):
     for path in objects:
         for name, library in needed(path):
             found.setdefault(name, library)
-    found.pop(SONAME, None)
+    for own in [SONAME, *(x.name for x in kernels)]:
+        found.pop(own, None)
     for name, path in sorted(found.items()):
         shutil.copy2(path, to / "lib" / name)
         notice = notice_of(path)

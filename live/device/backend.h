@@ -345,13 +345,11 @@ typedef struct live_backend_type {
 // Instances embed it as their first member.
 struct live_backend {
     const live_backend_type *type;
-    char device[64]; // "cpu", "cuda:0 NVIDIA H200"
-    int threads;     // of a CPU; may be changed between passes
-    // Bytes of weights that a product may prefetch while the previous operation still runs. 0
-    // disables prefetching, including that of the KV cache by attention.
-    int64_t prefetch_bytes;
-    bool invariant; // the result of a row does not depend on the other rows of a pass
-    bool on_host;   // the host can read memory of `alloc` after `wait`
+    char device[128]; // "cpu", "cuda:0 NVIDIA H200", "cuda:0 NVIDIA H200 graphs=0"
+    int threads;      // of a CPU; may be changed between passes
+    bool invariant;   // the result of a row does not depend on the other rows of a pass
+    bool on_host;     // the host can read memory of `alloc` after `wait`
+    bool replays;     // records passes and replays them
     // Called before a pass, and between its layers where the host computes them: nonzero ends the
     // pass with DSC_EINTERRUPT. NULL: passes end by themselves.
     int (*stop)(void);
@@ -360,16 +358,33 @@ struct live_backend {
 // DSC_EUSAGE unless `device` is a name that live_backend_open takes, of a device here or elsewhere.
 int live_backend_check(const char *device, dsc_error *err);
 
-// `device`: "auto" (the first GPU, else the CPU), "cpu", "cuda" or "cuda:N". threads >= 1, for the
-// CPU. DSC_EABSENT: this build has no CUDA, there is no driver, or no such device, as the message
-// explains. DSC_EUSAGE: another word. *out is owned by the caller: (*out)->type->close.
+// `device`: "auto" (the first GPU, else the CPU), "cpu", or "cuda". After "cuda:" come, separated
+// by commas, a number (the device; 0) and switches, which change how a GPU works, but no result:
+//     overlap=0      launches kernels one after the other (programmatic dependent launch is off)
+//     graphs=0       launches every pass anew instead of replaying a recorded graph
+//     prefetch=MB    weights that a product requests while the operation before it runs (16); 0:
+//     none,
+//                    also none of the KV cache
+//     carveout=P     percent of the L1 cache that all kernels prefer as shared memory (CUDA
+//     decides)
+// threads >= 1, for the CPU. DSC_EABSENT: this build has no CUDA, there is no driver, or no such
+// device, or it cannot be used, as the message explains. DSC_EUSAGE: another word or value. What
+// fails after that is DSC_ENOMEM or DSC_EDEVICE. *out is owned by the caller: (*out)->type->close.
 int live_backend_open(live_backend **out, const char *device, int threads, bool invariant,
                       dsc_error *err);
 int live_backend_cpu(live_backend **out, int threads, bool invariant, dsc_error *err);
-int live_backend_cuda(live_backend **out, int device, bool invariant, dsc_error *err);
-int live_cuda_devices(void); // 0: none, or a build without CUDA
+
+typedef struct live_cuda_settings {
+    int device;
+    int overlap, graphs; // 0 or 1
+    int prefetch;        // MB
+    int carveout;        // percent; -1: CUDA decides
+} live_cuda_settings;
+DSC_API int live_backend_cuda(live_backend **out, const live_cuda_settings *settings,
+                              bool invariant, dsc_error *err);
+DSC_API int live_cuda_devices(void); // 0: none, or a build without CUDA
 // Writes name and memory of a device for `live list`. false: there is none.
-bool live_cuda_describe(int device, char *line, size_t bytes);
+DSC_API bool live_cuda_describe(int device, char *line, size_t bytes);
 
 // out[rows][w->rows] = in[rows][w->cols] times w transposed, + bias[w->rows] or NULL, + out when
 // `add`, all in F32.

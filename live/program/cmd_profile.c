@@ -93,8 +93,8 @@ static int check_options(const cli_call *call, dsc_error *err)
                : DSC_OK;
 }
 
-// An interruption or a lack of memory leaves a complete grid of fewer repeats or of fewer tokens,
-// which is kept.
+// An interruption, a lack of memory or a device that fails leaves a complete grid of fewer repeats
+// or of fewer tokens, which is kept.
 static int keep(const dsc_table *t, int rc, const cli_call *call, dsc_error *err)
 {
     dsc_error late;
@@ -109,9 +109,9 @@ static int keep(const dsc_table *t, int rc, const cli_call *call, dsc_error *err
     if (rc == DSC_EINTERRUPT)
         return dsc_fail(err, rc, "interrupted: passes of up to %.0f tokens are in %.500s", most,
                         call->out);
-    err->status = DSC_EABSENT; // the device lacks the memory, as in a run
-    return dsc_error_prefix(err, DSC_EABSENT, "passes of up to %.0f tokens are in %.500s", most,
-                            call->out);
+    if (rc == DSC_ENOMEM)
+        err->status = DSC_EABSENT; // the device lacks the memory, as in a run
+    return dsc_error_prefix(err, rc, "passes of up to %.0f tokens are in %.500s", most, call->out);
 }
 
 static int measure(const live_pair *p, const live_grid *g, const cli_call *call, dsc_error *err)
@@ -136,7 +136,7 @@ static int measure(const live_pair *p, const live_grid *g, const cli_call *call,
         fprintf(stderr, "draftscope: note: %s\n", spread);
     if (!rc)
         rc = cli_result_write(&t, call, err);
-    else if (rc == DSC_EINTERRUPT || rc == DSC_ENOMEM)
+    else if (rc == DSC_EINTERRUPT || rc == DSC_ENOMEM || rc == DSC_EDEVICE)
         rc = keep(&t, rc, call, err);
     dsc_table_fini(&t);
     return live_pair_failed(p, rc, err);

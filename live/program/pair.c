@@ -44,7 +44,8 @@ const dsc_option live_pair_options[LIVE_PAIR_OPTIONS] = {
      "rounded to it, else they keep theirs"},
     [LIVE_PAIR_DEVICE] = {.name = "device", .kind = DSC_OPTION_TEXT,
      .metavar = "auto|cpu|cuda|cuda:N", .initial = "auto",
-     .help = "device of the models; auto is the first GPU, or the CPU if there is none"},
+     .help = "device of the models; auto is the first GPU, or the CPU if there is none; "
+             "cuda:overlap=0, graphs=0, prefetch=MB, carveout=PERCENT switch how a GPU works"},
     [LIVE_PAIR_DRAFT_DEVICE] = {.name = "draft-device", .kind = DSC_OPTION_TEXT,
      .metavar = "auto|cpu|cuda|cuda:N", .help = "device of the draft and middle models "
      "(default: --device)"},

@@ -35,6 +35,13 @@ once() {
     echo "skipped: DSC_TEST_QUICK is set"
     exit 77
 }
+# The file of a program in the build folder: libtool leaves a script in place of one that is linked with a
+# library of the tree, which is then in .libs, too.
+program_file() { # name
+    folder=${draftscope%/*}
+    [ ! -f "$folder/.libs/$1" ] || folder=$folder/.libs
+    echo "$folder/$1"
+}
 # Succeeds when all did.
 summary() {
     echo "$passed passed, $failed failed"

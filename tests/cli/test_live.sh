@@ -210,7 +210,7 @@ good list --json
 check "list: shapes" grep -q '"kind": "shape", "name": "llama-2-7b"' out
 # The program must not link GSL (whose license is incompatible with CUDA's).
 if command -v ldd >/dev/null; then
-    ldd "${draftscope%/*}/draftscope-live" >libraries
+    LD_LIBRARY_PATH=${draftscope%/*}/.libs ldd "$(program_file draftscope-live)" >libraries
     check "no GSL" sh -c '! grep -q libgsl libraries'
     # These libraries are loaded on demand, because loading takes longer than most commands.
     check "neither OpenBLAS nor CUDA" sh -c '! grep -Eq "libopenblas[^ ]*\.so|libcu" libraries'
@@ -280,9 +280,10 @@ fi
 # draftscope looks for draftscope-live in its own folder, where it is installed, and on the PATH.
 mkdir alone together
 cp "$draftscope" alone/draftscope
-cp "$draftscope" "${draftscope%/*}/draftscope-live" together
-check "in the folder of draftscope" env PATH="$work/alone" together/draftscope live list
-check "on the PATH" env PATH="$work/together" alone/draftscope live list
+cp "$draftscope" "$(program_file draftscope-live)" together
+libraries=LD_LIBRARY_PATH=${draftscope%/*}/.libs
+check "in the folder of draftscope" env PATH="$work/alone" "$libraries" together/draftscope live list
+check "on the PATH" env PATH="$work/together" "$libraries" alone/draftscope live list
 PATH=$work/alone alone/draftscope live list >out 2>err
 code=$?
 check "exit 3 without draftscope-live" test $code = 3 -o $code = 0 # 0: one is installed

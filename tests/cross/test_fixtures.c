@@ -420,5 +420,5 @@ int main(int argc, char **argv)
         cmocka_unit_test(eagle3_is_that_of_the_oracles),
         cmocka_unit_test(dynamic_scaling_has_a_limit),
     };
-    return cmocka_run_group_tests(tests, NULL, NULL);
+    return cmocka_run_group_tests(tests, NULL, NULL) ? 1 : 0; // 3 and 77 are not counts
 }

@@ -16,7 +16,7 @@ static const char *device = "cuda";
 
 static const live_sampling sampling[] = {
     {1, 0, 1}, {0.7, 20, 1}, {1.3, 0, 0.9}, {2, 100, 0.5}, {0, 0, 1}};
-enum { SAMPLINGS = sizeof sampling / sizeof *sampling, RUNS = 1000 };
+enum { SAMPLINGS = sizeof sampling / sizeof *sampling, RUNS = 4000 };
 
 // Tokens of every method with every rule, sampled with each of these distributions. Quick mode uses
 // one distribution per pair, varying from pair to pair, and one text.
@@ -107,5 +107,5 @@ int main(int argc, char **argv)
         cmocka_unit_test(draws_are_those_of_the_cpu),
         cmocka_unit_test(a_session_follows_its_sampling),
     };
-    return cmocka_run_group_tests(tests, NULL, NULL);
+    return cmocka_run_group_tests(tests, NULL, NULL) ? 1 : 0; // 3 and 77 are not counts
 }

@@ -342,6 +342,7 @@ enum {
     cudaErrorInvalidDeviceFunction = 98,
     cudaErrorNoDevice = 100,
     cudaErrorNoKernelImageForDevice = 209,
+    cudaErrorIllegalAddress = 700,
     cudaErrorStreamCaptureInvalidated = 901,
 };
 #define __CUDA_ARCH_LIST__ 800, 900
@@ -384,6 +385,7 @@ extern int emulated_driver;         // the driver's CUDA, 12040 for 12.4; 0: the
 extern int emulated_capability;     // compute capability, 90 for 9.0
 extern bool emulated_no_kernels;    // the program has none for the device
 extern int emulated_capture_errors; // failing captures from now on
+extern long emulated_launches; // kernels until one uses an illegal address; negative: none does
 enum { EMULATED_RUNTIME = 13000 };
 
 static inline bool emulated_allocates(size_t bytes)
@@ -452,9 +454,18 @@ static inline cudaError_t cudaMemcpyAsync(void *to, const void *from, size_t byt
 static const size_t emulated_shared_most = 227 << 10, emulated_shared_first = 47 << 10;
 static const size_t emulated_shared_static = 1 << 10;
 static std::map<const void *, size_t> emulated_shared_of;
-enum { cudaFuncAttributeMaxDynamicSharedMemorySize = 8 };
-static inline cudaError_t cudaFuncSetAttribute(const void *kernel, int, int bytes)
+enum cudaFuncAttribute {
+    cudaFuncAttributeMaxDynamicSharedMemorySize = 8,
+    cudaFuncAttributePreferredSharedMemoryCarveout = 9,
+};
+extern int emulated_carved; // kernels whose carveout was set
+static inline cudaError_t cudaFuncSetAttribute(const void *kernel, cudaFuncAttribute what,
+                                               int bytes)
 {
+    if (what == cudaFuncAttributePreferredSharedMemoryCarveout) {
+        emulated_carved++;
+        return bytes < -1 || bytes > 100 ? cudaErrorInvalidValue : cudaSuccess;
+    }
     if (bytes < 0 || (size_t)bytes + emulated_shared_static > emulated_shared_most)
         return cudaErrorInvalidValue;
     const std::lock_guard<std::mutex> turn(emulated::busy);
@@ -468,18 +479,24 @@ static inline bool emulated_shared_fits(const void *kernel, size_t bytes)
     return bytes <= (found == emulated_shared_of.end() ? emulated_shared_first : found->second);
 }
 
+extern int emulated_overlaps; // kernels that were launched before the one before them had ended
 template <typename... P, typename... A>
 static inline cudaError_t cudaLaunchKernelEx(const cudaLaunchConfig_t *c, void (*kernel)(P...),
                                              A... args)
 {
     const dim3 grid = c->gridDim, block = c->blockDim;
     const size_t shared = c->dynamicSmemBytes;
+    const int overlaps = c->numAttrs;
     if (grid.x == 0 || grid.y == 0 || grid.z == 0 || grid.x > INT32_MAX || grid.y > 65535 ||
         grid.z > 65535 || block.x == 0 || block.x > 1024 ||
         !emulated_shared_fits((const void *)kernel, shared))
         return cudaErrorInvalidValue;
     return emulated_do(c->stream, [=]() {
         const std::lock_guard<std::mutex> turn(emulated::busy);
+        emulated_overlaps += overlaps;
+        if (emulated_launches == 0) // nothing more runs on this device
+            return;
+        emulated_launches -= emulated_launches > 0;
         gridDim = grid;
         blockDim = block;
         emulated::body = [=]() { kernel(args...); };
@@ -534,7 +551,9 @@ static inline cudaError_t cudaGraphLaunch(cudaGraphExec_t e, cudaStream_t)
 // Waiting or querying during a capture is a caller's error, as in CUDA.
 static inline cudaError_t cudaStreamSynchronize(cudaStream_t s)
 {
-    return s->capture ? cudaErrorInvalidValue : cudaSuccess;
+    return s->capture               ? cudaErrorInvalidValue
+           : emulated_launches == 0 ? cudaErrorIllegalAddress
+                                    : cudaSuccess;
 }
 static inline cudaError_t cudaStreamCreateWithFlags(cudaStream_t *s, int)
 {
@@ -613,6 +632,7 @@ static inline const char *cudaGetErrorString(cudaError_t e)
     return e == cudaErrorMemoryAllocation           ? "out of memory"
            : e == cudaErrorNoDevice                 ? "no CUDA-capable device is detected"
            : e == cudaErrorStreamCaptureInvalidated ? "capture was invalidated"
+           : e == cudaErrorIllegalAddress           ? "an illegal memory access was encountered"
                                                     : "invalid argument";
 }
 static inline cudaError_t cudaGetDeviceProperties(cudaDeviceProp *p, int)

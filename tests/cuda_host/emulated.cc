@@ -14,7 +14,8 @@ size_t emulated_memory = (size_t)1 << 30;
 size_t emulated_used;
 long emulated_allocations = -1;
 int emulated_devices = 1, emulated_driver = 13000, emulated_capability = 90;
-int emulated_replays, emulated_capture_errors, emulated_handles;
+long emulated_launches = -1;
+int emulated_replays, emulated_capture_errors, emulated_handles, emulated_carved, emulated_overlaps;
 bool emulated_no_kernels, emulated_no_blas;
 
 #define CUDA_FOLDER ""

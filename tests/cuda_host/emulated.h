@@ -14,8 +14,11 @@ extern int emulated_capability;     // compute capability, 90 for 9.0
 extern bool emulated_no_kernels;    // the program has none for the device
 extern bool emulated_no_blas;       // cuBLAS is not installed
 extern int emulated_capture_errors; // failing captures from now on
-extern int emulated_handles;        // cuBLAS handles created so far
-extern int emulated_replays;        // graphs launched so far
+extern long emulated_launches; // kernels until one uses an illegal address; negative: none does
+extern int emulated_handles;   // cuBLAS handles created so far
+extern int emulated_replays;   // graphs launched so far
+extern int emulated_carved;    // kernels whose carveout was set
+extern int emulated_overlaps;  // kernels launched before the one before them had ended
 
 // Requests scratch memory as an operation does; `use` is a cuda_scratch_use.
 int emulated_scratch(live_backend *b, int use, size_t bytes, dsc_error *err);

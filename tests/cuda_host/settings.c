@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Linked into draftscope-live with the emulated device: EMULATED="memory=BYTES allocations=N
+// Linked into programs with the emulated device: EMULATED="memory=BYTES allocations=N launches=N
 // driver=12040 capability=75 devices=0 no_kernels=1 no_blas=1" sets it before main.
 #include "tests/cuda_host/emulated.h"
 
@@ -13,6 +13,8 @@ static void set(const char *name, long value)
         emulated_memory = (size_t)value;
     else if (!strcmp(name, "allocations"))
         emulated_allocations = value;
+    else if (!strcmp(name, "launches"))
+        emulated_launches = value;
     else if (!strcmp(name, "driver"))
         emulated_driver = (int)value;
     else if (!strcmp(name, "capability"))

@@ -20,6 +20,7 @@ static void settings(void)
     emulated_capability = 90;
     emulated_no_kernels = emulated_no_blas = false;
     emulated_capture_errors = 0;
+    emulated_launches = -1;
 }
 
 // --- opening -------------------------------------------------------------------------------------
@@ -183,12 +184,82 @@ static void test_a_pass_that_fails_begins_again(void **state)
     // A failure at the end of the capture.
     assert_false(replayed(&t, &ended, 0, 0));
     emulated_capture_errors = 1;
-    assert_int_equal(pass(&t, &ended, 0, 0, &is), DSC_EABSENT);
+    assert_int_equal(pass(&t, &ended, 0, 0, &is), DSC_EDEVICE);
     assert_non_null(strstr(t.err.message, "cudaStreamEndCapture: "));
     for (int i = 0; i < 3; i++)
         assert_int_equal(replayed(&t, &ended, 0, 0), i == 2);
     assert_true(sum(&t) == 11); // nothing of the passes that failed
     close_bench(&t);
+}
+
+// What a device does wrong is not mistaken for a device that is not there.
+static void test_a_device_that_fails_is_not_absent(void **state)
+{
+    float out[WIDTH];
+    static const char owner;
+    (void)state;
+    bench t = open_bench();
+    assert_false(replayed(&t, &owner, 0, 0));
+    emulated_launches = 0;
+    assert_int_equal(t.b->type->memory.download(t.b, out, t.out, sizeof out, &t.err), DSC_EDEVICE);
+    assert_string_equal(t.err.message, "cuda:0 emulated: cudaStreamSynchronize: an illegal memory "
+                                       "access was encountered");
+    emulated_launches = -1;
+    close_bench(&t);
+}
+
+// --- switches ------------------------------------------------------------------------------------
+
+// Counts of three passes of two kernels each.
+typedef struct switched {
+    int replays, overlaps, carved;
+} switched;
+
+static switched run_switched(const char *device, const char *name)
+{
+    static const char owner;
+    bench t = {.zero = {0}};
+    void *p;
+    const switched before = {emulated_replays, emulated_overlaps, emulated_carved};
+    settings();
+    assert_ok(live_backend_open(&t.b, device, 1, false, &t.err), t.err);
+    assert_string_equal(t.b->device, name);
+    assert_ok(t.b->type->memory.alloc(t.b, &p, 2 * WIDTH * sizeof(float), &t.err), t.err);
+    t.out = p;
+    t.in = t.out + WIDTH;
+    for (int i = 0; i < 3; i++) {
+        const live_batch batch = {
+            .tokens = 1, .sequences = 1, .token = t.zero, .position = t.zero, .slot = t.zero};
+        bool is;
+        assert_ok(t.b->type->pass.begin(t.b, (live_pass_key){&owner, 0}, &batch, &is, &t.err),
+                  t.err);
+        for (int k = 0; k < 2 && !is; k++)
+            assert_ok(t.b->type->pass.add(t.b, t.out, t.in, WIDTH, &t.err), t.err);
+        assert_ok(t.b->type->pass.end(t.b, &t.err), t.err);
+    }
+    t.b->type->memory.free(t.b, t.out);
+    t.b->type->close(t.b);
+    return (switched){emulated_replays - before.replays, emulated_overlaps - before.overlaps,
+                      emulated_carved - before.carved};
+}
+
+static void test_switches_change_what_they_name(void **state)
+{
+    (void)state;
+    const switched plain = run_switched("cuda", "cuda:0 emulated");
+    assert_int_equal(plain.replays, 2); // the captured pass is launched as a graph, too
+    assert_int_equal(plain.overlaps, 3);
+    assert_int_equal(plain.carved, 0);
+    const switched apart = run_switched("cuda:overlap=0", "cuda:0 emulated overlap=0");
+    assert_int_equal(apart.overlaps, 0);
+    assert_int_equal(apart.replays, 2);
+    const switched direct = run_switched("cuda:0,graphs=0", "cuda:0 emulated graphs=0");
+    assert_int_equal(direct.replays, 0);
+    assert_int_equal(direct.overlaps, 3);
+    const switched carved =
+        run_switched("cuda:carveout=100,prefetch=0", "cuda:0 emulated prefetch=0 carveout=100");
+    assert_int_equal(carved.carved, 1); // one kernel, which is launched six times
+    assert_int_equal(carved.replays, 2);
 }
 
 // --- products ------------------------------------------------------------------------------------
@@ -276,6 +347,8 @@ int main(void)
         cmocka_unit_test(test_the_graph_used_longest_ago_goes),
         cmocka_unit_test(test_scratch_that_grows_forgets_what_works_in_it),
         cmocka_unit_test(test_a_pass_that_fails_begins_again),
+        cmocka_unit_test(test_a_device_that_fails_is_not_absent),
+        cmocka_unit_test(test_switches_change_what_they_name),
         cmocka_unit_test(test_cublas_is_loaded_by_a_product),
         cmocka_unit_test(test_a_launch_has_limits),
     };

@@ -120,7 +120,7 @@ static void use(const void *bytes, size_t size)
 // A failure is one of status.h and has a message.
 static int checked(int rc)
 {
-    if (rc < 0 && (rc < DSC_EINTERRUPT || (x.err.status == rc && !*x.err.message)))
+    if (rc < 0 && (rc < DSC_EDEVICE || (x.err.status == rc && !*x.err.message)))
         _exit(SILENT);
     return rc;
 }

@@ -33,8 +33,9 @@ static void status_messages(void **state)
     dsc_error_prefix(&e, DSC_EIO, "%s", longest);
     assert_true(strlen(e.message) < sizeof e.message);
     assert_int_equal(dsc_fail(NULL, DSC_EIO, "nobody listens"), DSC_EIO);
-    const int codes[][2] = {{DSC_OK, 0},  {DSC_EUSAGE, 2}, {DSC_EABSENT, 3}, {DSC_EINPUT, 4},
-                            {DSC_EIO, 1}, {DSC_ENOMEM, 1}, {DSC_ECHECK, 1},  {DSC_EINTERRUPT, 130}};
+    const int codes[][2] = {{DSC_OK, 0},     {DSC_EUSAGE, 2},       {DSC_EABSENT, 3},
+                            {DSC_EINPUT, 4}, {DSC_EIO, 1},          {DSC_ENOMEM, 1},
+                            {DSC_ECHECK, 1}, {DSC_EINTERRUPT, 130}, {DSC_EDEVICE, 1}};
     for (size_t i = 0; i < sizeof codes / sizeof *codes; i++)
         assert_int_equal(dsc_exit_code(codes[i][0]), codes[i][1]);
 }

@@ -168,7 +168,7 @@ static void check_base(void **state)
 {
     (void)state;
     dsc_error e;
-    const int statuses[] = {INT_MIN, DSC_EINTERRUPT - 1, 0, 1};
+    const int statuses[] = {INT_MIN, DSC_EDEVICE - 1, 0, 1};
     for (size_t i = 0; i < sizeof statuses / sizeof *statuses; i++) {
         assert_int_equal(dsc_fail(&e, statuses[i], "wrong"), DSC_EUSAGE);
         assert_int_equal(e.status, DSC_EUSAGE);

@@ -597,8 +597,25 @@ static void test_kernels_agree(void **state)
 static void test_open(void **state)
 {
     (void)state;
-    static const char *const words[] = {"gpu",     "",      "cuda:",  "cuda:x",
-                                        "cuda:-1", "cpu:0", "cuda:1x"};
+    static const char *const words[] = {"gpu",
+                                        "",
+                                        "cuda:",
+                                        "cuda:x",
+                                        "cuda:-1",
+                                        "cpu:0",
+                                        "cuda:1x",
+                                        "cuda:1,",
+                                        "cuda:,1",
+                                        "cuda:0,1",
+                                        "cuda0",
+                                        "cudagraphs=0",
+                                        "cuda:graphs=2",
+                                        "cuda:graphs=",
+                                        "cuda:graph=0",
+                                        "cuda:carveout=101",
+                                        "cuda:overlap=0,overlap=0",
+                                        "cuda:prefetch=0x",
+                                        "cuda:99999999999"};
     dsc_error err;
     live_backend *b;
     for (size_t i = 0; i < sizeof words / sizeof *words; i++) {
@@ -609,6 +626,9 @@ static void test_open(void **state)
     if (!live_cuda_devices()) {
         assert_int_equal(live_backend_open(&b, "cuda", 1, false, &err), DSC_EABSENT);
         assert_int_equal(live_backend_open(&b, "cuda:3", 1, false, &err), DSC_EABSENT);
+        assert_int_equal(live_backend_open(&b, "cuda:graphs=0,0,prefetch=8,carveout=0,overlap=1", 1,
+                                           false, &err),
+                         DSC_EABSENT);
         assert_ok(live_backend_open(&b, "auto", 1, false, &err), err);
         assert_string_equal(b->device, "cpu");
         b->type->close(b);

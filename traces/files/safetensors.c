@@ -30,33 +30,10 @@ struct dsc_safetensors {
     size_t count;
 };
 
-static const struct {
-    char name[5];
-    uint8_t bytes;
-} dtypes[] = {
-    [DSC_BOOL] = {"BOOL", 1}, [DSC_U8] = {"U8", 1},   [DSC_I8] = {"I8", 1},
-    [DSC_U16] = {"U16", 2},   [DSC_I16] = {"I16", 2}, [DSC_F16] = {"F16", 2},
-    [DSC_BF16] = {"BF16", 2}, [DSC_U32] = {"U32", 4}, [DSC_I32] = {"I32", 4},
-    [DSC_F32] = {"F32", 4},   [DSC_U64] = {"U64", 8}, [DSC_I64] = {"I64", 8},
-    [DSC_F64] = {"F64", 8},
-};
-enum {
-    DTYPES = sizeof dtypes / sizeof dtypes[0],
-    QUICK_VALUES = 1 << 16, // a header with more values goes to Jansson at once
-};
+enum { QUICK_VALUES = 1 << 16 }; // a header with more values goes to Jansson at once
 
 // The data pointer of empty tensors: valid and aligned for every type.
 static const alignas(64) unsigned char nothing[64];
-
-size_t dsc_dtype_bytes(dsc_dtype t)
-{
-    return (size_t)t < DTYPES ? dtypes[t].bytes : 0;
-}
-
-const char *dsc_dtype_name(dsc_dtype t)
-{
-    return (size_t)t < DTYPES ? dtypes[t].name : "unknown";
-}
 
 static int bad(const dsc_safetensors *s, const char *tensor, dsc_error *err, const char *format,
                ...) DSC_PRINTF(4, 5);
@@ -129,12 +106,11 @@ static int read_shape(const dsc_safetensors *s, const json_t *entry, dsc_tensor 
     const char *dtype = json_string_value(json_object_get(entry, "dtype"));
     if (!dtype || strlen(dtype) != json_string_length(json_object_get(entry, "dtype")))
         return bad(s, t->name, err, "dtype is missing or not a string");
-    int type = 0;
-    while (type < DTYPES && strcmp(dtype, dtypes[type].name) != 0)
-        type++;
-    if (type == DTYPES)
+    t->dtype = (dsc_dtype)0;
+    while (dsc_dtype_bytes(t->dtype) && strcmp(dtype, dsc_dtype_name(t->dtype)) != 0)
+        t->dtype++;
+    if (!dsc_dtype_bytes(t->dtype))
         return bad(s, t->name, err, "unknown dtype '%.20s'", dtype);
-    t->dtype = (dsc_dtype)type;
     const json_t *shape = json_object_get(entry, "shape");
     if (!json_is_array(shape))
         return bad(s, t->name, err, "shape is missing or not an array");
@@ -149,7 +125,7 @@ static int read_shape(const dsc_safetensors *s, const json_t *entry, dsc_tensor 
             return bad(s, t->name, err, "shape[%d] is not a non-negative integer", i);
         overflow |= __builtin_mul_overflow(t->count, t->shape[i], &t->count);
     }
-    if (overflow || __builtin_mul_overflow(t->count, dtypes[type].bytes, extent))
+    if (overflow || __builtin_mul_overflow(t->count, (int64_t)dsc_dtype_bytes(t->dtype), extent))
         return bad(s, t->name, err, "shape x dtype overflows");
     return DSC_OK;
 }
@@ -178,9 +154,9 @@ static int read_entry(const dsc_safetensors *s, const json_t *entry, dsc_tensor 
         return bad(s, t->name, err,
                    "bytes %" PRIu64 "-%" PRIu64 " are %" PRId64 "; its shape requires %" PRId64,
                    t->begin, t->end, end - begin, extent);
-    if (extent && t->begin % dtypes[t->dtype].bytes)
+    if (extent && t->begin % dsc_dtype_bytes(t->dtype))
         return bad(s, t->name, err, "byte %" PRIu64 " is not aligned for %s", t->begin,
-                   dtypes[t->dtype].name);
+                   dsc_dtype_name(t->dtype));
     t->data = extent ? s->map + t->begin : nothing;
     return DSC_OK;
 }

@@ -69,7 +69,7 @@ uint64_t dsc_safetensors_bytes(const dsc_safetensors *s); // size of the file
 int dsc_safetensors_write(const char *path, const dsc_tensor *tensors, size_t count,
                           dsc_error *err);
 
-size_t dsc_dtype_bytes(dsc_dtype t);
+size_t dsc_dtype_bytes(dsc_dtype t);     // 0 beyond the last type
 const char *dsc_dtype_name(dsc_dtype t); // "F32", ...
 
 #endif

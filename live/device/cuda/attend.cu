@@ -648,7 +648,7 @@ static int attend_batch(live_cuda *c, const cuda_pass *pass, attend_job *j, cons
     j->splits = tokens > ATTEND_LONG_PASS && !b->invariant ? 1 : (int)splits;
     // Bulk prefetches take multiples of 16 bytes; long passes have no waiting time to use.
     j->prefetch = 0;
-    if (j->splits > 1 && j->head % 8 == 0 && b->prefetch_bytes > 0)
+    if (j->splits > 1 && j->head % 8 == 0 && c->prefetch_bytes > 0)
         j->prefetch = ATTEND_PREFETCH;
     int64_t each = b->invariant ? (int64_t)ATTEND_INVARIANT : tokens;
     const int64_t fit = ATTEND_PARTS / (parts_of(pass, j) * (int64_t)part_bytes(j));

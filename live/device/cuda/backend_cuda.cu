@@ -311,14 +311,13 @@ static int cuda_begin(live_backend *b, live_pass_key key, const live_batch *batc
     c->current = NULL;
     if (failed)
         return failed;
-    cuda_graph *g = NULL;
-    if (live_batch_rows(batch) <= CUDA_CAPTURED_ROWS)
-        g = find_graph(c, key, batch);
+    const bool recorded = b->replays && live_batch_rows(batch) <= CUDA_CAPTURED_ROWS;
+    cuda_graph *g = recorded ? find_graph(c, key, batch) : NULL;
     if (g && g->vocab)
         failed = cuda_check_tokens(batch, g->vocab, g->learned, err);
     if (!failed)
         failed = upload_lists(c, batch, err);
-    if (failed || live_batch_rows(batch) > CUDA_CAPTURED_ROWS)
+    if (failed || !recorded)
         return failed;
     g = find_graph(c, key, batch); // the upload may have dropped all graphs
     if (!g)
@@ -437,17 +436,34 @@ static int check_kernels(live_cuda *c, const cudaDeviceProp *device, cudaFuncAtt
                     device->minor, device->major, device->minor);
 }
 
+// "cuda:0 NVIDIA H200", and the switches that are not at their defaults.
+static void name(live_cuda *c, const char *model)
+{
+    const live_cuda_settings *s = &c->set;
+    char switched[64] = "";
+    size_t at = 0;
+    if (!s->overlap)
+        at += (size_t)snprintf(switched, sizeof switched, " overlap=0");
+    if (!s->graphs)
+        at += (size_t)snprintf(switched + at, sizeof switched - at, " graphs=0");
+    if (s->prefetch != 16)
+        at += (size_t)snprintf(switched + at, sizeof switched - at, " prefetch=%d", s->prefetch);
+    if (s->carveout >= 0)
+        snprintf(switched + at, sizeof switched - at, " carveout=%d", s->carveout);
+    snprintf(c->base.device, sizeof c->base.device, "cuda:%d %.48s%s", s->device, model, switched);
+}
+
 static int prepare(live_cuda *c, dsc_error *err)
 {
     cudaDeviceProp properties;
     cudaFuncAttributes compiled;
     int failed = cuda_use(c, err);
     if (!failed)
-        failed = cuda_check(c, cudaGetDeviceProperties(&properties, c->ordinal),
+        failed = cuda_check(c, cudaGetDeviceProperties(&properties, c->set.device),
                             "cudaGetDeviceProperties", err);
     if (failed)
         return failed;
-    snprintf(c->base.device, sizeof c->base.device, "cuda:%d %.48s", c->ordinal, properties.name);
+    name(c, properties.name);
     c->processors = properties.multiProcessorCount;
     c->shared_bytes = properties.sharedMemPerBlockOptin - CUDA_SHARED_STATIC;
     if (properties.major < 8)
@@ -457,7 +473,7 @@ static int prepare(live_cuda *c, dsc_error *err)
     if (failed)
         return failed;
     // Kernels compiled for older devices do not wait for their predecessors (cuda_wait_previous).
-    c->overlap = properties.major >= 9 && compiled.ptxVersion >= 90;
+    c->overlap = c->set.overlap && properties.major >= 9 && compiled.ptxVersion >= 90;
     return cuda_check(c, cudaStreamCreateWithFlags(&c->stream, cudaStreamNonBlocking),
                       "cudaStreamCreateWithFlags", err);
 }
@@ -504,16 +520,17 @@ static int no_device(cudaError_t e, dsc_error *err)
                                        : "none is visible");
 }
 
-extern "C" int live_backend_cuda(live_backend **out, int device, bool invariant, dsc_error *err)
+extern "C" int live_backend_cuda(live_backend **out, const live_cuda_settings *settings,
+                                 bool invariant, dsc_error *err)
 {
     int n = 0;
     *out = NULL;
     const cudaError_t e = cudaGetDeviceCount(&n);
     if (e != cudaSuccess || n == 0)
         return no_device(e, err);
-    if (device < 0 || device >= n)
+    if (settings->device < 0 || settings->device >= n)
         return dsc_fail(err, DSC_EABSENT, "cuda:%d: no such device; there %s %d, from cuda:0",
-                        device, n == 1 ? "is" : "are", n);
+                        settings->device, n == 1 ? "is" : "are", n);
     live_cuda *c = NULL;
     int failed = dsc_new(&c, 1, err);
     if (failed)
@@ -521,10 +538,15 @@ extern "C" int live_backend_cuda(live_backend **out, int device, bool invariant,
     c->base.type = &cuda_type;
     c->base.threads = 1;
     c->base.invariant = invariant;
-    c->base.prefetch_bytes = CUDA_PREFETCH;
-    c->ordinal = device;
-    snprintf(c->base.device, sizeof c->base.device, "cuda:%d", device);
+    c->base.replays = settings->graphs;
+    c->set = *settings;
+    c->prefetch_bytes = (int64_t)settings->prefetch << 20;
+    snprintf(c->base.device, sizeof c->base.device, "cuda:%d", settings->device);
     failed = prepare(c, err);
+    if (failed == DSC_EDEVICE) // in use by another process, or broken: it cannot be opened
+        failed = DSC_EABSENT;
+    if (failed && err)
+        err->status = failed;
     if (failed)
         cuda_close(&c->base);
     else

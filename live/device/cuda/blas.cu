@@ -38,7 +38,7 @@ static int check(const live_cuda *c, const cuda_blas *b, cublasStatus_t e, const
 {
     if (e == CUBLAS_STATUS_SUCCESS)
         return DSC_OK;
-    return dsc_fail(err, e == CUBLAS_STATUS_ALLOC_FAILED ? DSC_ENOMEM : DSC_EABSENT, "%s: %s: %s",
+    return dsc_fail(err, e == CUBLAS_STATUS_ALLOC_FAILED ? DSC_ENOMEM : DSC_EDEVICE, "%s: %s: %s",
                     c->base.device, call, b->status(e));
 }
 

@@ -39,11 +39,10 @@ enum {
     CUDA_STAGES = 4,           // concurrent uploads of lists
     CUDA_INVARIANT_ROWS = 128, // rows of every product of an invariant backend
     CUDA_WORKSPACE = 32 << 20, // bytes for cuBLAS, as recommended for compute capability 9.0
-    CUDA_PREFETCH = 16 << 20,  // bytes of weights; more would evict each other from the L2 cache
     CUDA_SHARED_STATIC =
         1 << 10, // maximum bytes of static shared memory in kernels that also use dynamic
     CUDA_SHARED = (48 << 10) - CUDA_SHARED_STATIC, // bytes that need no opt-in
-    CUDA_SHARED_KERNELS = 64,                      // remembered kernels that have opted in to more
+    CUDA_KERNELS = 256,                            // remembered kernels with attributes of ours
     CUDA_PARTS = 256,                              // batches of a pass
 };
 
@@ -117,11 +116,14 @@ typedef struct cuda_stage {
 
 typedef struct live_cuda {
     live_backend base;
-    int ordinal;
+    live_cuda_settings set;
     int processors;      // streaming multiprocessors
     size_t shared_bytes; // maximum dynamic shared memory of a block
     bool overlap;        // programmatic dependent launch
-    bool follows;        // the last work in the stream is one of our kernels
+    // Of weights that a product may request while the previous operation still runs. More than the
+    // 16 MB of the default would evict each other from the L2 cache.
+    int64_t prefetch_bytes;
+    bool follows; // the last work in the stream is one of our kernels
     cudaStream_t stream;
     struct cuda_blas *blas; // NULL until a product needs it (blas.cu)
 
@@ -139,9 +141,10 @@ typedef struct live_cuda {
     void *scratch[CUDA_SCRATCHES];
     size_t scratch_bytes[CUDA_SCRATCHES];
     cuda_graph graph[CUDA_GRAPHS];
-    uint64_t passes;                          // number of passes begun
-    const void *allowed[CUDA_SHARED_KERNELS]; // kernels that have opted in to shared_bytes
-    int alloweds;
+    uint64_t passes;                    // number of passes begun
+    const void *opted_in[CUDA_KERNELS]; // kernels that may have shared_bytes
+    const void *carved[CUDA_KERNELS];   // kernels with set.carveout
+    int opted_ins, carveds;
 } live_cuda;
 
 static inline live_cuda *cuda_of(live_backend *b)
@@ -250,7 +253,7 @@ struct cuda_grid {
 };
 
 // Fails unless CUDA can launch `kernel` with this grid and dynamic shared memory per block, and
-// opts the kernel in to large shared memory once.
+// sets the attributes of the kernel that this takes, once.
 int cuda_check_launch(live_cuda *c, const char *name, const void *kernel, cuda_grid grid,
                       size_t shared_bytes, dsc_error *err);
 

@@ -14,7 +14,7 @@ int cuda_check(const live_cuda *c, cudaError_t e, const char *call, dsc_error *e
         return DSC_OK;
     cudaGetLastError(); // clears the error, unless the device is unusable
     if (e != cudaErrorMemoryAllocation)
-        return dsc_fail(err, DSC_EABSENT, "%s: %s: %s", c->base.device, call,
+        return dsc_fail(err, DSC_EDEVICE, "%s: %s: %s", c->base.device, call,
                         cudaGetErrorString(e));
     cudaMemGetInfo(&available, &total);
     return dsc_fail(err, DSC_ENOMEM, "%s: %s: out of memory: %zu of %zu bytes are free",
@@ -41,6 +41,21 @@ int cuda_check_tokens(const live_batch *batch, int64_t vocab, int64_t learned, d
 
 // --- launching ---------------------------------------------------------------------------------
 
+// Sets an attribute of a kernel, unless it is in the list of those that have it. Kernels beyond the
+// list get it at each launch.
+static int set_attribute(live_cuda *c, const char *name, const void *kernel,
+                         cudaFuncAttribute attribute, int value, const void **list, int *length,
+                         dsc_error *err)
+{
+    for (int i = 0; i < *length; i++)
+        if (list[i] == kernel)
+            return DSC_OK;
+    const int failed = cuda_check(c, cudaFuncSetAttribute(kernel, attribute, value), name, err);
+    if (!failed && *length < CUDA_KERNELS)
+        list[(*length)++] = kernel;
+    return failed;
+}
+
 // CUDA keeps one limit per kernel for all backends of a device, so every backend sets the same
 // limit: a smaller one would break the launches of another backend.
 static int allow_shared(live_cuda *c, const char *name, const void *kernel, size_t bytes,
@@ -50,18 +65,8 @@ static int allow_shared(live_cuda *c, const char *name, const void *kernel, size
         return dsc_fail(err, DSC_EABSENT,
                         "%s: %s: %zu bytes of shared memory are needed; a block has %zu at most",
                         c->base.device, name, bytes, c->shared_bytes);
-    for (int i = 0; i < c->alloweds; i++)
-        if (c->allowed[i] == kernel)
-            return DSC_OK;
-    const int failed =
-        cuda_check(c,
-                   cudaFuncSetAttribute(kernel, cudaFuncAttributeMaxDynamicSharedMemorySize,
-                                        (int)c->shared_bytes),
-                   name, err);
-    if (!failed &&
-        c->alloweds < CUDA_SHARED_KERNELS) // kernels beyond the list opt in at each launch
-        c->allowed[c->alloweds++] = kernel;
-    return failed;
+    return set_attribute(c, name, kernel, cudaFuncAttributeMaxDynamicSharedMemorySize,
+                         (int)c->shared_bytes, c->opted_in, &c->opted_ins, err);
 }
 
 int cuda_check_launch(live_cuda *c, const char *name, const void *kernel, cuda_grid grid,
@@ -74,14 +79,20 @@ int cuda_check_launch(live_cuda *c, const char *name, const void *kernel, cuda_g
                         "2147483647 x 65535 x 65535",
                         c->base.device, name, (long long)grid.x, (long long)grid.y,
                         (long long)grid.z);
-    return shared_bytes > CUDA_SHARED ? allow_shared(c, name, kernel, shared_bytes, err) : DSC_OK;
+    int failed = DSC_OK;
+    if (shared_bytes > CUDA_SHARED)
+        failed = allow_shared(c, name, kernel, shared_bytes, err);
+    if (!failed && c->set.carveout >= 0)
+        failed = set_attribute(c, name, kernel, cudaFuncAttributePreferredSharedMemoryCarveout,
+                               c->set.carveout, c->carved, &c->carveds, err);
+    return failed;
 }
 
 // --- the device --------------------------------------------------------------------------------
 
 int cuda_use(const live_cuda *c, dsc_error *err)
 {
-    return cuda_check(c, cudaSetDevice(c->ordinal), "cudaSetDevice", err);
+    return cuda_check(c, cudaSetDevice(c->set.device), "cudaSetDevice", err);
 }
 
 int cuda_use_idle(live_cuda *c, dsc_error *err)

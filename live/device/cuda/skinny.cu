@@ -222,7 +222,7 @@ static int skinny_rows(live_cuda *c, const weights_job *job, bool *done, dsc_err
     const int64_t blocks = pairs < resident * c->processors ? pairs : resident * c->processors;
     const int64_t places = blocks * SKINNY_WARPS, row = j.k * (int64_t)sizeof(T);
     const int64_t warps = pairs < places ? pairs : places; // warps with a pair
-    const int64_t fair = c->base.prefetch_bytes / (warps * SKINNY_PAIR);
+    const int64_t fair = c->prefetch_bytes / (warps * SKINNY_PAIR);
     j.prefetch = fair < row ? fair : row;
     return cuda_launch_shared(c, "product", kernels[j.rows - 1], blocks, SKINNY_WARPS * CUDA_LANES,
                               bytes, err, j);

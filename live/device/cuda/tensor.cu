@@ -386,7 +386,7 @@ static int tensor_tiles(live_cuda *c, const weights_job *job, dsc_error *err)
         t.part = (float4 *)room;
     }
     const int64_t rows = blocks * t.splits * block::tile, row = t.j.k * 2 / t.splits;
-    const int64_t fair = c->base.prefetch_bytes / rows;
+    const int64_t fair = c->prefetch_bytes / rows;
     t.j.prefetch = fair < row ? fair : row;
     const size_t chunks = TENSOR_AHEAD * TILES * 16 * TENSOR_PITCH * sizeof(uint4);
     const size_t sums = TILES * 16 * block::pitch * sizeof(float);
