@@ -3,12 +3,19 @@
 # make gpu-bundle: packs what tests/gpu/run.sh needs on a machine with a GPU and cuBLAS of CUDA 13
 # but no compiler and no packages: programs, their shared libraries other than CUDA's and the C
 # library, OpenBLAS, which a program may open by name only when it is needed, fixtures, demo models,
-# scripts. Usage: bundle.sh SOURCE BUILD OUT.tar.gz PROGRAM...
+# traces, scripts. Usage: bundle.sh SOURCE BUILD OUT.tar.xz PROGRAM...
+#
+# DSC_TEST_DATA names the folder of real data, of which the bundle then has traces; DSC_SMOLLM2 the
+# GGUF file of SmolLM2-135M-Instruct (contrib/real_model), whose outputs are recorded on this machine.
 set -eu
-source=$1 build=$2 out=$3
+source=$1 build=$(cd "$2" && pwd) out=$3
 shift 3
-limit=60000000
+limit=50000000 # bytes of the bundle and of what git tracks, which travels with it
 name=draftscope-gpu
+command -v xz >/dev/null || {
+    echo "bundle: xz was not found (Debian: xz-utils)" >&2
+    exit 1
+}
 work=$(mktemp -d)
 trap 'rm -rf "$work"' EXIT
 trap 'exit 1' HUP INT TERM
@@ -26,7 +33,7 @@ for program; do
     [ -f "$real" ] && file=$real
     cp "$file" "$root/bin/"
     strip -S "$root/bin/$(basename "$program")"
-    ldd "$file" | awk '$2 == "=>" && $3 ~ /^\// { print $3 }'
+    LD_LIBRARY_PATH=$build/.libs${LD_LIBRARY_PATH:+:$LD_LIBRARY_PATH} ldd "$file" | awk '$2 == "=>" && $3 ~ /^\// { print $3 }'
 done | sort -u >"$work/libraries"
 if ! grep -q '/libopenblas' "$work/libraries"; then
     openblas=$(PATH=$PATH:/usr/sbin:/sbin ldconfig -p | sed -n 's|.*libopenblas\.so\.0 .*=> ||p' |
@@ -45,46 +52,78 @@ grep -vE '/(libcu|libnv|libc\.|libm\.|libmvec|libdl\.|librt\.|libpthread\.|ld-li
     "$work/libraries" >"$work/taken" || true
 while read -r library; do
     cp -L "$library" "$root/lib/"
+    case $library in
+    */libdraftscope*) strip -S "$root/lib/$(basename "$library")" ;;
+    esac
 done <"$work/taken"
 
 for script in run.sh checks.sh results.sh libraries.sh README.md; do
     cp "$source/tests/gpu/$script" "$root/"
 done
 cp "$source/contrib/validate.sh" "$root/"
-# Outputs to replay on models of random weights: LLMA's development set in Llama 2's tokens if
-# present, else the sample.
-data=${DSC_TEST_DATA:-}
-if [ -n "$data" ] && [ -e "$data/llma/rag.jsonl" ] && [ -e "$data/tokenizers/llama2.json" ]; then
-    set -- "$data/tokenizers/llama2.json" "$data/llma/rag.jsonl"
-else
-    set -- "$source/traces/sample/tokenizer.json" "$source/traces/sample/rag.jsonl"
-fi
-if [ -e "$root/bin/draftscope" ]; then
-    "$build/draftscope" trace import --tokenizer "$1" "$2" -o "$root/rag.dst" --progress never
-fi
-# Drafts to replay on models of random weights: those of the demo models on a few prompts.
-record() { # trace, draft model, options
-    trace=$root/$1.dst draft=$source/live/demo/$2
-    shift 2
-    "$build/draftscope" live record --device cpu --threads 1 --target "$source/live/demo/target" \
-        --draft "$draft" --method none --prompts "$source/live/demo/prompts.jsonl" --requests 6 \
-        --max-tokens 96 --progress never "$@" -o "$trace"
+# Traces to replay on models of random weights. Answers in Llama 2's tokens, where they are: LLMA's
+# development set, else the sample, and what two engines wrote and accepted on Spec-Bench.
+import() { # trace, tokenizer, file
+    [ ! -e "$root/bin/draftscope" ] || "$build/draftscope" trace import --tokenizer "$2" "$3" \
+        -o "$root/$1.dst" --progress never 2>"$work/notes"
 }
-if [ -d "$source/live/demo/target" ] && [ -e "$root/bin/draftscope-live" ]; then
-    record greedy draft --num-drafts 1 --rank-depth 8 --rollouts 8
-    record eagle eagle --num-drafts 1 --rank-depth 8
-    record sampled draft --num-drafts 4 --temperature 1
+data=${DSC_TEST_DATA:-} llama2=${DSC_TEST_DATA:-}/tokenizers/llama2.json
+if [ -n "$data" ] && [ -e "$data/llma/rag.jsonl" ] && [ -e "$llama2" ]; then
+    import rag "$llama2" "$data/llma/rag.jsonl"
+else
+    import rag "$source/traces/sample/tokenizer.json" "$source/traces/sample/rag.jsonl"
 fi
-for folder in tests/oracle/fixtures live/demo; do
+for engine in eagle sps-68m; do
+    [ ! -e "$data/specbench/$engine.jsonl" ] || [ ! -e "$llama2" ] ||
+        import "specbench-$engine" "$llama2" "$data/specbench/$engine.jsonl"
+done
+# Drafts: those of the demo models on a few prompts, and those of SmolLM2's first layers.
+record() { # trace, options
+    trace=$root/$1.dst
+    shift
+    [ ! -e "$root/bin/draftscope-live" ] || "$build/draftscope-live" record --device cpu \
+        --method none --progress never -o "$trace" "$@" 2>"$work/notes"
+}
+demo() { # trace, draft model, options
+    demo_trace=$1 demo_draft=$source/live/demo/$2
+    shift 2
+    record "$demo_trace" --threads 1 --target "$source/live/demo/target" --draft "$demo_draft" \
+        --prompts "$source/live/demo/prompts.jsonl" --requests 6 --max-tokens 96 "$@"
+}
+if [ -d "$source/live/demo/target" ]; then
+    demo greedy draft --num-drafts 1 --rank-depth 8 --rollouts 8
+    demo eagle eagle --num-drafts 1 --rank-depth 8
+    demo sampled draft --num-drafts 4 --temperature 1
+fi
+smollm2() { # trace, options
+    smollm2_trace=$1
+    shift
+    record "$smollm2_trace" --target "$DSC_SMOLLM2" --dtype bf16 --draft-layers 0:24 \
+        --prompts "$data/gsm8k/test.jsonl" --requests 6 --max-tokens 96 --num-drafts 1 "$@"
+}
+if [ -n "${DSC_SMOLLM2:-}" ] && [ -e "$data/gsm8k/test.jsonl" ]; then
+    smollm2 smollm2-greedy --rank-depth 4 --rollouts 4
+    smollm2 smollm2-sampled --temperature 1
+fi
+for folder in tests/oracle/fixtures tests/oracle/gguf live/demo; do
     if [ -d "$source/$folder" ]; then
         mkdir -p "$root/$folder"
         cp -r "$source/$folder/." "$root/$folder/"
     fi
 done
-tar --sort=name --owner=0 --group=0 --numeric-owner -C "$work" -czf "$out" $name
-bytes=$(wc -c <"$out")
-echo "$out: $bytes bytes, $(ls "$root/bin" | wc -l) programs, $(ls "$root/lib" | wc -l) libraries"
-[ "$bytes" -le $limit ] || {
-    echo "bundle: more than $limit bytes" >&2
+# run.sh finds out by it when a transfer was cut short.
+(cd "$root" && find . -type f -print0 | sort -z | xargs -0 sha256sum) >"$work/sums"
+mv "$work/sums" "$root/files.sha256"
+# A dictionary that takes in the parts that the programs have in common.
+tar --sort=name --owner=0 --group=0 --numeric-owner -C "$work" -cf - $name |
+    xz --lzma2=preset=6,dict=128MiB >"$work/bundle"
+bytes=$(wc -c <"$work/bundle")
+tree=$(cd "$source" && { git ls-files -z --cached --others --exclude-standard 2>/dev/null || :; } |
+    xargs -0 -r stat -c %s 2>/dev/null | awk '{ sum += $1 } END { print sum + 0 }')
+echo "$out: $bytes bytes, $(ls "$root/bin" | wc -l) programs, $(ls "$root/lib" | wc -l) libraries;" \
+    "with the $tree bytes of the tree $((bytes + tree))"
+[ $((bytes + tree)) -le $limit ] || {
+    echo "bundle: with the tree more than $limit bytes: see \"A smaller tree\" in tests/gpu/README.md" >&2
     exit 1
 }
+mv "$work/bundle" "$out"

@@ -2,17 +2,25 @@
 # SPDX-License-Identifier: Apache-2.0
 # One check of run.sh. Usage: checks.sh CHECK OUT DEVICE [dry]
 # Prints each command with "$ " and runs it; with `dry` it only prints. Exit codes: 0 the check
-# passed, 3 or 77 something that it needs is missing on this machine, anything else it failed.
+# passed, 3 or 77 something that it needs is missing on this machine, anything else it failed. Two
+# variables narrow a check down: SECTIONS are those of check_ops to run, UNDER is a tool of
+# compute-sanitizer to run its programs under. CHECK_LOG is the file that all output goes to.
 here=$(cd "$(dirname "$0")" && pwd) || exit 2
 check=$1 out=$2 device=$3 dry=${4:-}
 cd "$here" || exit 2
 live=bin/draftscope-live demo=live/demo
+under=
 exec 3>&1 # the log, where a command's own output goes to a file
 
 # try COMMAND...
+# shellcheck disable=SC2086 # $under is a list of words
 try() {
-    printf '$ %s\n' "$*" >&3
-    [ "$dry" ] || "$@"
+    printf '$ %s\n' "${under:+$under }$*" >&3
+    [ "$dry" ] || $under "$@"
+}
+# The last line of the log so far that says something.
+last_line() {
+    grep -av '^\$ ' "${CHECK_LOG:-/dev/null}" | grep -a '[^[:space:]]' | tail -n 1 | cut -c 1-300
 }
 need() {
     for file; do
@@ -24,6 +32,14 @@ need() {
 }
 on_cpu() {
     [ "$device" = cpu ]
+}
+# The device with one switch more; the CPU has none.
+switched() { # switch
+    case $device in
+    cpu) echo cpu ;;
+    *:*) echo "$device,$1" ;;
+    *) echo "$device:$1" ;;
+    esac
 }
 
 # --- models of random weights ------------------------------------------------------------------
@@ -52,22 +68,34 @@ write_shapes() {
 }
 
 # --- the checks --------------------------------------------------------------------------------
-ops() {
+# Each section in a process of its own, so that the others run if one of them ends it. The last line
+# names the sections that failed, each with its last line.
+ops() { # options of check_ops
     need bin/check_ops
-    try bin/check_ops --device "$device" "$@"
+    worst=0 failed=
+    for section in ${SECTIONS:-rows products attention passes dists overlap invariance}; do
+        try bin/check_ops --device "$device" --only "$section" "$@"
+        code=$?
+        [ $code != 0 ] || continue
+        [ $worst != 0 ] && [ $worst != 3 ] || worst=$code
+        failed="$failed${failed:+; }$section: $(last_line)"
+    done
+    [ $worst = 0 ] || echo "Failed sections: $failed"
+    return $worst
 }
 
 bench() { # sections, options of check_ops
     sections=$1
     shift
+    need bin/check_ops
     if on_cpu; then
         sections=overlap # the others are of 8 G parameters
     fi
-    ops "--bench=$sections" "$@"
+    try bin/check_ops --device "$device" --bench --only "$sections" "$@"
 }
 
 fixtures() {
-    need bin/test_fixtures tests/oracle/fixtures
+    need bin/test_fixtures tests/oracle/fixtures tests/oracle/gguf
     try bin/test_fixtures --device "$device" tests/oracle/fixtures
 }
 
@@ -104,36 +132,38 @@ lossless() { # method
     return 1
 }
 
-# compute-sanitizer is slow, so it runs the smaller shapes and one run of the demo models.
-# `check_ops` requests more memory than there is on purpose, which is no error of the program.
-sanitizer() { # memcheck, racecheck, synccheck, initcheck, or live: memcheck of a run
+# Has every program run under a tool of compute-sanitizer. `check_ops` requests more memory than
+# there is on purpose, which is no error of the program.
+sanitize() { # tool
     if on_cpu; then
         echo "compute-sanitizer needs a GPU."
         exit 77
     fi
-    tool=$1
     sanitizer=$(command -v compute-sanitizer) ||
         sanitizer=${CUDA_HOME:-/usr/local/cuda}/bin/compute-sanitizer
     need "$sanitizer"
-    case $tool in
-    memcheck) set -- --tool memcheck --report-api-errors no bin/check_ops --quick ;;
+    under="$sanitizer --error-exitcode 9 --tool $1"
+    [ "$1" != memcheck ] || under="$under --report-api-errors no"
+}
+# It is slow, so it runs the smaller shapes and one run of the demo models.
+sanitized() { # memcheck, racecheck, synccheck, initcheck, or live: memcheck of a run
+    case $1 in
     live)
+        sanitize memcheck
         need $live $demo/target $demo/draft
-        set -- --tool memcheck --report-api-errors no $live run --target $demo/target \
-            --draft $demo/draft --method draft-model -p "Tom has" --max-tokens 8
+        try $live run --target $demo/target --draft $demo/draft --method draft-model -p "Tom has" \
+            --max-tokens 8 --device "$device"
         ;;
-    *) set -- --tool "$tool" bin/check_ops --quick ;;
+    *)
+        sanitize "$1"
+        ops --quick
+        ;;
     esac
-    need bin/check_ops
-    log=$out/compute-sanitizer-$tool.log
-    try "$sanitizer" --error-exitcode 9 "$@" --device "$device" >"$log" 2>&1
     code=$?
-    [ ! "$dry" ] || return 0
-    cat "$log"
-    if grep -q 'Device not supported' "$log"; then
+    [ $code = 0 ] || ! grep -aq 'Device not supported' "${CHECK_LOG:-/dev/null}" || {
         echo "compute-sanitizer does not support the device on this machine."
         return 77
-    fi
+    }
     return $code
 }
 
@@ -155,41 +185,44 @@ profile() { # name of the table, shape, options
 short_grid="--tokens 1,2,4,8,16,32,64,128 --context 0,128,192,512,4096 --repeats 6"
 full_grid="--tokens 1,2,4,8,16,32,64,128 --context 0,128,192,512,2048,4096,8192"
 
-# LLMA's Section 3.2 on models of random weights: replays the simulator's steps on recorded answers
-# and times them. For every copy length, the speedup must be within 5 % of the simulator's from a
-# measured cost table.
-llma() { # shape, copy lengths
-    name=llma-$1 shape=$1
-    shift
-    need $live bin/draftscope rag.dst
-    widths=1:24 requests=4
-    if on_cpu; then
-        write_shapes
-        shape=$out/llama-2.json widths=1,8,24 requests=1
-        set -- "$1"
-    fi
+# --- replays -------------------------------------------------------------------------------------
+# Steps that the simulator takes on recorded requests are run on models of random weights and
+# timed: the models run the passes, the accepted tokens are recorded. Every speedup must be within
+# 5 % of the simulator's from a measured cost table.
+
+# begin NAME TRACE OPTIONS...: the models of a replay, whose cost table `price` measures and whose
+# runs `take` collects for `judge`.
+begin() {
+    name=$1 trace=$2
+    shift 2
+    models="--device $device --random-weights 1 --dtype bf16 $*"
+    need $live bin/draftscope "$trace"
     results=$out/$name.jsonl cost=$out/$name.cost.tsv
     rm -f "$results" "$cost" "$out/$name.tsv"
-    try $live profile --device "$device" --shape "$shape" --random-weights 1 --dtype bf16 \
-        --tokens $widths --context 0:2048 --prefill-tokens 0 --progress never -o "$cost" || return
-    for k; do
-        try $live run --device "$device" --shape "$shape" --random-weights 1 --dtype bf16 \
-            --method llma --n 1 --num-speculative-tokens "$k" --replay rag.dst --requests $requests --baseline \
-            --json --progress never >>"$results" || return
-    done
-    judge rag.dst "$name"
 }
-
-# Compares the runs of NAME.jsonl with predictions from the trace and the table NAME.cost.tsv.
-judge() { # trace, name
-    table=$out/$2.tsv
-    try bin/draftscope validate --trace "$1" --live "$out/$2.jsonl" \
-        --cost "table:$out/$2.cost.tsv" --speedup-tolerance 5 -o "$table" --force
+# shellcheck disable=SC2086 # $models is a list of words
+price() { # grid
+    try $live profile $models --prefill-tokens 0 --progress never -o "$cost" "$@"
+}
+# shellcheck disable=SC2086 # $models is a list of words
+take() { # method and its options
+    try $live run $models --replay "$trace" --baseline --json --progress never "$@" >>"$results"
+}
+# Compares the runs with predictions from the trace and the cost table. On a CPU, where the models are
+# small and the machine may be busy, speeds are printed and not judged.
+judge() {
+    table=$out/$name.tsv
+    try bin/draftscope validate --trace "$trace" --live "$results" --cost "table:$cost" \
+        --speedup-tolerance 5 -o "$table" --force
     judged=$?
-    [ "$dry" ] || [ ! -s "$table" ] || say_speedup "$table"
+    [ ! "$dry" ] && [ -s "$table" ] || return $judged
+    say_speedup "$table"
+    if on_cpu && [ $judged = 1 ]; then
+        ! grep '	fail	' "$table" | grep -vE '	(speedup|[a-z]*_s_per_[a-z]*)	'
+        judged=$?
+    fi
     return $judged
 }
-
 # Prints the speedups as lines of the log, whose end is in results.json.
 say_speedup() { # table
     grep -v '^#' "$1" | awk -F '\t' '
@@ -202,33 +235,73 @@ say_speedup() { # table
         }'
 }
 
-# Replays recorded drafts on models of random weights with published shapes. The models run the
-# passes; the accepted tokens are recorded. Passes are measured, the speedup is predicted from them
-# and the trace, and compared with several runs, each with its own seed.
-# shellcheck disable=SC2086 # $models and $some are lists of words
-drafted() { # name, trace, draft's shape, runs, method and its options
-    name=$1 trace=$2 with=$3 runs=$4
-    shift 4
-    need $live bin/draftscope "$trace"
-    write_shapes
-    results=$out/$name.jsonl cost=$out/$name.cost.tsv
-    rm -f "$results" "$cost" "$out/$name.tsv"
-    models="--device $device --shape $out/target.json --draft-shape $out/$with --random-weights 1"
-    models="$models --dtype bf16" some=
+
+# LLMA's Section 3.2.
+llma() { # shape, copy lengths
+    shape=$1 widths=1:24 requests=4
+    shift
     if on_cpu; then
-        models="$models --threads 1" some="--requests 2" runs=2
+        write_shapes
+        begin "llma-$shape" rag.dst --shape "$out/llama-2.json"
+        widths=1,8,24 requests=1
+        set -- "$1"
+    else
+        begin "llma-$shape" rag.dst --shape "$shape"
+    fi
+    price --tokens $widths --context 0:2048 || return
+    for k; do
+        take --method llma --n 1 --num-speculative-tokens "$k" --requests $requests || return
+    done
+    judge
+}
+
+# Recorded drafts, with several runs, each with its own seed.
+drafted() { # name, trace, draft's shape, runs, method and its options
+    runs=$4
+    write_shapes
+    begin "$1" "$2" --shape "$out/target.json" --draft-shape "$out/$3"
+    shift 4
+    if on_cpu; then
+        models="$models --threads 1" runs=2
+        set -- --requests 2 "$@"
     fi
     [ "$name" != replay-pearl ] || models="$models $(second_device)"
-    try $live profile $models --tokens 1,2,3,4,5,6,8,12,16,17,24,26,32 --context 0:256 \
-        --prefill-tokens 0 --progress never -o "$cost" || return
+    price --tokens 1,2,3,4,5,6,8,12,16,17,24,26,32 --context 0:256 || return
     seed=0
     while [ $seed -lt "$runs" ]; do
-        try $live run $models --replay "$trace" --replay-draft $some --seed $seed --baseline --json \
-            --progress never "$@" >>"$results" || return
+        take --replay-draft --seed $seed "$@" || return
         seed=$((seed + 1))
     done
-    judge "$trace" "$name"
+    judge
 }
+
+# What SmolLM2-135M-Instruct wrote, at its shape: methods without a draft model, and
+# self-speculation with its first 24 layers, whose drafts are recorded as well.
+smollm2() { # greedy or sampled
+    layers="--draft-layers 0:24"
+    self="--method draft-model --num-speculative-tokens 3 $layers --replay-draft"
+    config smollm2.json LlamaForCausalLM 576 1536 30 9 3 49152 true
+    begin "smollm2-$1" "smollm2-$1.dst" --shape "$out/smollm2.json"
+    few='' widths=1,2,3,4,6,8,11,16,25 contexts=0:512
+    if on_cpu; then
+        few="--requests 1" widths=1,4,16 contexts=0,256
+    fi
+    # shellcheck disable=SC2086 # lists of words
+    price $layers --tokens $widths --context $contexts || return
+    # shellcheck disable=SC2086 # lists of words
+    case $1 in
+    greedy)
+        take $few --method ngram && take $few --method suffix && take $few $self || return
+        ;;
+    sampled)
+        for seed in 1 2 3; do
+            take $few $self --seed $seed || return
+        done
+        ;;
+    esac
+    judge
+}
+
 # PEARL's two models run at the same time, on two GPUs if there are two.
 second_device() {
     if [ "$device" = cuda ] && [ "$(nvidia-smi -L 2>/dev/null | grep -c '^GPU')" -gt 1 ]; then
@@ -239,10 +312,11 @@ replay() { # what
     case $1 in
     eagle) drafted replay-eagle eagle.dst head.json 3 --method tree --tree eagle ;;
     spectr)
-        drafted replay-spectr sampled.dst draft.json 9 --method spectr --num-drafts 4 --num-speculative-tokens 4 \
-            --rule kseq
+        drafted replay-spectr sampled.dst draft.json 9 --method spectr --num-drafts 4 \
+            --num-speculative-tokens 4 --rule kseq
         ;;
     pearl) drafted replay-pearl greedy.dst draft.json 3 --method pearl --num-speculative-tokens 4 ;;
+    smollm2-*) smollm2 "${1#smollm2-}" ;;
     llama-2-7b) llma llama-2-7b 5 10 20 ;;
     *-all) llma "${1%-all}" 1 2 3 4 5 6 7 8 9 10 11 12 13 14 15 16 17 18 19 20 ;;
     esac
@@ -266,7 +340,7 @@ selection() { # how tokens are sampled
     try $live run --device "$device" --shape "$out/draft.json" --draft-shape "$out/small.json" \
         --random-weights 1 --dtype bf16 --num-speculative-tokens 4 --prompts "$out/ids.jsonl" --max-tokens 256 \
         "$@" --progress never --json >"$answer" || return
-    [ "$dry" ] || awk '
+    [ "$dry" ] || awk -v judged="$(on_cpu || echo yes)" '
         { gsub(/[",:]/, " ") }
         { for (i = 1; i < NF; i++) if ($i ~ /^(draft|verify|select)_s$/) s[$i] = $(i + 1) }
         END {
@@ -279,7 +353,7 @@ selection() { # how tokens are sampled
             printf "selection %.2f %% of a step (5 %% at most): ", share
             printf "draft %g s, verify %g s, select %g s\n", s["draft_s"], s["verify_s"],
                 s["select_s"]
-            exit !(share <= 5)
+            exit judged && !(share <= 5)
         }' "$answer"
 }
 
@@ -295,18 +369,22 @@ validate() {
     return $judged
 }
 
+[ -z "${UNDER:-}" ] || sanitize "$UNDER"
 # shellcheck disable=SC2086 # a grid is a list of words
 case $check in
 list) need $live && try $live list ;;
-open) ops --open ;;
+open) need bin/check_ops && try bin/check_ops --device "$device" --open ;;
 ops-quick) ops --quick ;;
 ops-full) ops ;;
 bench) bench products,attention,rows,sampling,overlap ;;
-bench-no-prefetch) bench products --prefetch-mb 0 ;; # compare with the products of bench
+bench-no-prefetch) # compare with the products of bench
+    device=$(switched prefetch=0)
+    bench products
+    ;;
 fixtures) fixtures ;;
 sampling-*) sampling "${check#sampling-}" ;;
 lossless-*) lossless "${check#lossless-}" ;;
-sanitizer-*) sanitizer "${check#sanitizer-}" ;;
+sanitizer-*) sanitized "${check#sanitizer-}" ;;
 profile-*-short) shape=${check#profile-} && profile "$check" "${shape%-short}" $short_grid ;;
 profile-*) profile "$check" "${check#profile-}" $full_grid ;;
 selection-*) selection "${check#selection-}" ;;

@@ -58,6 +58,7 @@ write_results() {
         printf '  "memory": %s,\n  "device": %s,\n' "$(text "$memory")" "$(text "$device")"
         printf '  "programs": %s,\n' "$(text "$programs")"
         printf '  "library_path": %s,\n' "$(text "$library_path")"
+        printf '  "verdict": %s,\n' "$(text_or_null "$verdict")"
         printf '  "dry_run": %s,\n  "minutes": %s,\n' "$dry" "${minutes:-null}"
         printf '  "passed": %d,\n  "passed_earlier": %d,\n' "$(count passed)" \
             "$(count "passed earlier")"

@@ -1,7 +1,8 @@
 #!/bin/sh
 # SPDX-License-Identifier: Apache-2.0
 # draftscope-live on an emulated device (tests/cuda_host/settings.c) that lacks something: exit code
-# 3 and one line with the figure. Finished parts of a run, a recording or a profile are kept.
+# 3 and one line with the figure; or that fails: exit code 1. Finished parts of a run, a recording or a
+# profile are kept.
 build=$(pwd)
 . "${top_srcdir:-.}/tests/cli/common.sh"
 set -u
@@ -76,4 +77,30 @@ check "run: memory ran out in the second request" test "$second" -gt 0
 lacks "allocations=$second" "prompts.jsonl:2: " record $plain -o kept.dst
 check "record: the first request is kept" sh -c '"$1" trace verify kept.dst | grep -q "ok, 1 requests"' \
     sh "$draftscope"
+
+# A kernel uses an illegal address, early or late.
+n=4 second=0
+while n=$((n * 5 / 4)) && [ $n -lt 5000 ]; do
+    # shellcheck disable=SC2086
+    EMULATED=launches=$n "$live" run $plain --json -o kept.jsonl --force >out 2>err
+    code=$?
+    [ $code = 0 ] && break
+    check "run, $n kernels: exit code 1, not $code" test "$code" = 1
+    check "run, $n kernels: one line, not $(cat err)" test "$(wc -l <err)" = 1
+    check "run, $n kernels: what the device says: $(cat err)" grep -q 'an illegal memory access' err
+    if grep -q 'prompts.jsonl:2: ' err; then
+        second=$n
+        check "run, $n kernels: the first request is kept" test "$(wc -l <kept.jsonl)" = 1
+    fi
+done
+check "run: without it, all goes well" test "$code" = 0
+check "run: the device failed in the second request" test "$second" -gt 0
+# A profile begins with a product of as much memory as there is, hence little.
+EMULATED="launches=260 memory=42000000" "$live" profile --shape ./shape.json --random-weights 3 \
+    --tokens 1,2 --context 9 --device cuda --repeats 9 --prefill-tokens 0 --progress never \
+    -o kept.tsv >out 2>err
+check "profile: exit code 1" test $? = 1
+check "profile: complete passes are kept, and the line says so: $(cat err)" \
+    grep -q 'passes of up to 2 tokens are in kept.tsv: .*an illegal memory access' err
+check "profile: they are a table" test "$(grep -vc '^#' kept.tsv)" -ge 3
 summary

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // check_ops --bench: times the operations of a model of 8 G parameters on the device and prints
-// CSV, for all sections or those named. Each operation is called many times in one pass that the
-// device replays (a graph), so that times exclude the calls: the first pass runs directly, the
+// CSV, for all sections or those of --only. Each operation is called many times in one pass that
+// the device replays (a graph), so that times exclude the calls: the first pass runs directly, the
 // second is captured, the third is replayed, and only later ones are timed. Matrices rotate among
 // more memory than any cache holds, and products have the norm, activation and sum that they have
 // in a model. `share` is relative to the read bandwidth measured first. Products of 4 and 5, and of
@@ -463,32 +463,12 @@ static const struct {
                 {"overlap", bench_overlap}};
 enum { SECTIONS = sizeof sections / sizeof *sections };
 
-// Whether the first word of a comma-separated list is the name of this section.
-static bool is_section(const char *word, int section)
+int check_bench_sections(const char *list)
 {
-    const size_t length = strcspn(word, ",");
-    return length == strlen(sections[section].name) &&
-           !strncmp(word, sections[section].name, length);
-}
-
-static bool names(const char *list, int section)
-{
-    const char *word = list;
-    while (!is_section(word, section) && word[strcspn(word, ",")])
-        word += strcspn(word, ",") + 1;
-    return is_section(word, section);
-}
-
-bool check_bench_sections(const char *list)
-{
-    for (const char *word = list;; word++) {
-        int section = 0;
-        while (section < SECTIONS && !is_section(word, section))
-            section++;
-        word += strcspn(word, ",");
-        if (section == SECTIONS || !*word)
-            return section < SECTIONS;
-    }
+    int found = 0;
+    for (int i = 0; i < SECTIONS; i++)
+        found += check_listed(list, sections[i].name);
+    return found;
 }
 
 void check_bench(check *c, const char *list)
@@ -501,6 +481,6 @@ void check_bench(check *c, const char *list)
            probe.flops_s * 1e-12);
     printf("op,shape,us,GB/s,share,TFLOP/s\n");
     for (int i = 0; i < SECTIONS; i++)
-        if (!*list || names(list, i))
+        if (check_listed(list, sections[i].name))
             sections[i].run(&x);
 }

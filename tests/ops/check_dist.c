@@ -413,7 +413,7 @@ static void refusal(check *c)
 void check_dists(check *c)
 {
     summaries(c);
-    replayed_dists(c, !!strncmp(c->device->device, "cpu", 3));
+    replayed_dists(c, c->device->replays);
     fetches(c);
     refusal(c);
 }

@@ -31,6 +31,27 @@ void check_line(check *c, bool good, double error, double tolerance, const char 
     fflush(stdout);
 }
 
+bool check_listed(const char *list, const char *name)
+{
+    const size_t length = strlen(name);
+    for (size_t word; *list; list += word + 1) {
+        word = strcspn(list, ",");
+        if (word == length && !strncmp(list, name, length))
+            return true;
+        if (!list[word])
+            return false;
+    }
+    return true;
+}
+
+int check_words(const char *list)
+{
+    int words = *list != '\0';
+    for (; *list; list++)
+        words += *list == ',';
+    return words;
+}
+
 static void *room(check *c, int64_t count, size_t size)
 {
     void *p;

@@ -9,9 +9,8 @@
 
 typedef struct check {
     live_backend *cpu, *device;
-    bool quick;         // skip the larger shapes
-    double prefetch_mb; // MB of weights that a product requests ahead of time; < 0: the device's
-                        // default
+    live_backend *invariant; // the device again, batch-invariant
+    bool quick;              // skip the larger shapes
     int64_t passed, failed;
     uint64_t draws; // random numbers drawn so far
     dsc_error error;
@@ -68,13 +67,19 @@ void check_dists(check *c);     // summarize, fetch
 void check_overlap(check *c);   // compare, list, sample_residual
 void check_attention(check *c); // rotate, attend, move
 void check_passes(check *c);    // replayed passes, memory
-void check_invariance(check *c, live_backend *invariant);
+void check_invariance(check *c);
+
+// A list of sections has commas between; an empty one lists all. check_listed: whether it lists
+// `name`. check_words: the number of its words, 0 for an empty one.
+bool check_listed(const char *list, const char *name);
+int check_words(const char *list);
+
 // The sections of the benchmark: matrix products; attention; the other operations of a layer;
 // top-k, top-p and sums over logits; draft/target overlap.
 #define BENCH_SECTIONS "products, attention, rows, sampling, overlap"
-// Whether every word of a comma-separated list is a section.
-bool check_bench_sections(const char *list);
-// Runs the listed sections, or all of them if the list is empty.
-void check_bench(check *c, const char *sections);
+// The number of sections in a list.
+int check_bench_sections(const char *list);
+// Runs the listed sections.
+void check_bench(check *c, const char *list);
 
 #endif
