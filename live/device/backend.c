@@ -71,7 +71,8 @@ static int read_cuda(const char *device, live_cuda_settings *s, dsc_error *err)
 {
     const char *at = device + 4;
     unsigned seen = 0;
-    *s = (live_cuda_settings){.overlap = 1, .graphs = 1, .prefetch = 16, .carveout = -1};
+    *s = (live_cuda_settings){
+        .overlap = 1, .graphs = 1, .prefetch = LIVE_CUDA_PREFETCH, .carveout = -1};
     if (!*at)
         return DSC_OK;
     if (*at++ != ':')

@@ -362,11 +362,9 @@ int live_backend_check(const char *device, dsc_error *err);
 // by commas, a number (the device; 0) and switches, which change how a GPU works, but no result:
 //     overlap=0      launches kernels one after the other (programmatic dependent launch is off)
 //     graphs=0       launches every pass anew instead of replaying a recorded graph
-//     prefetch=MB    weights that a product requests while the operation before it runs (16); 0:
-//     none,
-//                    also none of the KV cache
-//     carveout=P     percent of the L1 cache that all kernels prefer as shared memory (CUDA
-//     decides)
+//     prefetch=MB    of weights that a product requests while the operation before it runs (16);
+//                    with 0, attention requests nothing of the KV cache either
+//     carveout=P     percent of the L1 cache that kernels prefer as shared memory (CUDA's choice)
 // threads >= 1, for the CPU. DSC_EABSENT: this build has no CUDA, there is no driver, or no such
 // device, or it cannot be used, as the message explains. DSC_EUSAGE: another word or value. What
 // fails after that is DSC_ENOMEM or DSC_EDEVICE. *out is owned by the caller: (*out)->type->close.
@@ -374,6 +372,7 @@ int live_backend_open(live_backend **out, const char *device, int threads, bool 
                       dsc_error *err);
 int live_backend_cpu(live_backend **out, int threads, bool invariant, dsc_error *err);
 
+enum { LIVE_CUDA_PREFETCH = 16 }; // MB; more would evict each other from the L2 cache
 typedef struct live_cuda_settings {
     int device;
     int overlap, graphs; // 0 or 1

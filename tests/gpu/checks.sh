@@ -4,7 +4,8 @@
 # Prints each command with "$ " and runs it; with `dry` it only prints. Exit codes: 0 the check
 # passed, 3 or 77 something that it needs is missing on this machine, anything else it failed. Two
 # variables narrow a check down: SECTIONS are those of check_ops to run, UNDER is a tool of
-# compute-sanitizer to run its programs under. CHECK_LOG is the file that all output goes to.
+# compute-sanitizer to run its programs under. CHECK_LOG is the file that all output goes to,
+# PROGRAM_LIBRARIES the LD_LIBRARY_PATH of our programs, which is not that of other tools.
 here=$(cd "$(dirname "$0")" && pwd) || exit 2
 check=$1 out=$2 device=$3 dry=${4:-}
 cd "$here" || exit 2
@@ -16,7 +17,7 @@ exec 3>&1 # the log, where a command's own output goes to a file
 # shellcheck disable=SC2086 # $under is a list of words
 try() {
     printf '$ %s\n' "${under:+$under }$*" >&3
-    [ "$dry" ] || $under "$@"
+    [ "$dry" ] || $under env LD_LIBRARY_PATH="${PROGRAM_LIBRARIES:-}" "$@"
 }
 # The last line of the log so far that says something.
 last_line() {
@@ -142,7 +143,7 @@ sanitize() { # tool
     sanitizer=$(command -v compute-sanitizer) ||
         sanitizer=${CUDA_HOME:-/usr/local/cuda}/bin/compute-sanitizer
     need "$sanitizer"
-    under="$sanitizer --error-exitcode 9 --tool $1"
+    under="$sanitizer --error-exitcode 9 --target-processes all --tool $1"
     [ "$1" != memcheck ] || under="$under --report-api-errors no"
 }
 # It is slow, so it runs the smaller shapes and one run of the demo models.

@@ -61,15 +61,21 @@ unloadable() {
     esac
 }
 
-# Adds the folders with missing libraries, and no others, to LD_LIBRARY_PATH: other versions of
-# libraries in the same folder would be used too. Sets $library_path to these folders, and $missing
-# to the names that are in none.
+# Sets $program_libraries, the LD_LIBRARY_PATH of the programs: the bundle's folder, and the folders with
+# libraries that it lacks, and no others, since other versions of libraries in the same folder would be
+# used too. $library_path are these other folders, and $missing the names that are in none. Tools of the
+# machine (nvidia-smi, python3, compute-sanitizer) keep their own path: the bundle's libraries are older.
 find_libraries() {
-    library_path='' missing=''
+    library_path='' missing='' own_path=${LD_LIBRARY_PATH:-}
     LD_LIBRARY_PATH=$here/lib${LD_LIBRARY_PATH:+:$LD_LIBRARY_PATH}
     export LD_LIBRARY_PATH
+    add_folders
+    program_libraries=$LD_LIBRARY_PATH LD_LIBRARY_PATH=$own_path
+    [ -z "$missing" ]
+}
+add_folders() {
     wanted_libraries=$(unloadable)
-    [ -n "$wanted_libraries" ] || return 0
+    [ -n "$wanted_libraries" ] || return
     folders=$(library_folders)
     for library in $wanted_libraries; do
         ! is_loadable "$library" || continue
@@ -85,7 +91,6 @@ find_libraries() {
     done
     missing=$(unloadable | sort -u | tr '\n' ' ')
     missing=${missing% }
-    [ -z "$missing" ]
 }
 
 # Prints one line about $missing for the user.

@@ -171,7 +171,7 @@ rm -rf "$state" && mkdir "$state" && : >"$state/checks" || exit 2
 . "$here/results.sh"
 # shellcheck source=tests/gpu/libraries.sh
 . "$here/libraries.sh"
-started=$(now) stopped_by='' not_written='' library_path='' verdict=''
+started=$(now) stopped_by='' not_written='' library_path='' program_libraries='' verdict=''
 # The CPU's products are the reference; OpenBLAS 0.3.21 errs on some processors that it does not know.
 export OPENBLAS_CORETYPE=Haswell
 began=$(date +%s)
@@ -232,7 +232,7 @@ attempt() { # check, limit, device, name
     current=${4:-$1} limit=$2 log=$out/${4:-$1}.log
     start=$(date +%s)
     save false "$current"
-    CHECK_LOG=$log timeout -k 10 "$limit" sh "$here/checks.sh" "$1" "$out" "${3:-$using}" \
+    PROGRAM_LIBRARIES=$program_libraries CHECK_LOG=$log timeout -k 10 "$limit" sh "$here/checks.sh" "$1" "$out" "${3:-$using}" \
         >"$log" 2>&1 &
     child=$!
     wait "$child"

@@ -104,6 +104,24 @@ says r2 ops-quick.again diagnosis && says r2 ops-quick.overlap0 diagnosis &&
         "$work/log" && has r2 '"verdict": "STOP: ops-quick fails with each of'
 ok $? "it fails with every switch: STOP, and the other checks are not run"
 
+# The tools of the machine do not get the bundle's libraries, and the programs under them do.
+mkdir "$work/tools"
+cat >"$work/tools/compute-sanitizer" <<'END'
+#!/bin/sh
+echo "========= Invalid __global__ read of size 4 bytes, in ${LD_LIBRARY_PATH:-no folder}"
+shift 5 # options with values
+while [ "$1" != env ]; do shift; done
+"$@" >/dev/null
+exit 9
+END
+chmod +x "$work/tools/compute-sanitizer"
+bundle "[ \$open ] && exit 0
+    echo \"\$LD_LIBRARY_PATH\" >'$work/path'; exit 1"
+PATH=$work/tools:$PATH LD_LIBRARY_PATH='' run r2 --only fixtures
+[ $? = 1 ] && [ "$(cat "$work/path")" = "$work/b/lib" ] &&
+    grep -q 'prefetch=0 carveout=100\. memcheck: =* Invalid __global__ read .* in no folder$' "$work/log"
+ok $? "memcheck: its first line is in the verdict"
+
 fails_unless() { # words of a command line, sections
     printf '%s' "[ \$open ] && exit 0
         case \"\$*\" in *$1*) exit 0 ;; *--only\ $2*|*fixtures*) echo 'it crashed'; exit 1 ;; esac"
@@ -166,7 +184,7 @@ done
 
 # --- libraries ---------------------------------------------------------------------------------
 # An ldd that misses one library, unless LD_LIBRARY_PATH has it.
-mkdir "$work/tools"
+rm "$work/tools/compute-sanitizer"
 cat >"$work/tools/ldd" <<'END'
 #!/bin/sh
 for folder in $(echo "$LD_LIBRARY_PATH" | tr : ' '); do

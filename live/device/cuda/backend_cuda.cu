@@ -446,7 +446,7 @@ static void name(live_cuda *c, const char *model)
         at += (size_t)snprintf(switched, sizeof switched, " overlap=0");
     if (!s->graphs)
         at += (size_t)snprintf(switched + at, sizeof switched - at, " graphs=0");
-    if (s->prefetch != 16)
+    if (s->prefetch != LIVE_CUDA_PREFETCH)
         at += (size_t)snprintf(switched + at, sizeof switched - at, " prefetch=%d", s->prefetch);
     if (s->carveout >= 0)
         snprintf(switched + at, sizeof switched - at, " carveout=%d", s->carveout);

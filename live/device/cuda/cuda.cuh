@@ -117,13 +117,11 @@ typedef struct cuda_stage {
 typedef struct live_cuda {
     live_backend base;
     live_cuda_settings set;
-    int processors;      // streaming multiprocessors
-    size_t shared_bytes; // maximum dynamic shared memory of a block
-    bool overlap;        // programmatic dependent launch
-    // Of weights that a product may request while the previous operation still runs. More than the
-    // 16 MB of the default would evict each other from the L2 cache.
-    int64_t prefetch_bytes;
-    bool follows; // the last work in the stream is one of our kernels
+    int processors;         // streaming multiprocessors
+    size_t shared_bytes;    // maximum dynamic shared memory of a block
+    bool overlap;           // programmatic dependent launch
+    int64_t prefetch_bytes; // of weights that a product may request ahead of time
+    bool follows;           // the last work in the stream is one of our kernels
     cudaStream_t stream;
     struct cuda_blas *blas; // NULL until a product needs it (blas.cu)
 
