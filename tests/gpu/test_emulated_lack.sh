@@ -56,45 +56,32 @@ plain="--method none $models --device cuda --progress never"
 
 # --- in mid-run --------------------------------------------------------------------------------------
 
-# Memory runs out after the first, second, ... allocation: the first request is kept if the second
-# one fails.
-n=0 second=0
-while n=$((n + 1)) && [ $n -lt 500 ]; do
-    # shellcheck disable=SC2086
-    EMULATED=allocations=$n "$live" run $plain --json -o kept.jsonl --force >out 2>err
-    code=$?
-    [ $code != 3 ] && break
-    check "run, $n: one line, not $(cat err)" test "$(wc -l <err)" = 1
-    check "run, $n: with the figures: $(cat err)" grep -q 'out of memory: [0-9]* of [0-9]* bytes' err
-    if grep -q 'prompts.jsonl:2: ' err; then
-        second=$n
-        check "run, $n: the first request is kept" test "$(wc -l <kept.jsonl)" = 1
-    fi
-done
-check "run: without it, all goes well" test "$code" = 0
-check "run: memory ran out in the second request" test "$second" -gt 0
+# Runs with a growing number until all goes well: each failure is one line with these words, and the
+# first request is kept if the second one, at the number $second, fails.
+until_it_works() { # setting, next number, exit code, 'words'
+    n=0 second=0
+    while n=$(($2)) && [ $n -lt 5000 ]; do
+        # shellcheck disable=SC2086
+        EMULATED=$1=$n "$live" run $plain --json -o kept.jsonl --force >out 2>err
+        code=$?
+        [ $code = 0 ] && break
+        check "$1=$n: exit code $3, not $code" test $code = "$3"
+        check "$1=$n: one line with '$4', not $(cat err)" test "$(grep -c "$4" err) $(wc -l <err)" = "1 1"
+        if grep -q 'prompts.jsonl:2: ' err; then
+            second=$n
+            check "$1=$n: the first request is kept" test "$(wc -l <kept.jsonl)" = 1
+        fi
+    done
+    check "$1: in the end, all goes well" test "$code" = 0
+    check "$1: one failed in the second request" test "$second" -gt 0
+}
+until_it_works allocations 'n + 1' 3 'out of memory: [0-9]* of [0-9]* bytes'
 # shellcheck disable=SC2086
 lacks "allocations=$second" "prompts.jsonl:2: " record $plain -o kept.dst
 check "record: the first request is kept" sh -c '"$1" trace verify kept.dst | grep -q "ok, 1 requests"' \
     sh "$draftscope"
 
-# A kernel uses an illegal address, early or late.
-n=4 second=0
-while n=$((n * 5 / 4)) && [ $n -lt 5000 ]; do
-    # shellcheck disable=SC2086
-    EMULATED=launches=$n "$live" run $plain --json -o kept.jsonl --force >out 2>err
-    code=$?
-    [ $code = 0 ] && break
-    check "run, $n kernels: exit code 1, not $code" test "$code" = 1
-    check "run, $n kernels: one line, not $(cat err)" test "$(wc -l <err)" = 1
-    check "run, $n kernels: what the device says: $(cat err)" grep -q 'an illegal memory access' err
-    if grep -q 'prompts.jsonl:2: ' err; then
-        second=$n
-        check "run, $n kernels: the first request is kept" test "$(wc -l <kept.jsonl)" = 1
-    fi
-done
-check "run: without it, all goes well" test "$code" = 0
-check "run: the device failed in the second request" test "$second" -gt 0
+until_it_works launches 'n * 5 / 4 + 4' 1 'an illegal memory access'
 # A profile begins with a product of as much memory as there is, hence little.
 EMULATED="launches=260 memory=42000000" "$live" profile --shape ./shape.json --random-weights 3 \
     --tokens 1,2 --context 9 --device cuda --repeats 9 --prefill-tokens 0 --progress never \
