@@ -339,6 +339,7 @@ enum {
     cudaErrorInvalidValue = 1,
     cudaErrorMemoryAllocation = 2,
     cudaErrorInsufficientDriver = 35,
+    cudaErrorDevicesUnavailable = 46,
     cudaErrorInvalidDeviceFunction = 98,
     cudaErrorNoDevice = 100,
     cudaErrorNoKernelImageForDevice = 209,
@@ -555,8 +556,11 @@ static inline cudaError_t cudaStreamSynchronize(cudaStream_t s)
            : emulated_launches == 0 ? cudaErrorIllegalAddress
                                     : cudaSuccess;
 }
+extern bool emulated_busy; // another process has the device for itself
 static inline cudaError_t cudaStreamCreateWithFlags(cudaStream_t *s, int)
 {
+    if (emulated_busy)
+        return cudaErrorDevicesUnavailable;
     *s = new emulated_stream{nullptr};
     return cudaSuccess;
 }
@@ -632,8 +636,9 @@ static inline const char *cudaGetErrorString(cudaError_t e)
     return e == cudaErrorMemoryAllocation           ? "out of memory"
            : e == cudaErrorNoDevice                 ? "no CUDA-capable device is detected"
            : e == cudaErrorStreamCaptureInvalidated ? "capture was invalidated"
-           : e == cudaErrorIllegalAddress           ? "an illegal memory access was encountered"
-                                                    : "invalid argument";
+           : e == cudaErrorDevicesUnavailable ? "CUDA-capable device(s) is/are busy or unavailable"
+           : e == cudaErrorIllegalAddress     ? "an illegal memory access was encountered"
+                                              : "invalid argument";
 }
 static inline cudaError_t cudaGetDeviceProperties(cudaDeviceProp *p, int)
 {

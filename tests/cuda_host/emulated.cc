@@ -16,7 +16,7 @@ long emulated_allocations = -1;
 int emulated_devices = 1, emulated_driver = 13000, emulated_capability = 90;
 long emulated_launches = -1;
 int emulated_replays, emulated_capture_errors, emulated_handles, emulated_carved, emulated_overlaps;
-bool emulated_no_kernels, emulated_no_blas;
+bool emulated_no_kernels, emulated_no_blas, emulated_busy;
 
 #define CUDA_FOLDER ""
 

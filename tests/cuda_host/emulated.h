@@ -12,6 +12,7 @@ extern int emulated_devices;        // visible devices
 extern int emulated_driver;         // the driver's CUDA, 12040 for 12.4; 0: there is no driver
 extern int emulated_capability;     // compute capability, 90 for 9.0
 extern bool emulated_no_kernels;    // the program has none for the device
+extern bool emulated_busy;          // another process has the device for itself
 extern bool emulated_no_blas;       // cuBLAS is not installed
 extern int emulated_capture_errors; // failing captures from now on
 extern long emulated_launches; // kernels until one uses an illegal address; negative: none does

@@ -18,7 +18,7 @@ static void settings(void)
     emulated_devices = 1;
     emulated_driver = 13000;
     emulated_capability = 90;
-    emulated_no_kernels = emulated_no_blas = false;
+    emulated_no_kernels = emulated_no_blas = emulated_busy = false;
     emulated_capture_errors = 0;
     emulated_launches = -1;
 }
@@ -50,6 +50,8 @@ static void test_what_is_not_here_is_named(void **state)
     emulated_capability = 120;
     emulated_no_kernels = true;
     refused("cuda", "compute capability 12.0, but the kernels were built for 8.0, 9.0: configure");
+    emulated_busy = true;
+    refused("cuda", "busy or unavailable");
     assert_int_equal(emulated_used, 0);
 }
 

@@ -61,11 +61,17 @@ for script in run.sh checks.sh results.sh libraries.sh README.md; do
     cp "$source/tests/gpu/$script" "$root/"
 done
 cp "$source/contrib/validate.sh" "$root/"
+quietly() { # command: what it prints is shown when it fails
+    "$@" >"$work/said" 2>&1 || {
+        cat "$work/said" >&2
+        exit 1
+    }
+}
 # Traces to replay on models of random weights. Answers in Llama 2's tokens, where they are: LLMA's
 # development set, else the sample, and what two engines wrote and accepted on Spec-Bench.
 import() { # trace, tokenizer, file
-    [ ! -e "$root/bin/draftscope" ] || "$build/draftscope" trace import --tokenizer "$2" "$3" \
-        -o "$root/$1.dst" --progress never 2>"$work/notes"
+    [ ! -e "$root/bin/draftscope" ] || quietly "$build/draftscope" trace import --tokenizer "$2" \
+        "$3" -o "$root/$1.dst" --progress never
 }
 data=${DSC_TEST_DATA:-} llama2=${DSC_TEST_DATA:-}/tokenizers/llama2.json
 if [ -n "$data" ] && [ -e "$data/llma/rag.jsonl" ] && [ -e "$llama2" ]; then
@@ -81,8 +87,8 @@ done
 record() { # trace, options
     trace=$root/$1.dst
     shift
-    [ ! -e "$root/bin/draftscope-live" ] || "$build/draftscope-live" record --device cpu \
-        --method none --progress never -o "$trace" "$@" 2>"$work/notes"
+    [ ! -e "$root/bin/draftscope-live" ] || quietly "$build/draftscope-live" record --device cpu \
+        --method none --progress never -o "$trace" "$@"
 }
 demo() { # trace, draft model, options
     demo_trace=$1 demo_draft=$source/live/demo/$2
@@ -101,7 +107,11 @@ smollm2() { # trace, options
     record "$smollm2_trace" --target "$DSC_SMOLLM2" --dtype bf16 --draft-layers 0:24 \
         --prompts "$data/gsm8k/test.jsonl" --requests 6 --max-tokens 96 --num-drafts 1 "$@"
 }
-if [ -n "${DSC_SMOLLM2:-}" ] && [ -e "$data/gsm8k/test.jsonl" ]; then
+if [ -n "${DSC_SMOLLM2:-}" ]; then
+    [ -e "$data/gsm8k/test.jsonl" ] || {
+        echo "bundle: DSC_SMOLLM2 needs the prompts of gsm8k/test.jsonl in DSC_TEST_DATA" >&2
+        exit 1
+    }
     smollm2 smollm2-greedy --rank-depth 4 --rollouts 4
     smollm2 smollm2-sampled --temperature 1
 fi
@@ -118,10 +128,10 @@ mv "$work/sums" "$root/files.sha256"
 tar --sort=name --owner=0 --group=0 --numeric-owner -C "$work" -cf - $name |
     xz --lzma2=preset=6,dict=128MiB >"$work/bundle"
 bytes=$(wc -c <"$work/bundle")
-tree=$(cd "$source" && { git ls-files -z --cached --others --exclude-standard 2>/dev/null || :; } |
+tree=$(cd "$source" && { git ls-files -z 2>/dev/null || :; } |
     xargs -0 -r stat -c %s 2>/dev/null | awk '{ sum += $1 } END { print sum + 0 }')
-echo "$out: $bytes bytes, $(ls "$root/bin" | wc -l) programs, $(ls "$root/lib" | wc -l) libraries;" \
-    "with the $tree bytes of the tree $((bytes + tree))"
+echo "$out: $bytes bytes, $(ls "$root/bin" | wc -l) programs, $(ls "$root/lib" | wc -l) libraries"
+[ "$tree" = 0 ] || echo "with the $tree bytes of what git tracks: $((bytes + tree)) bytes"
 [ $((bytes + tree)) -le $limit ] || {
     echo "bundle: with the tree more than $limit bytes: see \"A smaller tree\" in tests/gpu/README.md" >&2
     exit 1

@@ -2,10 +2,10 @@
 # SPDX-License-Identifier: Apache-2.0
 # One check of run.sh. Usage: checks.sh CHECK OUT DEVICE [dry]
 # Prints each command with "$ " and runs it; with `dry` it only prints. Exit codes: 0 the check
-# passed, 3 or 77 something that it needs is missing on this machine, anything else it failed. Two
-# variables narrow a check down: SECTIONS are those of check_ops to run, UNDER is a tool of
-# compute-sanitizer to run its programs under. CHECK_LOG is the file that all output goes to,
-# PROGRAM_LIBRARIES the LD_LIBRARY_PATH of our programs, which is not that of other tools.
+# passed, 3 or 77 something that it needs is missing on this machine, anything else it failed.
+# Variables change a check: SECTIONS are those of check_ops to run, SWITCHES those of the device to add,
+# UNDER is a tool of compute-sanitizer to run the programs under. CHECK_LOG is the file that all output
+# goes to, PROGRAM_LIBRARIES the LD_LIBRARY_PATH of our programs, which is not that of other tools.
 here=$(cd "$(dirname "$0")" && pwd) || exit 2
 check=$1 out=$2 device=$3 dry=${4:-}
 cd "$here" || exit 2
@@ -19,10 +19,6 @@ try() {
     printf '$ %s\n' "${under:+$under }$*" >&3
     [ "$dry" ] || $under env LD_LIBRARY_PATH="${PROGRAM_LIBRARIES:-}" "$@"
 }
-# The last line of the log so far that says something.
-last_line() {
-    grep -av '^\$ ' "${CHECK_LOG:-/dev/null}" | grep -a '[^[:space:]]' | tail -n 1 | cut -c 1-300
-}
 need() {
     for file; do
         if [ ! -e "$file" ] && ! command -v "$file" >/dev/null 2>&1; then
@@ -34,13 +30,11 @@ need() {
 on_cpu() {
     [ "$device" = cpu ]
 }
-# The device with one switch more; the CPU has none.
-switched() { # switch
-    case $device in
-    cpu) echo cpu ;;
-    *:*) echo "$device,$1" ;;
-    *) echo "$device:$1" ;;
-    esac
+# Adds a switch to the device, in place of one of the same name; the CPU has none.
+switch() { # NAME=VALUE
+    on_cpu && return
+    kept=$(echo "${device#cuda}" | tr ':,' '\n\n' | grep -v "^${1%=*}=\|^$" | paste -sd ,)
+    device=cuda:${kept:+$kept,}$1
 }
 
 # --- models of random weights ------------------------------------------------------------------
@@ -69,19 +63,17 @@ write_shapes() {
 }
 
 # --- the checks --------------------------------------------------------------------------------
-# Each section in a process of its own, so that the others run if one of them ends it. The last line
-# names the sections that failed, each with its last line.
+# Each section in a process of its own, so that the others run if one of them ends it.
 ops() { # options of check_ops
     need bin/check_ops
-    worst=0 failed=
+    worst=0
     for section in ${SECTIONS:-rows products attention passes dists overlap invariance}; do
         try bin/check_ops --device "$device" --only "$section" "$@"
         code=$?
         [ $code != 0 ] || continue
         [ $worst != 0 ] && [ $worst != 3 ] || worst=$code
-        failed="$failed${failed:+; }$section: $(last_line)"
+        echo "Failed section: $section"
     done
-    [ $worst = 0 ] || echo "Failed sections: $failed"
     return $worst
 }
 
@@ -371,6 +363,9 @@ validate() {
 }
 
 [ -z "${UNDER:-}" ] || sanitize "$UNDER"
+for word in ${SWITCHES:-}; do
+    switch "$word"
+done
 # shellcheck disable=SC2086 # a grid is a list of words
 case $check in
 list) need $live && try $live list ;;
@@ -379,7 +374,7 @@ ops-quick) ops --quick ;;
 ops-full) ops ;;
 bench) bench products,attention,rows,sampling,overlap ;;
 bench-no-prefetch) # compare with the products of bench
-    device=$(switched prefetch=0)
+    switch prefetch=0
     bench products
     ;;
 fixtures) fixtures ;;

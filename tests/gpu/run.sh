@@ -197,7 +197,7 @@ if [ -n "$skip" ]; then
 fi
 
 # --- running -----------------------------------------------------------------------------------
-child='' current='' works=false halted=false using=$device
+child='' current='' works=false halted=false
 stop() { # signal, its number
     trap '' HUP INT TERM
     stopped_by=$1
@@ -218,22 +218,24 @@ trap 'stop HUP 1' HUP
 trap 'stop INT 2' INT
 trap 'stop TERM 15' TERM
 
-# Prints the last line of a log that is not empty.
+# Prints the last line of a log that is not empty, or of each section of check_ops that has failed.
 last_line() {
-    grep -av '^\$ ' "$1" | grep -a '[^[:space:]]' | tail -n 1 | cut -c 1-400
+    awk '/^Failed section: / { all = all (all ? "; " : "") substr($0, 17) ": " last; next }
+        /[^[:space:]]/ && !/^\$ / { last = $0 }
+        END { print all ? all : last }' "$1" | cut -c 1-400
 }
 # What a check may lack on a machine whose device works: memory, a tool, a file that the bundle was
 # made without.
 excuses="out of memory|GB (are|is) |GB free|weights need|which is not on this|does not support|needs a GPU"
 # attempt CHECK LIMIT: runs the check in a process group of its own and sets $code, $seconds,
 # $outcome and $reason. The shell handles signals only while it waits, hence the background job.
-# $because explains the limit. $log is $out/CHECK.log, or for a check of another device, $4.log.
-attempt() { # check, limit, device, name
-    current=${4:-$1} limit=$2 log=$out/${4:-$1}.log
-    start=$(date +%s)
+# $because explains the limit. A check that is repeated has another NAME, also in its log.
+attempt() { # check, limit, name
+    current=${3:-$1} limit=$2
+    log=$out/$current.log start=$(date +%s)
     save false "$current"
-    PROGRAM_LIBRARIES=$program_libraries CHECK_LOG=$log timeout -k 10 "$limit" sh "$here/checks.sh" "$1" "$out" "${3:-$using}" \
-        >"$log" 2>&1 &
+    PROGRAM_LIBRARIES=$program_libraries CHECK_LOG=$log SWITCHES=$switches \
+        timeout -k 10 "$limit" sh "$here/checks.sh" "$1" "$out" "$device" >"$log" 2>&1 &
     child=$!
     wait "$child"
     code=$?
@@ -265,67 +267,60 @@ finish() { # of an attempt
 }
 
 # --- what a failure means ----------------------------------------------------------------------
-# All diagnoses of a run take a minute together.
-diagnosis_ends=
+# All diagnoses of a run take a minute together, and end with --minutes.
+diagnosis_ends='' switches=''
 remaining() {
     echo $((diagnosis_ends - $(date +%s)))
 }
-# again NAME DEVICE CHECK: succeeds if the check does. Its outcome is one of its own in the results.
+# again CHECK NAME: succeeds if it passes. Its outcome is one of its own in the results.
 again() {
     because="as a diagnosis takes a minute"
-    attempt "$3" "$(($(remaining) < 15 ? $(remaining) : 15))" "$2" "$1"
+    attempt "$1" "$(($(remaining) < 15 ? $(remaining) : 15))" "$2"
     repeated=$outcome outcome=diagnosis
     [ "$repeated" != passed ] || reason="It passes."
     finish
     [ "$repeated" = passed ]
 }
-# The sections of check_ops that have failed, or the one that was stopped.
-failed_sections() { # log
-    {
-        sed -n 's/^Failed sections: //p' "$1" | tail -n 1 |
-            grep -oE '(^|; )(rows|products|attention|passes|dists|overlap|invariance): '
-        [ "$outcome" != "timed out" ] || sed -n 's/^\$ .* --only \([a-z]*\) .*/\1/p' "$1" | tail -n 1
-    } | tr -d ';: ' | tr '\n' ' '
-}
 # diagnose CHECK: runs what has failed of a check again: as it was, with one switch of the device after
 # the other, and under memcheck. Where a switch makes it pass, the other checks run with it.
 diagnose() {
-    case $using in cpu) return ;; esac
-    SECTIONS=$(failed_sections "$out/$1.log")
+    [ "$device" != cpu ] || return
+    SECTIONS=$(sed -n 's/^Failed section: //p' "$out/$1.log" | tr '\n' ' ')
+    [ -n "$SECTIONS" ] || [ "$outcome" = failed ] || # the one that was stopped
+        SECTIONS=$(sed -n 's/^\$ .* --only \([a-z]*\).*/\1/p' "$out/$1.log" | tail -n 1)
     export SECTIONS
-    [ -n "$diagnosis_ends" ] || diagnosis_ends=$(($(date +%s) + 60))
-    smaller=$1 better='' tried='' sometimes='' memory=''
-    [ "$1" != ops-full ] || smaller=ops-quick
+    if [ -z "$diagnosis_ends" ]; then
+        diagnosis_ends=$(($(date +%s) + 60))
+        [ -z "$ends" ] || [ "$ends" -gt $diagnosis_ends ] || diagnosis_ends=$ends
+    fi
+    before=$switches better='' tried='' sometimes='' memory=''
     for switch in '' overlap=0 graphs=0 prefetch=0 carveout=100; do
         [ "$(remaining)" -gt 3 ] || break
-        case $using in
-        *"${switch:-no switch}"*) continue ;; # it has that already
-        *:*) other=$using${switch:+,$switch} ;;
-        *) other=$using${switch:+:$switch} ;;
-        esac
-        again "$1.$(echo "${switch:-again}" | tr -d =)" "$other" "$smaller" || {
-            tried="$tried${switch:+ $switch}"
-            continue
-        }
-        if [ -z "$switch" ]; then
-            sometimes=" It does not always fail: it passed when repeated as it was."
+        case "$device $before " in *[:,\ ]"${switch:-none}"[,\ ]*) continue ;; esac # as it was
+        switches="$before $switch"
+        if again "$1" "$1.$(echo "${switch:-again}" | tr -d =)"; then
+            [ -n "$switch" ] || sometimes=" It does not always fail: it passed when repeated as it was."
+            better=${better:-$switch}
         else
-            better=${better:-$other}
+            tried="$tried${tried:+, }${switch:-as it was}"
         fi
     done
+    switches=$before
     if [ "$(remaining)" -gt 5 ]; then
+        smaller=$1
+        [ "$1" != ops-full ] || smaller=ops-quick
         export UNDER=memcheck
-        again "$1.memcheck" "$using" "$smaller"
+        again "$smaller" "$1.memcheck"
         unset UNDER
         memory=$(grep -aE '^=+ (Invalid|Program hit|.* error)' "$out/$1.memcheck.log" | head -n 1 |
             cut -c 1-200)
     fi
     unset SECTIONS
     if [ -n "$better" ]; then
-        verdict="GO ON with --device $better: $1 passes there.$sometimes"
-        using=$better
+        verdict="GO ON with $better: $1 passes with it.$sometimes"
+        switches="$before $better"
     else
-        verdict="STOP: $1 fails with each of${tried:- no switch}.$sometimes"
+        verdict="STOP: $1 does not pass${tried:+ $tried}.$sometimes"
         halted=true
     fi
     verdict=$verdict${memory:+ memcheck: $memory}
@@ -370,8 +365,9 @@ run() {
         case $outcome in
         passed) spent=$((spent + seconds)) planned=$((planned + $2)) ;;
         failed | "timed out")
-            case $1 in
-            ops-* | fixtures | lossless-*) diagnose "$1" ;;
+            case $1:$because in
+            *:as*) ;; # --minutes were over, which is no fault of the check
+            ops-* | fixtures:* | lossless-*) diagnose "$1" ;;
             esac
             ;;
         esac
@@ -403,6 +399,7 @@ preflight() {
         open) [ -e "$here/bin/check_ops" ] || continue ;;
         esac
         attempt $check 120
+        [ $code != 2 ] || fail_usage "--device $device: ${reason#Exit code 2: }"
         [ "$outcome" = passed ] ||
             give_up $check "$device cannot be used: ${reason:-exit code $code}"
         finish
