@@ -35,7 +35,7 @@ static void print_synonyms(const char *list)
 // What a method reads besides the text.
 static const char *method_needs(const dsc_drafter_type *d)
 {
-    return d->view                ? "a recording of it; it runs on no model"
+    return d->view                ? "a recording of it"
            : d->needs_marginals   ? "a parallel drafter (all offsets in one pass)"
            : d->needs_middle      ? "a draft model and a middle one"
            : d->needs_draft_dists ? "a draft model and its probabilities off the output"

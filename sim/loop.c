@@ -23,7 +23,7 @@ static int check_models(const dsc_drafter_type *drafter, const dsc_verifier_type
     if (drafter->view && !fit->trace)
         return dsc_fail(err, DSC_EUSAGE,
                         "method %s replays what a trace contains; it cannot run on models "
-                        "(draftscope sim TRACE)",
+                        "(draftscope sim TRACE, or live run --replay TRACE --replay-draft)",
                         drafter->name);
     if (drafter->needs_off_path && !fit->off_path)
         return dsc_fail(

@@ -147,7 +147,7 @@ static int check_texts(const validate_results *r, validate_line *l, const origin
     if (strcmp(hex, l->prompts_sha256) != 0)
         return refuse(r, l, o, "prompts", l->prompts_sha256, hex, err);
     dsc_sha256_final(&outputs, hex);
-    l->outputs_equal = strcmp(hex, l->outputs_sha256) == 0;
+    l->outputs_equal = l->trace_hash || strcmp(hex, l->outputs_sha256) == 0;
     return DSC_OK;
 }
 

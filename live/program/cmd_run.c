@@ -44,7 +44,9 @@ static const dsc_option options[] = {
     {.name = "replay-draft", .kind = DSC_OPTION_FLAG,
      .help = "with --replay: the trace decides which draft tokens are accepted. Greedy drafts are "
              "accepted by their recorded ranks; for sampled drafts, the number accepted is sampled "
-             "from the recorded acceptance distribution of --rule"},
+             "from the recorded acceptance distribution of --rule. With the methods recorded, "
+             "recorded-steps and adaptive-recorded, it is the recorded accept length, and the "
+             "draft model makes --draft-passes passes for a draft"},
     {.name = "requests", .kind = DSC_OPTION_INT, .metavar = "N", .initial = "0", .min = 0,
      .max = 1000000000, .help = "number of prompts of the file or trace to run; 0: all"},
     {.name = "skip", .kind = DSC_OPTION_INT, .metavar = "N", .initial = "0", .min = 0,
@@ -445,7 +447,8 @@ static int read_prompts(context *c, dsc_error *err)
     live_prompts *p = &c->job.prompts;
     int rc = DSC_OK;
     if (c->replayed)
-        return live_prompts_replay(p, c->replayed, v[REPLAY_DRAFT].given, err);
+        return live_prompts_replay(p, c->replayed, v[REPLAY_DRAFT].given ? &c->job.config : NULL,
+                                   err);
     if (!v[PROMPT].given)
         return live_prompts_read(p, v[PROMPTS].text, err);
     for (size_t i = 0; i < call->words && !rc; i++)
@@ -496,8 +499,8 @@ static int prepare_runs(context *c, dsc_error *err)
 {
     const uint64_t seed = c->call->seed;
     const bool replayed = c->replayed != NULL;
-    const int64_t most = replayed ? dsc_trace_get_info(c->replayed)->max_output_tokens
-                                  : c->call->value[MAX_TOKENS].integer;
+    int64_t most = replayed ? dsc_trace_get_info(c->replayed)->max_output_tokens
+                            : c->call->value[MAX_TOKENS].integer;
     const bool greedy = c->job.rule->greedy || replayed;
     const live_draft_record *record = c->call->value[REPLAY_DRAFT].given ? &c->record : NULL;
     c->none.drafter = &dsc_drafter_none;
@@ -505,6 +508,8 @@ static int prepare_runs(context *c, dsc_error *err)
     int rc = record
                  ? live_draft_record_find(&c->record, c->replayed, &c->job.config, c->job.rule, err)
                  : DSC_OK;
+    if (c->record.written)
+        most = c->record.written;
     if (replayed && !record) {
         c->record.info = dsc_trace_get_info(c->replayed);
         rc = dsc_trace_recorded_run(&c->record.origin, c->record.info, err);
@@ -527,6 +532,8 @@ static int prepare_runs(context *c, dsc_error *err)
 // generated.
 static int64_t recorded_nodes(const context *c)
 {
+    if (c->record.written)
+        return c->record.nodes;
     const int64_t width = dsc_config_width(&c->job.config),
                   own = dsc_config_draft_width(&c->job.config);
     const int64_t most = (width > own ? width : own) - 1;
@@ -558,7 +565,7 @@ static int prepare(context *c, dsc_error *err)
 {
     const cli_call *call = c->call;
     live_job *job = &c->job;
-    const live_want want = live_want_of(call->method[0]);
+    live_want want = live_want_of(call->method[0]);
     int rc = check_words(call, err);
     if (!rc)
         rc = live_job_begin(job, call, err);
@@ -568,6 +575,8 @@ static int prepare(context *c, dsc_error *err)
         rc = dsc_trace_open(&c->replayed, call->value[REPLAY].text, err);
     if (!rc)
         rc = prepare_runs(c, err);
+    if (!rc && c->record.written)
+        want.draft = live_draft_record_runs(&job->config, live_pair_has_draft(job->model));
     c->report.texts = job->greedy || (job->rule && job->rule->greedy);
     if (!rc && call->out)
         rc = dsc_outfile_check(call->out, call->force, err);
@@ -576,7 +585,7 @@ static int prepare(context *c, dsc_error *err)
     c->plain.stop = job->run.stop;
     if (!rc)
         rc = read_prompts(c, err);
-    if (!rc && c->cost.type && job->config.drafter != &dsc_drafter_none)
+    if (!rc && c->cost.type && job->config.drafter != &dsc_drafter_none && !c->record.written)
         rc = announce_cost(c, err);
     if (!rc && job->run.ends)
         job->pair.least_nodes = recorded_nodes(c);

@@ -436,10 +436,12 @@ int live_pair_open(live_pair *p, dsc_error *err)
 }
 
 // Upper bound on the draft nodes in a model's passes. A chain that a model generates is no longer
-// than the text; a copied one may be.
-static int64_t nodes_of(const dsc_config *config, int side, int64_t text)
+// than the text; a copied one may be; the trace determines recorded ones.
+static int64_t nodes_of(const live_pair *p, const dsc_config *config, int side, int64_t text)
 {
     const dsc_drafter_type *d = config->drafter;
+    if (d->view)
+        return p->least_nodes;
     const int64_t width =
         side == LIVE_TARGET ? dsc_config_width(config) : dsc_config_draft_width(config);
     const bool written = d->needs_draft || d->sees_output;
@@ -460,7 +462,7 @@ int64_t live_pair_room(const live_pair *p, const dsc_config *config)
     for (int s = 0; s < LIVE_SIDES; s++) {
         const live_config *c = &p->config[s];
         if (is_given(c) && !live_config_is_head(c)) {
-            const int64_t most = most_positions(c, nodes_of(config, s, c->positions));
+            const int64_t most = most_positions(c, nodes_of(p, config, s, c->positions));
             room = most < room ? most : room;
         }
     }
@@ -477,7 +479,8 @@ int live_pair_check_heads(const live_pair *p, const dsc_config *config, dsc_erro
             "method %s needs a draft model that predicts all offsets in one pass, that "
             "is Medusa heads (--draft DIR); method draft-model drafts token after token",
             config->drafter->name);
-    if (!is_given(c) || c->family != LIVE_MEDUSA || most <= c->medusa_heads)
+    if (!is_given(c) || c->family != LIVE_MEDUSA || most <= c->medusa_heads ||
+        config->drafter->view)
         return DSC_OK;
     return dsc_fail(err, DSC_EUSAGE,
                     "method %s drafts up to %" PRId64 " tokens, but there are %" PRId64
@@ -506,7 +509,7 @@ int live_pair_sessions(live_pair *p, const dsc_config *config, int64_t longest, 
     p->context = context;
     int rc = DSC_OK;
     for (int s = 0; s < LIVE_SIDES && !rc; s++) {
-        const int64_t nodes = nodes_of(config, s, context);
+        const int64_t nodes = nodes_of(p, config, s, context);
         if (p->weights[s])
             rc = live_session_new(&p->session[s], p->weights[s],
                                   s == LIVE_TARGET ? NULL : p->session[LIVE_TARGET], context,

@@ -67,7 +67,7 @@ typedef struct live_pair {
     dsc_tokenizer *tokenizer;          // the target's, or NULL: token ids only
     live_sampling sampling;
     int64_t context;     // --context (0: as needed), then that of the sessions
-    int64_t least_nodes; // minimum room for draft nodes, for any method; set it first
+    int64_t least_nodes; // minimum room for draft nodes; all of it for recorded ones; set it first
     dsc_models models;   // of the text that was begun
 } live_pair;             // zero-initialize
 

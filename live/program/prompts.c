@@ -228,10 +228,12 @@ static int check_recorded(const live_prompts *p, const dsc_trace *t, const dsc_r
     return DSC_OK;
 }
 
-static int add_recorded(live_prompts *p, const dsc_trace *t, const dsc_request *q, bool columns,
-                        dsc_error *err)
+static int add_recorded(live_prompts *p, const dsc_trace *t, dsc_request *q,
+                        const dsc_config *drafted, dsc_error *err)
 {
     int rc = check_recorded(p, t, q, "prompt", q->prompt, err);
+    if (!rc && drafted && drafted->drafter->view)
+        rc = drafted->drafter->view(drafted, dsc_trace_get_info(t), q, &p->arena, err);
     if (!rc)
         rc = check_recorded(p, t, q, "output", q->output, err);
     if (!rc)
@@ -246,14 +248,15 @@ static int add_recorded(live_prompts *p, const dsc_trace *t, const dsc_request *
                                 .reference_token = q->reference_token,
                                 .reference_kind = q->reference_kind};
     live_prompt *next = &p->item[p->count];
-    *next = (live_prompt){.request = columns ? *q : tokens};
+    *next = (live_prompt){.request = drafted ? *q : tokens};
     next->request.index = p->skipped + (int64_t)p->count++;
     next->request.prompt_text = (dsc_text_view){NULL, 0};
     p->longest = q->prompt.count > p->longest ? q->prompt.count : p->longest;
     return DSC_OK;
 }
 
-int live_prompts_replay(live_prompts *p, const dsc_trace *trace, bool columns, dsc_error *err)
+int live_prompts_replay(live_prompts *p, const dsc_trace *trace, const dsc_config *drafted,
+                        dsc_error *err)
 {
     int rc = DSC_OK;
     p->source = dsc_trace_path(trace);
@@ -273,7 +276,7 @@ int live_prompts_replay(live_prompts *p, const dsc_trace *trace, bool columns, d
             if (p->skipped < p->skip)
                 p->skipped++;
             else
-                rc = add_recorded(p, trace, &q, columns, err);
+                rc = add_recorded(p, trace, &q, drafted, err);
         }
     }
     return rc || !p->skipped || p->count

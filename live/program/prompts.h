@@ -4,6 +4,7 @@
 #ifndef DSC_LIVE_PROMPTS_H
 #define DSC_LIVE_PROMPTS_H
 
+#include "sim/drafter.h"
 #include "traces/import/import_prompt.h"
 
 typedef struct live_prompt {
@@ -36,9 +37,11 @@ int live_prompts_read(live_prompts *p, const char *path, dsc_error *err);
 // Adds a text as another prompt.
 int live_prompts_add(live_prompts *p, const char *text, dsc_error *err);
 // Reads requests of a trace, which must outlive `p`, with their outputs, to be replayed
-// (live/session/replay.h); requests without an output are left out. `columns`: with all recorded
-// columns. DSC_EINPUT: a token that is not in the vocabulary.
-int live_prompts_replay(live_prompts *p, const dsc_trace *trace, bool columns, dsc_error *err);
+// (live/session/replay.h); requests without an output are left out. `drafted`: the method whose
+// drafts are replayed too, so that all recorded columns are needed, as its `view` has them; NULL:
+// none. DSC_EINPUT: a token that is not in the vocabulary.
+int live_prompts_replay(live_prompts *p, const dsc_trace *trace, const dsc_config *drafted,
+                        dsc_error *err);
 // DSC_EINPUT when a shard that the prompts came from changed meanwhile.
 int live_prompts_check(const live_prompts *p, dsc_error *err);
 void live_prompts_free(live_prompts *p);

@@ -29,9 +29,11 @@ enum { MOST_WIDTHS = 1 << 16 };
 int live_run_counts(const live_run *r, dsc_counts *out, dsc_error *err)
 {
     // The last token of an output is the target's own.
-    const int64_t limit = dsc_config_limit(r->config), room = r->max_tokens - 1;
+    const int64_t nodes = r->record ? r->record->nodes : 0; // of recorded steps; else 0
+    const int64_t limit = nodes ? nodes : dsc_config_limit(r->config), room = r->max_tokens - 1;
     const int64_t most = limit < room ? limit : room > 0 ? room : 0;
-    const int64_t width = dsc_config_width(r->config), widths = width > MOST_WIDTHS ? 0 : width;
+    const int64_t width = nodes ? nodes + 1 : dsc_config_width(r->config);
+    const int64_t widths = width > MOST_WIDTHS ? 0 : width;
     const dsc_counts_room sizes = {.most = most,
                                    .limit = limit,
                                    .width = widths,
@@ -100,18 +102,19 @@ static live_measure spent(const live_pair *p)
 }
 
 // Makes the record answer for the sessions that have just begun.
-static int start_replay(live_run *r, const dsc_request *request, int64_t limit, dsc_error *err)
+static int start_replay(live_run *r, const dsc_request *request, dsc_error *err)
 {
     live_pair *p = r->pair;
     const int64_t vocab = p->weights[LIVE_TARGET]->config.vocab;
-    dsc_request cut = *request; // of a rehearsal
-    cut.output.count = limit;
-    int rc = live_replay_begin(&r->recorded, p->session[LIVE_TARGET], vocab, cut.output,
+    int rc = live_replay_begin(&r->recorded, p->session[LIVE_TARGET], vocab, request->output,
                                r->record ? r->record : r->ends, err);
     p->models.target = &r->recorded.base;
     if (rc || !r->record)
         return rc;
-    live_replay_draft_begin(&r->recorded_draft, p->session[LIVE_DRAFT], vocab, r->record, &cut,
+    r->recorded.draft = r->record->written ? &r->recorded_draft : NULL;
+    if (!p->session[LIVE_DRAFT])
+        return DSC_OK;
+    live_replay_draft_begin(&r->recorded_draft, p->session[LIVE_DRAFT], vocab, r->record, request,
                             r->seed);
     p->models.draft = &r->recorded_draft.replayed.base;
     return DSC_OK;
@@ -126,17 +129,18 @@ int live_run_request(live_run *r, const dsc_request *request, dsc_error *err)
     dsc_arena_reset(&r->arena);
     if (r->stop)
         r->stop->ended = false;
-    int64_t limit = r->max_tokens;
-    if (r->replayed && request->output.count < limit) // otherwise it is a rehearsal
-        limit = request->output.count;
-    int rc = live_pair_begin(p, request->prompt, limit, r->plain, err);
+    dsc_request cut = *request;
+    if (r->replayed && cut.output.count > r->max_tokens) // a rehearsal
+        cut.output.count = r->max_tokens;
+    int rc = live_pair_begin(p, cut.prompt, r->replayed ? cut.output.count : r->max_tokens,
+                             r->plain, err);
     if (!rc && r->replayed)
-        rc = start_replay(r, request, limit, err);
+        rc = start_replay(r, &cut, err);
     const dsc_loop_input in = {.config = r->config,
                                .rule = r->rule,
                                .kind = r->kind,
                                .models = &p->models,
-                               .request = request,
+                               .request = &cut,
                                .seed = r->seed,
                                .arena = &r->arena,
                                .history = r->rehearsal ? NULL : r->history,

@@ -26,9 +26,12 @@ typedef struct live_placeholder {
 int live_placeholder_take(live_placeholder *s, const dsc_draft *d, int64_t length, dsc_error *err);
 void live_placeholder_fini(live_placeholder *s);
 
+struct live_replay_draft; // live/session/replay_draft.h
+
 // A model that answers from a recording while a session runs every requested pass.
 typedef struct live_replayed {
     dsc_model base;
+    struct live_replay_draft *draft; // of a target: runs its passes first; NULL: there are none
     dsc_model_trace
         recorded; // the source of the answers or, if sampled, of the nodes on the output
     live_placeholder placeholder;

@@ -12,6 +12,14 @@ static int start(dsc_model *m, const dsc_draft *d, dsc_error *err)
     return rc ? rc : f->worker->type->start(f->worker, &f->placeholder.draft, err);
 }
 
+// A method that replays accept lengths has drafted without a model, whose passes come first.
+static int score(dsc_model *m, const dsc_draft *d, dsc_error *err)
+{
+    live_replayed *f = (live_replayed *)m;
+    int rc = f->draft ? live_replay_draft_passes(f->draft, d, err) : DSC_OK;
+    return rc ? rc : live_replayed_score(m, d, err);
+}
+
 // Answers from the record if it contains the position, else from the session, which has just run
 // that pass.
 static int next(dsc_model *m, int32_t node, dsc_next *out, dsc_error *err)
@@ -23,11 +31,8 @@ static int next(dsc_model *m, int32_t node, dsc_next *out, dsc_error *err)
     return f->worker->type->next(f->worker, node, out, err);
 }
 
-static const dsc_model_type type = {.name = "replay",
-                                    .score = live_replayed_score,
-                                    .start = start,
-                                    .next = next,
-                                    .commit = live_replayed_commit};
+static const dsc_model_type type = {
+    .name = "replay", .score = score, .start = start, .next = next, .commit = live_replayed_commit};
 
 int live_replay_begin(live_replayed *f, live_session *session, int64_t vocab_size,
                       dsc_token_view recorded, const live_draft_record *ends, dsc_error *err)
@@ -39,7 +44,7 @@ int live_replay_begin(live_replayed *f, live_session *session, int64_t vocab_siz
                             " is not in the model's vocabulary of %" PRId64,
                             recorded.id[i], i, vocab_size);
     dsc_model_trace_begin(&f->recorded, recorded);
-    if (ends && !ends->rule)
+    if (ends && !ends->rule && !ends->written)
         dsc_model_trace_set_ends(&f->recorded, ends->info, &ends->origin);
     live_replayed_begin(f, &type, live_session_model(session), recorded, vocab_size);
     return DSC_OK;

@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 // Replays recorded drafts as the draft model of a loop. Greedy drafts follow the recorded ranks;
 // for sampled drafts, the number accepted at each level is sampled from the recorded acceptance
-// distribution of the rule (sim/expect/expect_rule.h). A session runs the passes.
+// distribution of the rule (sim/expect/expect_rule.h); of accept lengths, only the passes are run.
+// A session runs the passes.
 #include "live/session/replay_draft.h"
 
 #include "base/rng.h"
@@ -22,10 +23,12 @@ static int find_ranks(const dsc_trace *trace, const dsc_config *config,
     dsc_engine_choice choice;
     if (!info->has_draft_rank && !info->has_argmax[DSC_SIDE_DRAFT])
         return dsc_fail(
-            err, DSC_EUSAGE,
-            "method %s requires column draft_rank, which the trace lacks (record it with "
-            "draftscope live record --draft DIR, or compute it with trace reduce)",
-            config->drafter->name);
+            err, DSC_EUSAGE, "method %s requires column draft_rank, which the trace lacks (%s)",
+            config->drafter->name,
+            info->steps != DSC_STEPS_NONE ? "--method recorded-steps replays its steps"
+            : info->drafters              ? "--method recorded replays its accept lengths"
+                             : "record it with draftscope live record --draft DIR, or compute it "
+                               "with trace reduce");
     return dsc_run_choose(trace, config, 1, &o, &choice, err);
 }
 
@@ -51,6 +54,60 @@ static int find_dists(live_draft_record *r, const dsc_trace *trace, const dsc_co
                : dsc_position_source_find(&r->dists, r->info, rule, r->most, err);
 }
 
+// The value of an option of that name, or `otherwise`.
+static int64_t option_value(const dsc_config *config, const char *name, int64_t otherwise)
+{
+    const dsc_drafter_type *d = config->drafter;
+    const dsc_option *o = dsc_option_find(d->option, d->option_count, name);
+    return o ? config->parameter[o - d->option] : otherwise;
+}
+
+bool live_draft_record_runs(const dsc_config *config, bool given)
+{
+    return option_value(config, "draft-passes", given) != 0;
+}
+
+typedef struct lengths {
+    live_draft_record *record;
+    const dsc_config *config;
+    dsc_arena arena; // of a request
+} lengths;
+
+static int measure_lengths(void *user, const dsc_request *q, dsc_error *err)
+{
+    lengths *l = user;
+    live_draft_record *r = l->record;
+    dsc_request viewed = *q;
+    dsc_arena_reset(&l->arena);
+    int rc = l->config->drafter->view(l->config, r->info, &viewed, &l->arena, err);
+    if (rc)
+        return rc;
+    r->written = viewed.output.count > r->written ? viewed.output.count : r->written;
+    for (int64_t i = 0; i < viewed.output.count && viewed.accept[1]; i++)
+        r->nodes = viewed.accept[1][i] > r->nodes ? viewed.accept[1][i] : r->nodes;
+    return DSC_OK;
+}
+
+static int find_lengths(live_draft_record *r, const dsc_trace *trace, const dsc_config *config,
+                        dsc_error *err)
+{
+    const dsc_drafter_type *d = config->drafter;
+    const int64_t passes = option_value(config, "draft-passes", 0);
+    lengths l = {.record = r, .config = config};
+    if (d->is_bound && d->is_bound(config))
+        return dsc_fail(err, DSC_EUSAGE,
+                        "method %s is an upper bound here, which no drafter reaches (draftscope "
+                        "sim computes it)",
+                        d->name);
+    int rc = d->view(config, r->info, NULL, NULL, err);
+    if (!rc)
+        rc = dsc_trace_each(trace, measure_lengths, &l, err);
+    r->nodes = d->matches_steps ? r->nodes : dsc_config_limit(config);
+    r->nodes = passes - 1 > r->nodes ? passes - 1 : r->nodes;
+    dsc_arena_fini(&l.arena);
+    return rc;
+}
+
 int live_draft_record_find(live_draft_record *out, const dsc_trace *trace, const dsc_config *config,
                            const dsc_verifier_type *rule, dsc_error *err)
 {
@@ -60,7 +117,9 @@ int live_draft_record_find(live_draft_record *out, const dsc_trace *trace, const
     int rc = dsc_trace_recorded_run(&out->origin, out->info, err);
     if (rc)
         return rc;
-    if (!d->needs_draft)
+    if (d->view)
+        rc = find_lengths(out, trace, config, err);
+    else if (!d->needs_draft)
         rc = dsc_fail(err, DSC_EUSAGE, "method %s uses no draft model", d->name);
     else if (d->needs_middle || d->needs_off_path || d->needs_draft_dists)
         rc =
@@ -76,8 +135,8 @@ int live_draft_record_find(live_draft_record *out, const dsc_trace *trace, const
 
 int64_t live_draft_record_limit(const live_draft_record *r)
 {
-    const int64_t written = r->info->max_output_tokens, could = r->origin.max_tokens;
-    return r->rule || could < written ? written : could;
+    const int64_t written = r->written ? r->written : r->info->max_output_tokens;
+    return r->rule || r->written || r->origin.max_tokens < written ? written : r->origin.max_tokens;
 }
 
 // --- ranks ---------------------------------------------------------------------------------------
@@ -221,6 +280,30 @@ static const dsc_model_type drawn = {.name = "replayed draft",
                                      .top = drawn_top,
                                      .commit = drawn_commit};
 
+// --- accept lengths ------------------------------------------------------------------------------
+
+static const dsc_model_type counted = {
+    .name = "replayed draft", .score = live_replayed_score, .commit = live_replayed_commit};
+
+int live_replay_draft_passes(live_replay_draft *f, const dsc_draft *d, dsc_error *err)
+{
+    int rc = d->draft_calls && !f->replayed.worker
+                 ? dsc_fail(err, DSC_EUSAGE,
+                            "the method counts passes of a draft model, and there is none (--draft "
+                            "DIR, --draft-shape PRESET or --draft-layers FIRST:LAST)")
+                 : DSC_OK;
+    dsc_draft_clear(&f->chain);
+    for (int64_t i = 0; i < d->draft_calls && !rc; i++) {
+        const size_t last = f->chain.count;
+        const int32_t token = last < d->count ? d->token[last] : DSC_TOKEN_OTHER;
+        if (i)
+            rc = dsc_draft_append_chain(&f->chain, (int32_t)last - 1, &token, 1, err);
+        if (!rc)
+            rc = live_replayed_score(&f->replayed.base, &f->chain, err);
+    }
+    return rc;
+}
+
 // --- life ----------------------------------------------------------------------------------------
 
 void live_replay_draft_begin(live_replay_draft *f, live_session *session, int64_t vocab_size,
@@ -231,17 +314,21 @@ void live_replay_draft_begin(live_replay_draft *f, live_session *session, int64_
     f->request = *request;
     f->seed = seed;
     f->level = 0;
-    if (record->rule)
+    if (record->rule || record->written)
         dsc_model_trace_begin(&f->replayed.recorded, request->output);
     else
         dsc_model_trace_begin_draft(&f->replayed.recorded, request, record->info, &record->origin);
-    live_replayed_begin(&f->replayed, record->rule ? &drawn : &ranked, live_session_model(session),
-                        request->output, vocab_size);
+    live_replayed_begin(&f->replayed,
+                        record->written ? &counted
+                        : record->rule  ? &drawn
+                                        : &ranked,
+                        live_session_model(session), request->output, vocab_size);
 }
 
 void live_replay_draft_fini(live_replay_draft *f)
 {
     live_replayed_fini(&f->replayed);
+    dsc_draft_fini(&f->chain);
     dsc_position_room_fini(&f->room);
     free(f->dist);
     *f = (live_replay_draft){0};

@@ -4,6 +4,10 @@
 // (live/session/replay.h) a method takes the same steps as in a simulation on the trace, whatever
 // the models are, so the timed models may have random weights.
 //
+// Methods that replay recorded accept lengths (sim/draft/recorded.c) draft nothing themselves: the
+// draft model then runs as many passes as the method counts, each on one token more of a chain,
+// just before the target's pass over the draft. Counts equal the simulator's.
+//
 // Greedy drafts are answered by the recorded ranks (sim/model/model_trace.h), and counts equal the
 // simulator's. The tokens of sampled drafts are not recorded; instead, the number of drafts that
 // are still equal to the output and continue with its next token is sampled from the recorded
@@ -22,6 +26,9 @@
 typedef struct live_draft_record {
     const dsc_trace_info *info; // this and `origin` are set without recorded acceptances, too
     dsc_recorded_run origin;
+    // Of accept lengths; else 0. The longest output, and the most nodes that a model scores in a
+    // step: draft tokens, or passes of the draft model less one.
+    int64_t written, nodes;
     const dsc_verifier_type *rule; // whose acceptances are sampled; NULL: the ranks answer
     dsc_position_source dists;     // for several drafts; .rule NULL: for one at a time
     int drafts;                    // sampled one by one after the last token of the output
@@ -35,6 +42,8 @@ int live_draft_record_find(live_draft_record *out, const dsc_trace *trace, const
 // The longest text, in output tokens, that a draft may follow or be part of: a recorded draft model
 // may continue after the recorded end.
 int64_t live_draft_record_limit(const live_draft_record *r);
+// Whether a method that replays accept lengths runs a draft model; `given`: there is one.
+bool live_draft_record_runs(const dsc_config *config, bool given);
 
 typedef struct live_replay_draft {
     live_replayed replayed;
@@ -48,6 +57,7 @@ typedef struct live_replay_draft {
     double *dist; // of 1, 2, ... drafts
     size_t dist_capacity;
     dsc_position_room room;
+    dsc_draft chain; // of accept lengths: what the draft model scores
 } live_replay_draft; // zero-initialize
 
 // Makes f->replayed.base a draft model for a loop, whose method drafts by DSC_DRAFT_TOPK: starts on
@@ -57,6 +67,9 @@ typedef struct live_replay_draft {
 void live_replay_draft_begin(live_replay_draft *f, live_session *session, int64_t vocab_size,
                              const live_draft_record *record, const dsc_request *request,
                              uint64_t seed);
+// Of accept lengths: runs the passes of the draft *d, which the method has made. DSC_EUSAGE: there
+// are some, and no session was begun with.
+int live_replay_draft_passes(live_replay_draft *f, const dsc_draft *d, dsc_error *err);
 void live_replay_draft_fini(live_replay_draft *f);
 
 #endif

@@ -111,7 +111,7 @@ static int check_step(const dsc_config *config, const dsc_trace_info *trace, con
 
 // Output tokens that no step wrote, such as that of the prefill, are steps without a draft, and
 // come first. Logged steps may have written more tokens than the output has in its tokenization;
-// the request then has as many as they wrote.
+// the request then has as many as they wrote, of which the last are token 0.
 static int view_steps(const dsc_config *config, const dsc_trace_info *trace, dsc_request *q,
                       dsc_arena *arena, dsc_error *err)
 {
@@ -146,7 +146,8 @@ static int view_steps(const dsc_config *config, const dsc_trace_info *trace, dsc
         return rc;
     memset(accepted, 0, (size_t)n * sizeof *accepted);
     memset(drafted, 0, (size_t)n * sizeof *drafted);
-    memset(token, 0, (size_t)n * sizeof *token);
+    for (int64_t i = 0; i < n; i++)
+        token[i] = i < q->output.count ? q->output.id[i] : 0;
     for (int64_t i = 0; i < s->count && at < n; at += (int64_t)s->accepted[i++] + 1) {
         accepted[at] = s->accepted[i];
         drafted[at] = (uint16_t)drafted_by(config, s, i);

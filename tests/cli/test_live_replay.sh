@@ -131,6 +131,68 @@ forced eagle3 100 --method dynamic-tree --num-steps 4 --eagle-topk 4 --num-draft
 forced medusa 100 --method parallel
 forced medusa 100 --method ddtree --num-draft-tokens 12
 
+# --- recorded accept lengths: equal counts ---------------------------------------------------------
+# Two requests of 20 tokens, in 6 steps and in 4. As a log may have them: steps that wrote 2 tokens less
+# than the text has, and 5 more.
+awk 'BEGIN {
+    tokens = ""
+    for (i = 0; i < 20; i++)
+        tokens = tokens (i ? "," : "") 7 * i % 31 + 3
+    accept = "4,0,2,0,1,0,0,4,3,2,1,0,4,4,4,3,2,1,0,0"
+    line = "{\"prompt\": {\"tokens\": [3, 4, 5]}, \"output\": {\"tokens\": [" tokens "]}, "
+    print line "\"accept\": {\"own\": {\"cap\": 4, \"accepted\": [" accept "]}}, " \
+        "\"steps\": {\"aligned\": true, \"accepted\": [3, 0, 5, 1, 2, 3], \"drafted\": [5, 5, 6, 1, 4, 5]}}"
+    print line "\"accept\": {\"own\": {\"cap\": 4, \"accepted\": [" accept "]}}, " \
+        "\"steps\": {\"aligned\": true, \"accepted\": [4, 4, 4, 4], \"drafted\": [5, 5, 5, 7]}}"
+}' >steps.jsonl
+sed 's/"aligned": true, //; s/, "drafted": [^]]*]//; s/2, 3\]}/2, 1]}/; s/4, 4\]}/4, 9]}/' steps.jsonl >logged.jsonl
+for trace in steps logged; do
+    check "a trace of $trace" "$draftscope" trace import $trace.jsonl --vocab-size 2048 -o $trace.dst \
+        --progress never
+done
+equal steps.dst draft.json --method recorded-steps
+check "the recorded steps" grep -q '"target_calls": 10,' run.json
+check "a pass for each draft token" grep -q '"draft_calls": 48,' run.json
+equal steps.dst head.json --method recorded-steps --draft-passes 5
+equal steps.dst draft.json --method recorded-steps --draft-passes 12
+equal steps.dst head.json --method recorded --num-speculative-tokens 3
+equal steps.dst draft.json --method adaptive-recorded --candidate-steps 1/2/4
+equal logged.dst draft.json --method recorded-steps --num-speculative-tokens 4
+check "and the tokens that no step wrote" grep -q '"target_calls": 12,' run.json
+check "a step accepted 9 of 9" grep -q '"accept_histogram": \[[0-9,]*,1\]' run.json
+good run $shapes --replay steps.dst --replay-draft --json --method recorded-steps --draft-passes 0
+check "without passes no draft model is needed" grep -q '"draft_calls": 0,' out
+cp out none.json
+for passes in 2 5; do
+    good run $shapes --draft-shape ./draft.json --replay steps.dst --replay-draft --json --baseline \
+        --method recorded-steps --draft-passes $passes
+    cat out
+done | cat - none.json >lengths.jsonl
+check "validate accepts them" "$draftscope" validate --trace steps.dst --live lengths.jsonl
+for log in eagle sps-68m; do
+    file=${DSC_TEST_DATA:-}/specbench/$log.jsonl
+    if [ ! -r "$file" ]; then
+        skip "the log of $log" "no DSC_TEST_DATA"
+        continue
+    fi
+    head -n 8 "$file" >log.jsonl
+    check "import of $log" "$draftscope" trace import log.jsonl -o log.dst --force --progress never \
+        --tokenizer "$DSC_TEST_DATA/tokenizers/llama2.json"
+    for file in target draft head; do
+        sed 's/"vocab_size": 2048/"vocab_size": 32000/' $file.json >$file-32000.json
+    done
+    with=draft
+    [ $log != eagle ] || with=head
+    good run --shape ./target-32000.json --draft-shape ./$with-32000.json --random-weights 1 \
+        --replay log.dst --replay-draft --json --method recorded-steps --num-speculative-tokens 5
+    # The log counts the target's own token of a step.
+    grep -o '"accept_lengths": \[[^]]*' log.jsonl | sed 's/.*\[//' | tr ',' '\n' |
+        awk '{ calls++; accepted += $1 - 1 }
+             END { print "target_calls " calls; print "num_accepted_tokens " accepted }' | sort >a
+    counts out %.0f | grep '^target_calls\|^num_accepted_tokens' | sort >b
+    check "$log: calls and accepted tokens of the log" sh -c 'test "$(wc -l <a)" = 2 && diff a b'
+done
+
 # --- sampled: expected counts ------------------------------------------------------------------
 
 # A draft model equal to the target is always accepted, so nothing is random.
@@ -194,6 +256,17 @@ refused 'requires column draft_rank' other.dst --method pearl
 refused 'needs column draft_logp' other.dst --method spectr
 refused 'ranks of the draft model are recorded 6 deep' eagle.dst --method tree --tree chain:7
 refused 'kseq of the trace' eagle.dst --method spectr --rule kseq
+refused '--method recorded-steps replays its steps' steps.dst --method draft-model
+refused 'is an upper bound here' steps.dst --method recorded --policy oracle
+refused 'were recorded up to 4' steps.dst --method recorded --num-speculative-tokens 5
+refused 'needs recorded steps' other.dst --method recorded-steps
+refused 'the trace lacks' other.dst --method recorded
+refused 'num-speculative-tokens N sets it' logged.dst --method recorded-steps
+bad 2 '--draft DIR (or --draft-shape PRESET' run $shapes --replay steps.dst --replay-draft \
+    --method recorded-steps
+bad 2 'passes of a draft model, and there is none' run $shapes --replay steps.dst --replay-draft \
+    --method adaptive-recorded --candidate-steps 2/4
+bad 2 'live run --replay TRACE --replay-draft' run $shapes --replay steps.dst --method recorded-steps
 refused 'uses no draft model' greedy.dst --method llma
 refused 'that a trace does not contain' greedy.dst --method threshold
 refused 'that a trace does not contain' greedy.dst --method ouroboros

@@ -618,7 +618,7 @@ static void replay_draft(live_family family, const job *j, double temperature, b
     dsc_error err = {0};
     const char *path = in_scratch("draft.dst");
     job plain = *j;
-    plain.method = &dsc_drafter_none;
+    plain.method = j->method->view ? &dsc_drafter_draft_model : &dsc_drafter_none;
     plain.rule = temperature > 0 ? &dsc_verifier_rejection : &dsc_verifier_greedy;
     rig_init(&r, family, 3, temperature);
     record(&r, &plain, path);
@@ -634,13 +634,18 @@ static void replay_draft(live_family family, const job *j, double temperature, b
     live_replayed target = {0};
     live_replay_draft draft = {0};
     int64_t histogram[2 * NODES] = {0};
-    dsc_counts counts = zero_counts(histogram, dsc_config_limit(&config));
+    dsc_counts counts =
+        zero_counts(histogram, drafts.written ? drafts.nodes : dsc_config_limit(&config));
     for (int64_t i = 0; i < j->requests; i++) {
         dsc_request q;
         dsc_shard_request(shard, i, &q);
+        dsc_arena_reset(&arena);
+        if (drafts.written)
+            assert_ok(config.drafter->view(&config, drafts.info, &q, &arena, &err), err);
         begin(&other, q.prompt);
         assert_ok(live_replay_begin(&target, other.target_session, VOCAB, q.output, &drafts, &err),
                   err);
+        target.draft = drafts.written ? &draft : NULL;
         live_replay_draft_begin(&draft, other.draft_session, VOCAB, &drafts, &q, 5);
         const dsc_models models = {.target = &target.base, .draft = &draft.replayed.base};
         const dsc_loop_input in = {.config = &config,
@@ -649,11 +654,12 @@ static void replay_draft(live_family family, const job *j, double temperature, b
                                    .models = &models,
                                    .request = &q,
                                    .arena = &arena};
-        dsc_arena_reset(&arena);
         assert_ok(dsc_loop_run(&loop, &in, &counts, &err), err);
         assert_int_equal(live_session_model(other.draft_session)->length, q.output.count);
     }
     assert_int_equal(live_session_times(other.target_session)->passes, counts.target_calls);
+    assert_int_equal(live_session_times(other.target_session)->pass_tokens,
+                     counts.target_call_tokens);
     assert_int_equal(live_session_times(other.draft_session)->passes, counts.draft_calls);
     assert_true(counts.num_accepted_tokens > 0);
     assert_true(counts.num_accepted_tokens < counts.num_draft_tokens);
@@ -687,6 +693,9 @@ static void test_replay_draft(void **state)
              .length = 4,
              .requests = 6,
              .record = {.shard_s = 1e9, .K = 2, .rank_depth = 4, .force = true}};
+    replay_draft(LIVE_LLAMA, &j, 0, true);
+    replay_draft(LIVE_EAGLE, &j, 0, true);
+    j.method = &dsc_drafter_recorded_steps;
     replay_draft(LIVE_LLAMA, &j, 0, true);
     replay_draft(LIVE_EAGLE, &j, 0, true);
     j.method = &dsc_drafter_spectr;
