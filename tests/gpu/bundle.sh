@@ -107,13 +107,29 @@ smollm2() { # trace, options
     record "$smollm2_trace" --target "$DSC_SMOLLM2" --dtype bf16 --draft-layers 0:24 \
         --prompts "$data/gsm8k/test.jsonl" --requests 6 --max-tokens 96 --num-drafts 1 "$@"
 }
+# The first prompts of each task, under the names of DSC_TEST_DATA, for the runs of the model itself; it
+# comes separately (prepare.sh).
+prompts() { # file, filter
+    mkdir -p "$root/data/${1%/*}"
+    case $1 in
+    *.gz) gzip -dc "$data/$1" | head -n 8 | gzip -n >"$root/data/$1" ;;
+    *) grep -F -e "${2:-}" "$data/$1" | head -n 8 >"$root/data/$1" ;;
+    esac
+}
 if [ -n "${DSC_SMOLLM2:-}" ]; then
-    [ -e "$data/gsm8k/test.jsonl" ] || {
-        echo "bundle: DSC_SMOLLM2 needs the prompts of gsm8k/test.jsonl in DSC_TEST_DATA" >&2
-        exit 1
-    }
+    for file in gsm8k/test.jsonl humaneval/HumanEval.jsonl.gz llma/rag.jsonl specbench/questions.jsonl; do
+        [ -e "$data/$file" ] || {
+            echo "bundle: DSC_SMOLLM2 needs the prompts of $file in DSC_TEST_DATA" >&2
+            exit 1
+        }
+    done
     smollm2 smollm2-greedy --rank-depth 4 --rollouts 4
     smollm2 smollm2-sampled --temperature 1
+    prompts gsm8k/test.jsonl
+    prompts humaneval/HumanEval.jsonl.gz
+    prompts llma/rag.jsonl
+    prompts specbench/questions.jsonl '"summarization"'
+    sha256sum <"$DSC_SMOLLM2" | sed 's/-$/smollm2.gguf/' >"$root/smollm2.sha256"
 fi
 for folder in tests/oracle/fixtures tests/oracle/gguf live/demo; do
     if [ -d "$source/$folder" ]; then

@@ -54,11 +54,16 @@ write_shapes() {
         config small.json LlamaForCausalLM 64 224 1 4 2 2048 true
         config head.json EagleForCausalLM 256 896 1 8 2 2048 false
         config llama-2.json LlamaForCausalLM 64 224 2 4 2 32000 true
+        config llama-68m.json LlamaForCausalLM 32 64 1 2 2 32000 true
+        config llama-2-head.json EagleForCausalLM 64 224 1 4 4 32000 true
     else
         config target.json LlamaForCausalLM 4096 14336 32 32 8 128256 false
         config draft.json LlamaForCausalLM 2048 8192 16 32 8 128256 true
         config small.json LlamaForCausalLM 512 2048 4 8 2 128256 true
         config head.json EagleForCausalLM 4096 14336 1 32 8 128256 false
+        config llama-2.json LlamaForCausalLM 4096 11008 32 32 32 32000 false
+        config llama-68m.json LlamaForCausalLM 768 3072 2 12 12 32000 false
+        config llama-2-head.json EagleForCausalLM 4096 11008 1 32 32 32000 false
     fi
 }
 
@@ -186,10 +191,14 @@ full_grid="--tokens 1,2,4,8,16,32,64,128 --context 0,128,192,512,2048,4096,8192"
 # begin NAME TRACE OPTIONS...: the models of a replay, whose cost table `price` measures and whose
 # runs `take` collects for `judge`.
 begin() {
-    name=$1 trace=$2
+    name=$1 trace=$2 texts="--replay $2"
     shift 2
-    models="--device $device --random-weights 1 --dtype bf16 $*"
-    need $live bin/draftscope "$trace"
+    models="--device $device --dtype bf16 $*"
+    need $live bin/draftscope
+    case $trace in
+    "$out"/*) ;; # made by the check
+    *) need "$trace" ;;
+    esac
     results=$out/$name.jsonl cost=$out/$name.cost.tsv
     rm -f "$results" "$cost" "$out/$name.tsv"
 }
@@ -197,9 +206,9 @@ begin() {
 price() { # grid
     try $live profile $models --prefill-tokens 0 --progress never -o "$cost" "$@"
 }
-# shellcheck disable=SC2086 # $models is a list of words
+# shellcheck disable=SC2086 # $models and $texts are lists of words
 take() { # method and its options
-    try $live run $models --replay "$trace" --baseline --json --progress never "$@" >>"$results"
+    try $live run $models $texts --baseline --json --progress never "$@" >>"$results"
 }
 # On a CPU, where the models are small and the machine may be busy, speeds are printed and not judged:
 # the verdict is then whether rows of times are what fails, and no others.
@@ -239,11 +248,11 @@ llma() { # shape, copy lengths
     shift
     if on_cpu; then
         write_shapes
-        begin "llma-$shape" rag.dst --shape "$out/llama-2.json"
+        begin "llma-$shape" rag.dst --random-weights 1 --shape "$out/llama-2.json"
         widths=1,8,24 requests=1
         set -- "$1"
     else
-        begin "llma-$shape" rag.dst --shape "$shape"
+        begin "llma-$shape" rag.dst --random-weights 1 --shape "$shape"
     fi
     price --tokens $widths --context 0:2048 || return
     for k; do
@@ -256,7 +265,7 @@ llma() { # shape, copy lengths
 drafted() { # name, trace, draft's shape, runs, method and its options
     runs=$4
     write_shapes
-    begin "$1" "$2" --shape "$out/target.json" --draft-shape "$out/$3"
+    begin "$1" "$2" --random-weights 1 --shape "$out/target.json" --draft-shape "$out/$3"
     shift 4
     if on_cpu; then
         models="$models --threads 1" runs=2
@@ -272,13 +281,100 @@ drafted() { # name, trace, draft's shape, runs, method and its options
     judge
 }
 
+# What EAGLE and a 68M draft had accepted with Vicuna 7B on Spec-Bench, at these shapes: trees of 25 nodes
+# in 5 levels, and chains whose lengths are not recorded.
+specbench() { # engine
+    engine=$1 requests=8
+    write_shapes
+    case $engine in
+    eagle) set -- llama-2-head.json --num-speculative-tokens 25 --draft-passes 5 ;;
+    *) set -- llama-68m.json --num-speculative-tokens 5 ;;
+    esac
+    begin "specbench-$engine" "specbench-$engine.dst" --random-weights 1 --shape "$out/llama-2.json" \
+        --draft-shape "$out/$1"
+    shift
+    ! on_cpu || requests=2
+    price --tokens 1,2,4,6,8,12,16,22,26 --context 0:1024 || return
+    take --replay-draft --requests $requests --method recorded-steps "$@" || return
+    judge
+}
+
+# SmolLM2-135M-Instruct itself, from smollm2.gguf: what it writes on the device is recorded there, and
+# predicts the methods that are then run.
+real_smollm2() { # task
+    case $1 in
+    gsm8k) prompts=data/gsm8k/test.jsonl ;;
+    humaneval) prompts=data/humaneval/HumanEval.jsonl.gz ;;
+    esac
+    need_model || return
+    need "$prompts"
+    begin "real-$1" "$out/real-$1.dst" --target smollm2.gguf --draft-layers 0:24
+    texts="--prompts $prompts --requests 8 --max-tokens 256" widths=1,2,3,4,6,8,11,16,25 contexts=0:512
+    if on_cpu; then
+        texts="--prompts $prompts --requests 1 --max-tokens 24" widths=1,4,11 contexts=0,512
+    fi
+    # shellcheck disable=SC2086 # lists of words
+    try $live record $models $texts --method none --num-drafts 1 --rank-depth 4 --rollouts 4 \
+        --progress never --force -o "$trace" || return
+    price --tokens $widths --context $contexts || return
+    take --method ngram && take --method suffix &&
+        take --method draft-model --num-speculative-tokens 3 || return
+    judge
+}
+need_model() {
+    need smollm2.gguf
+    [ -n "$dry" ] || sha256sum -c --quiet smollm2.sha256 >/dev/null 2>&1 || {
+        echo "smollm2.gguf is not the file that the bundle was made with: it is part m1, then part m2."
+        return 1
+    }
+}
+
+# --- other programs ------------------------------------------------------------------------------
+# Scripts of contrib/real_model, by the python3 that has PyTorch. They start our programs with the
+# libraries of the bundle and run with those of the machine themselves.
+python() { # script, options
+    script=real_model/$1
+    shift
+    need python3 "$script" data/gsm8k/test.jsonl bin/draftscope
+    cat >"$out/draftscope" <<END
+#!/bin/sh
+LD_LIBRARY_PATH='${PROGRAM_LIBRARIES:-}' exec '$here/bin/draftscope' "\$@"
+END
+    chmod +x "$out/draftscope"
+    printf '$ %s\n' "python3 $script $*" >&3
+    [ -n "$dry" ] || python3 "$script" --draftscope "$out/draftscope" --data data "$@"
+}
+peer() { # graph: PyTorch's pass; transformers: its methods, predicted from its own passes
+    case $1 in
+    graph) set -- --parts graph ;;
+    *)
+        need_model || return
+        set -- --parts transformers --model smollm2.gguf
+        ;;
+    esac
+    python peer.py "$@" --device "${device%%:*}" -o "$out/peer"
+    code=$?
+    for table in "$out"/peer/*.tsv; do # where the archive takes them from
+        [ ! -e "$table" ] || cp "$table" "$out/"
+    done
+    return $code
+}
+# The device's tokens, in float32, are those of transformers.
+real_transformers() {
+    need_model || return
+    few="--prompts 2 --compared 4"
+    ! on_cpu || few="--prompts 1 --compared 1 --max-tokens 16"
+    # shellcheck disable=SC2086 # a list of words
+    python validate.py --model smollm2.gguf --device "$device" --parts transformers $few -o "$out/real"
+}
+
 # What SmolLM2-135M-Instruct wrote, at its shape: methods without a draft model, and
 # self-speculation with its first 24 layers, whose drafts are recorded as well.
 smollm2() { # greedy or sampled
     layers="--draft-layers 0:24"
     self="--method draft-model --num-speculative-tokens 3 $layers --replay-draft"
     config smollm2.json LlamaForCausalLM 576 1536 30 9 3 49152 true
-    begin "smollm2-$1" "smollm2-$1.dst" --shape "$out/smollm2.json"
+    begin "smollm2-$1" "smollm2-$1.dst" --random-weights 1 --shape "$out/smollm2.json"
     few='' widths=1,2,3,4,6,8,11,16,25 contexts=0:512
     if on_cpu; then
         few="--requests 1" widths=1,4,16 contexts=0,256
@@ -314,6 +410,7 @@ replay() { # what
         ;;
     pearl) drafted replay-pearl greedy.dst draft.json 3 --method pearl --num-speculative-tokens 4 ;;
     smollm2-*) smollm2 "${1#smollm2-}" ;;
+    specbench-*) specbench "${1#specbench-}" ;;
     llama-2-7b) llma llama-2-7b 5 10 20 ;;
     *-all) llma "${1%-all}" 1 2 3 4 5 6 7 8 9 10 11 12 13 14 15 16 17 18 19 20 ;;
     esac
@@ -389,6 +486,9 @@ profile-*-short) shape=${check#profile-} && profile "$check" "${shape%-short}" $
 profile-*) profile "$check" "${check#profile-}" $full_grid ;;
 selection-*) selection "${check#selection-}" ;;
 replay-*) replay "${check#replay-}" ;;
+real-transformers) real_transformers ;;
+real-*) real_smollm2 "${check#real-}" ;;
+peer-*) peer "${check#peer-}" ;;
 validate) validate ;;
 *)
     echo "checks.sh: there is no check named $check; run.sh --list lists them" >&2

@@ -40,10 +40,17 @@ plan() {
 1 fixtures 15 120
 1 lossless-tree 10 90
 1 replay-llama-2-7b 50 240
+2 peer-graph 30 120
+2 peer-transformers 50 200
+2 real-gsm8k 30 240
+2 real-transformers 45 200
+2 replay-specbench-eagle 45 240
+2 replay-specbench-sps-68m 45 240
 2 replay-eagle 80 300
 2 replay-spectr 110 400
 2 replay-smollm2-greedy 30 240
 2 replay-smollm2-sampled 30 240
+2 real-humaneval 30 240
 2 selection-greedy 15 90
 2 selection-top-p 15 90
 2 lossless-draft-model 10 90
