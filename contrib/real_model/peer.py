@@ -32,6 +32,7 @@ import json
 import pathlib
 import statistics
 import sys
+import tempfile
 import time
 import types
 
@@ -328,7 +329,7 @@ def compare(model, runs, sim):
     """Prints in how many requests the counts are equal, and those that differ; returns their number."""
     for what, rows in sim.items():
         for x, row in zip(runs, rows):
-            ours = [row["target_calls"], row["num_accepted_tokens"]]
+            ours = [int(row[c]) for c in ("target_calls", "num_accepted_tokens")]
             x.equal[what] = ours == x.counts[what]
             if not x.equal[what]:
                 top = logits_along(model, what, x).topk(2).values
@@ -404,9 +405,11 @@ def speedup_rows(times, runs, sim):
 
 def transformers_part(o, write):
     v.write_prompts(o.data, o.prompts + 1, o.o)
-    folder = v.as_folder(o.model, o.o / "model")
-    model = v.load(folder, o.device)
-    chats = list(v.chats(folder, o.o))
+    with tempfile.TemporaryDirectory() as scratch:
+        made = o.o / "model"  # by validate.py
+        folder = v.as_folder(o.model, made if made.exists() else pathlib.Path(scratch))
+        model = v.load(folder, o.device)
+        chats = list(v.chats(folder, o.o))
     # The first prompt of the first task, and the others of every task, the tasks in turn.
     prompts = [chats[0], *(x for i in range(1, o.prompts + 1) for x in chats[i::o.prompts + 1])]
     lengths = sorted(len(prompt) for _, prompt in prompts)
