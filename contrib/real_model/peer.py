@@ -28,6 +28,7 @@ something is missing.
 import argparse
 import contextlib
 import datetime
+import gc
 import json
 import pathlib
 import statistics
@@ -48,6 +49,8 @@ SHAPES = {
     "llama-3.2-1b": (2048, 8192, 16, 32, 8, 128256, True),
     "llama-2-7b": (4096, 11008, 32, 32, 32, 32000, False),
 }
+# Ways to mask, and the kernels of attention that may then run; never cuDNN's, which compiles for each shape.
+WAYS = {"causal_lower_right": ("FLASH_ATTENTION",), "an explicit mask": ("FLASH_ATTENTION", "MATH")}
 # Matrices of a layer that multiply the same input are one.
 FUSED = {"qkv": ("self_attn.q_proj", "self_attn.k_proj", "self_attn.v_proj"), "o": ("self_attn.o_proj",),
          "gate_up": ("mlp.gate_proj", "mlp.up_proj"), "down": ("mlp.down_proj",)}
@@ -190,12 +193,20 @@ def logit_error(way, dtype, device):
     return worst / float(want.abs().max())
 
 
+def kernels(names):
+    from torch.nn.attention import SDPBackend, sdpa_kernel
+    return sdpa_kernel([getattr(SDPBackend, x) for x in names])
+
+
 def check_forward(device, dtype):
-    """The mask with which the forward pass has transformers' logits; ends the program without one."""
+    """The way with which the forward pass has transformers' logits; ends the program without one."""
     import torch
-    for way in ("causal_lower_right", "an explicit mask"):
+    for way, names in WAYS.items():
         try:
-            exact, rounded = (logit_error(way, x, device) for x in (torch.float32, dtype))
+            with kernels(("MATH",)):
+                exact = logit_error(way, torch.float32, device)
+            with kernels(names):
+                rounded = logit_error(way, dtype, device)
         except RuntimeError as e:
             print(f"logits on {device} with {way}: {str(e).splitlines()[0]}", flush=True)
             continue
@@ -238,25 +249,24 @@ def shape_rows(o, name, way, dtype, rate):
 
 def graph_part(o, write):
     import torch
-    from torch.nn.attention import SDPBackend, sdpa_kernel
     dtype, rows = torch.bfloat16, []
-    # Not cuDNN's attention, which compiles a plan for each shape.
-    with sdpa_kernel([SDPBackend.FLASH_ATTENTION, SDPBackend.MATH]):
-        way = check_forward(o.device, dtype)
-        rate = copy_rate(o.device)
-        for i, name in enumerate(o.shape):
-            if o.late():
-                print(f"graph: {', '.join(o.shape[i:])} left out: --minutes are over", flush=True)
-                break
+    way, rate = check_forward(o.device, dtype), copy_rate(o.device)
+    for i, name in enumerate(o.shape):
+        if o.late():
+            print(f"graph: {', '.join(o.shape[i:])} left out: --minutes are over", flush=True)
+            break
+        with kernels(WAYS[way]):
             rows += shape_rows(o, name, way, dtype, rate)
-            if o.device == "cuda":
-                torch.cuda.empty_cache()
-            write("graph", [
-                f"{dtype}, {'a CUDA graph' if o.device == 'cuda' else 'no graph'}, mask: {way}",
-                f"a copy within the memory reads and writes {rate:.4g} GB/s",
-                "ms: on the device; waited_ms: until the host has seen the end; share: of the copy's GB/s",
-            ], ["shape", "context", "n", "ms", "waited_ms", "t(n)/t(1)", "weights_gb", "kv_gb", "gb_per_s",
-                "share"], rows)
+        if o.device == "cuda":
+            gc.collect()
+            torch.cuda.empty_cache()
+        write("graph", [
+            f"{dtype}, {'a CUDA graph' if o.device == 'cuda' else 'no graph'}; attention with {way}: "
+            f"{' or '.join(WAYS[way])}",
+            f"a copy within the memory reads and writes {rate:.4g} GB/s",
+            "ms: on the device; waited_ms: until the host has seen the end; share: of the copy's GB/s",
+        ], ["shape", "context", "n", "ms", "waited_ms", "t(n)/t(1)", "weights_gb", "kv_gb", "gb_per_s",
+            "share"], rows)
 
 
 # --- part transformers ---------------------------------------------------------------------------
