@@ -35,6 +35,7 @@ import statistics
 import sys
 import tempfile
 import time
+import traceback
 import types
 
 import validate as v
@@ -199,7 +200,7 @@ def kernels(names):
 
 
 def check_forward(device, dtype):
-    """The way with which the forward pass has transformers' logits; ends the program without one."""
+    """The way with which the forward pass has transformers' logits; None without one."""
     import torch
     for way, names in WAYS.items():
         try:
@@ -215,7 +216,7 @@ def check_forward(device, dtype):
               f"{dtype}{'' if good else ' (differs)'}", flush=True)
         if good:
             return way
-    sys.exit(1)
+    return None
 
 
 def gigabytes(tensors):
@@ -250,7 +251,10 @@ def shape_rows(o, name, way, dtype, rate):
 def graph_part(o, write):
     import torch
     dtype, rows = torch.bfloat16, []
-    way, rate = check_forward(o.device, dtype), copy_rate(o.device)
+    way = check_forward(o.device, dtype)
+    if not way:
+        return 1
+    rate = copy_rate(o.device)
     for i, name in enumerate(o.shape):
         if o.late():
             print(f"graph: {', '.join(o.shape[i:])} left out: --minutes are over", flush=True)
@@ -267,6 +271,7 @@ def graph_part(o, write):
             "ms: on the device; waited_ms: until the host has seen the end; share: of the copy's GB/s",
         ], ["shape", "context", "n", "ms", "waited_ms", "t(n)/t(1)", "weights_gb", "kv_gb", "gb_per_s",
             "share"], rows)
+    return 0
 
 
 # --- part transformers ---------------------------------------------------------------------------
@@ -496,12 +501,15 @@ def main():
     o.shape = o.shape or [x for x in SHAPES if (x == "tiny") == (o.device == "cpu")]
     o.o.mkdir(parents=True, exist_ok=True)
     write, failed = writer(o), 0
-    if "graph" in o.parts:
-        graph_part(o, write)
-    if "transformers" in o.parts and o.late():
-        print("transformers left out: --minutes are over")
-    elif "transformers" in o.parts:
-        failed = transformers_part(o, write)
+    for name, part in zip(PARTS, (graph_part, transformers_part)):
+        if name in o.parts and o.late():
+            print(f"{name} left out: --minutes are over", flush=True)
+        elif name in o.parts:
+            try:
+                failed += part(o, write)
+            except RuntimeError:  # of a GPU: the other part may still work
+                traceback.print_exc()
+                failed += 1
     sys.exit(1 if failed else 0)
 
 
