@@ -320,19 +320,19 @@ def run_rounds(o, model, prompts):
     return runs
 
 
-def simulate(o, model, runs):
+def simulate(o, model, folder, runs):
     """For each of transformers' methods, the simulator's row of each request."""
     lines, trace, sim = o.o / "peer.jsonl", o.o / "peer.dst", {}
     eos = model.generation_config.eos_token_id
+    eos = eos if isinstance(eos, list) else [eos]
     with open(lines, "w", encoding="utf-8") as f:
         for x in runs:
             output = x.output["plain"]
             drafts = logits_along(model, "early", x).argmax(-1).tolist()
-            ended = output[-1] in (eos if isinstance(eos, list) else [eos])
             f.write(json.dumps({"id": x.name, "prompt": x.prompt, "output": output, "draft_argmax": drafts,
-                                "finish_reason": "stop" if ended else "length"}) + "\n")
-    v.call(o.draftscope, "trace", "import", "--format", "jsonl", "--vocab-size", model.config.vocab_size,
-           "--force", lines, "-o", trace)
+                                "finish_reason": "stop" if output[-1] in eos else "length"}) + "\n")
+    v.call(o.draftscope, "trace", "import", "--format", "jsonl", "--tokenizer", folder, "--eos",
+           ",".join(map(str, eos)), "--force", lines, "-o", trace)
     for what, (method, _) in v.ASSISTED.items():
         options = v.DRAFTS if method == "self-speculation" else v.METHODS[method]
         out = v.call(o.draftscope, "sim", trace, *options, "--per-request", "--json").stdout
@@ -419,12 +419,15 @@ def speedup_rows(times, runs, sim):
 
 
 def transformers_part(o, write):
-    v.write_prompts(o.data, o.prompts + 1, o.o)
+    made = o.o / "model"  # by validate.py
     with tempfile.TemporaryDirectory() as scratch:
-        made = o.o / "model"  # by validate.py
-        folder = v.as_folder(o.model, made if made.exists() else pathlib.Path(scratch))
-        model = v.load(folder, o.device)
-        chats = list(v.chats(folder, o.o))
+        return predict(o, v.as_folder(o.model, made if made.exists() else pathlib.Path(scratch)), write)
+
+
+def predict(o, folder, write):
+    v.write_prompts(o.data, o.prompts + 1, o.o)
+    model = v.load(folder, o.device)
+    chats = list(v.chats(folder, o.o))
     # The first prompt of the first task, and the others of every task, the tasks in turn.
     prompts = [chats[0], *(x for i in range(1, o.prompts + 1) for x in chats[i::o.prompts + 1])]
     lengths = sorted(len(prompt) for _, prompt in prompts)
@@ -432,7 +435,7 @@ def transformers_part(o, write):
     some = sorted({lengths[0], lengths[len(lengths) // 2], lengths[-1]})
     times = pass_times(model, chats[0][1], some, context)
     runs = run_rounds(o, model, prompts)
-    sim = simulate(o, model, runs)
+    sim = simulate(o, model, folder, runs)
     failed = compare(model, runs, sim)
     rows, loop = speedup_rows(times, runs, sim)
     write("transformers", [
