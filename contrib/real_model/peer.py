@@ -425,7 +425,6 @@ def transformers_part(o, write):
 
 
 def predict(o, folder, write):
-    v.write_prompts(o.data, o.prompts + 1, o.o)
     model = v.load(folder, o.device)
     chats = list(v.chats(folder, o.o))
     # The first prompt of the first task, and the others of every task, the tasks in turn.
@@ -495,14 +494,18 @@ def main():
     o = parser.parse_args()
     end = time.monotonic() + 60 * o.minutes
     o.late = lambda: time.monotonic() > end
-    o.model = v.find_model(o.model)
+    o.o.mkdir(parents=True, exist_ok=True)
+    v.need("torch", "transformers")
     v.on_torch(o.device)
+    if "transformers" in o.parts:  # what is missing is said before anything is measured
+        v.call(o.draftscope, "--version")
+        v.write_prompts(o.data, o.prompts + 1, o.o)
+        o.model = v.find_model(o.model)
     import torch
     torch.set_grad_enabled(False)
     torch.backends.cuda.matmul.allow_tf32 = False
     v.quiet()
     o.shape = o.shape or [x for x in SHAPES if (x == "tiny") == (o.device == "cpu")]
-    o.o.mkdir(parents=True, exist_ok=True)
     write, failed = writer(o), 0
     for name, part in zip(PARTS, (graph_part, transformers_part)):
         if name in o.parts and o.late():
