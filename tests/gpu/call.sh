@@ -18,7 +18,11 @@ need() { # file, where it comes from
     [ -e "$1" ] || fail 3 "$1 is missing: $2"
 }
 case ${1:-} in
-a | b) ;;
+a) only=ops-quick,bench,profile-llama-3-8b-short,fixtures,lossless-tree,replay-llama-2-7b ;;
+b)
+    only=peer-graph,real-gsm8k,real-transformers,peer-transformers,replay-specbench-eagle,replay-spectr
+    only=$only,selection-greedy,ops-full,replay-specbench-sps-68m,real-humaneval,sanitizer-memcheck
+    ;;
 *) fail 2 "a or b is expected" ;;
 esac
 [ -d "${OUT:-}" ] || fail 2 "OUT is to name the folder that gets the archives"
@@ -41,7 +45,7 @@ a)
     } >"$OUT/env.txt" 2>&1
     seconds "checks"
     sh "$bundle/run.sh" --device "$device" --minutes 3.3 --out "$root/r1" --archive "$OUT/first.tar.gz" \
-        --only ops-quick,bench,profile-llama-3-8b-short,fixtures,lossless-tree,replay-llama-2-7b
+        --only $only
     ;;
 b)
     need "$bundle/run.sh" "call a unpacks it; on a machine that went away, repeat call a"
@@ -60,8 +64,7 @@ b)
     export PYTHONPATH
     seconds "checks"
     sh "$bundle/run.sh" --device "$device" --minutes 7 --out "$root/r2" --archive "$OUT/second.tar.gz" \
-        --skip-passed "$root/r1" --only \
-        peer-graph,peer-transformers,real,replay-specbench,replay-spectr,selection-greedy,ops-full,sanitizer-memcheck
+        --skip-passed "$root/r1" --only $only
     ;;
 esac
 code=$?

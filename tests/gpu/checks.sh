@@ -341,20 +341,24 @@ python() { # script, options
 LD_LIBRARY_PATH='${PROGRAM_LIBRARIES:-}' exec '$here/bin/draftscope' "\$@"
 END
     chmod +x "$out/draftscope"
+    # The threads of a second library would wait for processors that the first one holds.
+    ! on_cpu || export OMP_NUM_THREADS=1
     printf '$ %s\n' "python3 $script $*" >&3
-    [ -n "$dry" ] || python3 "$script" --draftscope "$out/draftscope" --data data "$@"
+    [ -n "$dry" ] || HF_HUB_OFFLINE=1 TQDM_DISABLE=1 python3 "$script" \
+        --draftscope "$out/draftscope" --data data -o "$out/python" "$@"
 }
 peer() { # graph: PyTorch's pass; transformers: its methods, predicted from its own passes
     case $1 in
     graph) set -- --parts graph ;;
     *)
         need_model || return
-        set -- --parts transformers --model smollm2.gguf
+        set -- --parts transformers --model smollm2.gguf --prompts 1 --minutes .7
+        ! on_cpu || set -- "$@" --max-tokens 16 --repeats 1
         ;;
     esac
-    python peer.py "$@" --device "${device%%:*}" -o "$out/peer"
+    python peer.py "$@" --device "${device%%:*}"
     code=$?
-    for table in "$out"/peer/*.tsv; do # where the archive takes them from
+    for table in "$out"/python/peer*.tsv; do # where the archive takes them from
         [ ! -e "$table" ] || cp "$table" "$out/"
     done
     return $code
@@ -365,7 +369,7 @@ real_transformers() {
     few="--prompts 2 --compared 4"
     ! on_cpu || few="--prompts 1 --compared 1 --max-tokens 16"
     # shellcheck disable=SC2086 # a list of words
-    python validate.py --model smollm2.gguf --device "$device" --parts transformers $few -o "$out/real"
+    python validate.py --model smollm2.gguf --device "$device" --parts transformers $few
 }
 
 # What SmolLM2-135M-Instruct wrote, at its shape: methods without a draft model, and

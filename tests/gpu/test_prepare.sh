@@ -58,6 +58,11 @@ ok $? "a bundle that cannot be made: exit code 1"
 mv "$work/kept" "$work/build/Makefile"
 prepare 67108864
 
+for name in $(sed -n 's/.*only=//p' "$top/tests/gpu/call.sh" | tr -d ';)' | sed 's/\$only,//' | tr ',' ' '); do
+    sh "$top/tests/gpu/run.sh" --list | awk '{ print $2 }' | grep -qx -e "$name"
+    ok $? "there is a check $name"
+done
+
 # --- the calls -----------------------------------------------------------------------------------
 mkdir "$work/root"
 call b
