@@ -233,7 +233,7 @@ last_line() {
 }
 # What a check may lack on a machine whose device works: memory, a tool, a file that the bundle was
 # made without.
-excuses="out of memory|GB (are|is) |GB free|weights need|which is not on this|does not support|needs a GPU"
+excuses="out of memory|is not installed|GB (are|is) |GB free|weights need|which is not on this|does not support|needs a GPU"
 # attempt CHECK LIMIT: runs the check in a process group of its own and sets $code, $seconds,
 # $outcome and $reason. The shell handles signals only while it waits, hence the background job.
 # $because explains the limit. A check that is repeated has another NAME, also in its log.
