@@ -311,7 +311,7 @@ real_smollm2() { # task
     begin "real-$1" "$out/real-$1.dst" --target smollm2.gguf --draft-layers 0:24
     texts="--prompts $prompts --requests 8 --max-tokens 256" widths=1,2,3,4,6,8,11,16,25 contexts=0:512
     if on_cpu; then
-        texts="--prompts $prompts --requests 1 --max-tokens 24" widths=1,4,11 contexts=0,512
+        texts="--prompts $prompts --requests 1 --max-tokens 24" widths=1,4,11,25 contexts=0,512
     fi
     # shellcheck disable=SC2086 # lists of words
     try $live record $models $texts --method none --num-drafts 1 --rank-depth 4 --rollouts 4 \
