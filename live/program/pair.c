@@ -76,7 +76,7 @@ live_want live_want_of(const dsc_drafter_type *method)
 {
     return (live_want){.draft = method->needs_draft,
                        .middle = method->needs_middle,
-                       .copy = method->sees_output,
+                       .copy = method->sees_output && !method->view,
                        .apart = method->parallel};
 }
 

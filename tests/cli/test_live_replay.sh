@@ -154,6 +154,7 @@ equal steps.dst draft.json --method recorded-steps
 check "the recorded steps" grep -q '"target_calls": 10,' run.json
 check "a pass for each draft token" grep -q '"draft_calls": 48,' run.json
 equal steps.dst head.json --method recorded-steps --draft-passes 5
+check "the draft model is the head" sh -c 'test "$(grep -oE "_weights_sha256\": \"[0-9a-f]{64}" run.json | sort -u | wc -l)" = 2'
 equal steps.dst draft.json --method recorded-steps --draft-passes 12
 equal steps.dst head.json --method recorded --num-speculative-tokens 3
 equal steps.dst draft.json --method adaptive-recorded --candidate-steps 1/2/4
