@@ -178,7 +178,7 @@ for log in eagle sps-68m; do
     fi
     head -n 8 "$file" >log.jsonl
     check "import of $log" "$draftscope" trace import log.jsonl -o log.dst --force --progress never \
-        --tokenizer "$DSC_TEST_DATA/tokenizers/llama2.json"
+        --tokenizer "$DSC_TEST_DATA/tokenizers/llama2.json" --questions "${file%/*}/questions.jsonl"
     for file in target draft head; do
         sed 's/"vocab_size": 2048/"vocab_size": 32000/' $file.json >$file-32000.json
     done

@@ -69,9 +69,11 @@ quietly() { # command: what it prints is shown when it fails
 }
 # Traces to replay on models of random weights. Answers in Llama 2's tokens, where they are: LLMA's
 # development set, else the sample, and what two engines wrote and accepted on Spec-Bench.
-import() { # trace, tokenizer, file
-    [ ! -e "$root/bin/draftscope" ] || quietly "$build/draftscope" trace import --tokenizer "$2" \
-        "$3" -o "$root/$1.dst" --progress never
+import() { # trace, tokenizer, file, options
+    [ -e "$root/bin/draftscope" ] || return 0
+    import_to=$root/$1.dst
+    shift
+    quietly "$build/draftscope" trace import --tokenizer "$@" -o "$import_to" --progress never
 }
 data=${DSC_TEST_DATA:-} llama2=${DSC_TEST_DATA:-}/tokenizers/llama2.json
 if [ -n "$data" ] && [ -e "$data/llma/rag.jsonl" ] && [ -e "$llama2" ]; then
@@ -81,7 +83,8 @@ else
 fi
 for engine in eagle sps-68m; do
     [ ! -e "$data/specbench/$engine.jsonl" ] || [ ! -e "$llama2" ] ||
-        import "specbench-$engine" "$llama2" "$data/specbench/$engine.jsonl"
+        import "specbench-$engine" "$llama2" "$data/specbench/$engine.jsonl" \
+            --questions "$data/specbench/questions.jsonl"
 done
 # Drafts: those of the demo models on a few prompts, and those of SmolLM2's first layers.
 record() { # trace, options

@@ -294,7 +294,7 @@ specbench() { # engine
         --draft-shape "$out/$1"
     shift
     ! on_cpu || requests=2
-    price --tokens 1,2,4,6,8,12,16,22,26 --context 0:1024 || return
+    price --tokens 1,2,4,6,8,12,16,22,26 --context 0:2048 || return
     take --replay-draft --requests $requests --method recorded-steps "$@" || return
     judge
 }
