@@ -576,7 +576,7 @@ static int prepare(context *c, dsc_error *err)
     if (!rc)
         rc = prepare_runs(c, err);
     if (!rc && c->record.written)
-        want.draft = live_draft_record_runs(&job->config, live_pair_has_draft(job->model));
+        want.draft = live_draft_record_passes(&job->config, live_pair_has_draft(job->model)) != 0;
     c->report.texts = job->greedy || (job->rule && job->rule->greedy);
     if (!rc && call->out)
         rc = dsc_outfile_check(call->out, call->force, err);

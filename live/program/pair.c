@@ -9,6 +9,7 @@
 #include "live/model/gguf.h"
 #include "live/model/kept_layers.h"
 #include "live/model/vocabulary.h"
+#include "live/session/replay_draft.h"
 
 #include <inttypes.h>
 #include <stdlib.h>
@@ -479,8 +480,13 @@ int live_pair_check_heads(const live_pair *p, const dsc_config *config, dsc_erro
             "method %s needs a draft model that predicts all offsets in one pass, that "
             "is Medusa heads (--draft DIR); method draft-model drafts token after token",
             config->drafter->name);
-    if (!is_given(c) || c->family != LIVE_MEDUSA || most <= c->medusa_heads ||
-        config->drafter->view)
+    if (!is_given(c) || c->family != LIVE_MEDUSA)
+        return DSC_OK;
+    if (config->drafter->view && live_draft_record_passes(config, DSC_PASS_PER_TOKEN) != 1)
+        return dsc_fail(err, DSC_EUSAGE,
+                        "method %s: Medusa heads draft in one pass, which is --draft-passes 1",
+                        config->drafter->name);
+    if (config->drafter->view || most <= c->medusa_heads)
         return DSC_OK;
     return dsc_fail(err, DSC_EUSAGE,
                     "method %s drafts up to %" PRId64 " tokens, but there are %" PRId64

@@ -54,17 +54,11 @@ static int find_dists(live_draft_record *r, const dsc_trace *trace, const dsc_co
                : dsc_position_source_find(&r->dists, r->info, rule, r->most, err);
 }
 
-// The value of an option of that name, or `otherwise`.
-static int64_t option_value(const dsc_config *config, const char *name, int64_t otherwise)
+int64_t live_draft_record_passes(const dsc_config *config, int64_t otherwise)
 {
     const dsc_drafter_type *d = config->drafter;
-    const dsc_option *o = dsc_option_find(d->option, d->option_count, name);
+    const dsc_option *o = dsc_option_find(d->option, d->option_count, "draft-passes");
     return o ? config->parameter[o - d->option] : otherwise;
-}
-
-bool live_draft_record_runs(const dsc_config *config, bool given)
-{
-    return option_value(config, "draft-passes", given) != 0;
 }
 
 typedef struct lengths {
@@ -92,7 +86,7 @@ static int find_lengths(live_draft_record *r, const dsc_trace *trace, const dsc_
                         dsc_error *err)
 {
     const dsc_drafter_type *d = config->drafter;
-    const int64_t passes = option_value(config, "draft-passes", 0);
+    const int64_t passes = live_draft_record_passes(config, 0);
     lengths l = {.record = r, .config = config};
     if (d->is_bound && d->is_bound(config))
         return dsc_fail(err, DSC_EUSAGE,

@@ -42,8 +42,9 @@ int live_draft_record_find(live_draft_record *out, const dsc_trace *trace, const
 // The longest text, in output tokens, that a draft may follow or be part of: a recorded draft model
 // may continue after the recorded end.
 int64_t live_draft_record_limit(const live_draft_record *r);
-// Whether a method that replays accept lengths runs a draft model; `given`: there is one.
-bool live_draft_record_runs(const dsc_config *config, bool given);
+// Of a method that replays accept lengths: the option --draft-passes, passes of the draft model for
+// a draft or DSC_PASS_PER_TOKEN; `otherwise`: the method has no such option.
+int64_t live_draft_record_passes(const dsc_config *config, int64_t otherwise);
 
 typedef struct live_replay_draft {
     live_replayed replayed;

@@ -267,6 +267,10 @@ bad 2 '--draft DIR (or --draft-shape PRESET' run $shapes --replay steps.dst --re
     --method recorded-steps
 bad 2 'passes of a draft model, and there is none' run $shapes --replay steps.dst --replay-draft \
     --method adaptive-recorded --candidate-steps 2/4
+medusa="--target $demo/target --draft $demo/medusa --replay steps.dst --replay-draft --method recorded-steps"
+bad 2 'Medusa heads draft in one pass, which is --draft-passes 1' run $medusa
+good run $medusa --draft-passes 1 --json
+check "one pass of the heads for a draft" grep -q '"draft_calls": 10,' out
 bad 2 'live run --replay TRACE --replay-draft' run $shapes --replay steps.dst --method recorded-steps
 refused 'uses no draft model' greedy.dst --method llma
 refused 'that a trace does not contain' greedy.dst --method threshold
