@@ -34,8 +34,8 @@ a)
     need .gpu/b.tar.xz "tests/gpu/prepare.sh makes it"
     seconds "unpacking"
     rm -rf "$bundle" "$root/r1" "$root/r2"
-    python3 -W ignore -m tarfile -e .gpu/b.tar.xz "$root" >/dev/null 2>"$root/said" ||
-        fail 3 ".gpu/b.tar.xz cannot be unpacked into $root: $(tail -n 1 "$root/said")"
+    said=$(python3 -W ignore -m tarfile -e .gpu/b.tar.xz "$root" 2>&1 >/dev/null) ||
+        fail 3 ".gpu/b.tar.xz cannot be unpacked into $root: $(echo "$said" | tail -n 1)"
     [ ! -e .gpu/m1 ] || cp .gpu/m1 "$root/m1" || fail 3 "$root has no room for .gpu/m1"
     [ -e .gpu/m1 ] || echo "call.sh: .gpu/m1 is missing: call b will have no model" >&2
     {
