@@ -5,6 +5,10 @@
 # a trace that shrinks while it is read, and a file named gnuplot in the current folder.
 # The programs of the tests are words in quotes.
 # shellcheck disable=SC2016
+# A signal that the parent ignores (nohup) would be ignored by every command, which a shell cannot undo.
+if [ -z "${SIGNALS_RESET:-}" ] && env --default-signal=HUP true 2>/dev/null; then
+    SIGNALS_RESET=yes exec env --default-signal=HUP,INT,TERM sh "$0"
+fi
 . "${top_srcdir:-.}/tests/cli/common.sh"
 sample=$top/traces/sample
 pause=0.5 # seconds after which a command waits for what it will wait for
