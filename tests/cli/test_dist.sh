@@ -29,7 +29,7 @@ if command -v git >/dev/null; then
 fi
 
 # --- make dist ---------------------------------------------------------------------------------
-if [ -n "${DSC_TEST_QUICK:-}" ] || ! command -v autoreconf >/dev/null || ! command -v libtoolize >/dev/null; then
+if [ -n "${DSC_TEST_QUICK:-}" ] || ! command -v automake >/dev/null || ! command -v libtoolize >/dev/null; then
     skip "two tarballs" "DSC_TEST_QUICK, or no autoconf, automake and libtool"
     summary
     exit
