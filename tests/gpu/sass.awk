@@ -14,6 +14,23 @@
 # A loop is what lies between the target of a backward branch and the branch. After an unconditional
 # jump nothing is in flight: what runs next came from elsewhere. A kernel whose loops have none of
 # the loads that are asked for is taken as one straight line.
+#
+# A kernel may run before the previous one has ended (programmatic dependent launch), until it
+# executes ACQBULK (cudaGridDependencySynchronize). An instruction is before the wait if some path
+# leads from the kernel's entry to it without an ACQBULK; the order of the addresses does not
+# matter. No path is left out, at the price of paths that the program never takes:
+#   - Every predicate may be true or false. An ACQBULK with a predicate does not end a path; a jump,
+#     EXIT or RET with one continues at the next instruction, too.
+#   - CALL continues at its target and at the next instruction, as if the function had returned
+#     without waiting. RET ends a path, because its CALL has continued it.
+#   - BSYNC continues at the next instruction. BSSY names the address where its threads meet again,
+#     and continues there as well unless a BSYNC is right before that address. The address that
+#     WARPSYNC.COLLECTIVE names may be next, too.
+#   - A jump to an address that the text does not contain (BRX, JMX, a call of other code) is an
+#     error before the wait.
+# Accesses to global and to generic memory are counted; the latter may be shared memory. Loads of
+# weights are exempt: those that `opcode` selects, if it requires L1::no_allocate (.NA), which only
+# weights_load of weights.cuh uses. Prefetches (CCTL, UBLKPF) read nothing.
 
 # ---- text to numbers -----------------------------------------------------------------------------
 
@@ -86,6 +103,39 @@ function touched(op, text,    part, n, i, list, wide) {
     return registers("", text, 1)
 }
 
+# Loads in global or generic memory, and stores there with atomics and reductions. An instruction
+# whose name begins in such a way is one unless it is known to be something else. Bulk copies count
+# as loads in either direction.
+function reads(op) {
+    return op ~ /^U?LD/ && op !~ /^U?LD(S|SM|C|CU|L|GDEPBAR)(\.|$)/ || \
+        op ~ /^(TEX|TLD|TMML|TXD|SULD)/ || \
+        op ~ /^(UBLK|UTMA)/ && op !~ /^(UBLKPF|UTMAPF|UTMACCTL|UTMACMDFLUSH)(\.|$)/
+}
+function writes(op) {
+    return op ~ /^U?ST/ && op !~ /^U?ST(S|SM|L)(\.|$)/ || op ~ /^SU(ST|ATOM|RED)/ || \
+        op ~ /^(ATOM|RED)/ && op !~ /^(ATOMS|REDUX)(\.|$)/
+}
+
+# Loads through a path that does not see what other kernels write meanwhile.
+function incoherent(op) {
+    return op ~ /^U?LD/ && has(op, "CONSTANT") || op ~ /^(TEX|TLD|TMML|TXD)/
+}
+
+function of_weights(op) {
+    return row_load[row] ~ /NA/ && op ~ /^LDG\./ && has(op, "NA") && op ~ row_load[row]
+}
+
+# The address that an instruction may go to, apart from the next one; -1: none, -2: unknown.
+function target_of(op, text) {
+    if (op !~ /^[BCJW]/) # most instructions
+        return -1
+    if (op ~ /^(BRX|JMX|CALL\.ABS)/)
+        return -2
+    if (op !~ /^(BRA|JMP|CALL|BSSY|WARPSYNC\.COLLECTIVE)/)
+        return -1
+    return match(text, /0x[0-9a-f]+$/) ? hex(substr(text, RSTART)) : -2
+}
+
 # ---- a kernel ------------------------------------------------------------------------------------
 
 function add_instruction(line,    op, text, predicate) {
@@ -100,12 +150,15 @@ function add_instruction(line,    op, text, predicate) {
     text = substr(line, length(op) + 1)
     code[count] = op
     ends[count] = !predicate && op ~ /^(BRA|EXIT|RET|JMP|BRX|JMX|KILL)(\.|$)/
+    waits[count] = !predicate && op ~ /^ACQBULK(\.|$)/
+    target[count] = target_of(op, text)
     jump[count] = -1
     load[count] = 0
     if (op ~ /^BRA/) {
         if (match(text, /0x[0-9a-f]+/))
             jump[count] = hex(substr(text, RSTART, RLENGTH))
-        ends[count] = ends[count] && text !~ /P[0-9]/ # BRA.U !UP0, 0x10
+        # BRA.U !UP0, 0x10 and BRA.DIV UR4, 0x10 have a condition.
+        ends[count] = ends[count] && text !~ /P[0-9]/ && op !~ /\.(DIV|CONV)/
     } else if (op ~ /^LDG(\.|$)/ && op ~ row_load[row]) {
         load[count] = bytes_of(op)
         match(text, /R[0-9]+/)
@@ -113,7 +166,7 @@ function add_instruction(line,    op, text, predicate) {
         text = substr(text, RSTART + RLENGTH) # what is left: the address
     } else if (op ~ /^(LDL|STL)(\.|$)/)
         spills++
-    uses[count] = touched(op, text)
+    uses[count] = row_hot[row] ? touched(op, text) : ""
 }
 
 # Load `i` is issued; the load that had its registers is forgotten.
@@ -190,12 +243,10 @@ function loads_between(from, to,    i, n) {
 }
 
 # Of the loop with the most loads in flight, of several the shortest.
-function hottest(    i, k, n, best, where) {
+function hottest(    i, k, n, best) {
     best = 0
     hot_from = 1
     hot_to = count
-    for (i = 1; i <= count; i++)
-        where[at[i]] = i
     for (i = 1; i <= count; i++) {
         if (jump[i] < 0 || jump[i] >= at[i] || !(jump[i] in where))
             continue
@@ -213,6 +264,73 @@ function hottest(    i, k, n, best, where) {
     return loops ? best : walk(1, count, 1)
 }
 
+# Finds what is before the wait: `early` are the indices of these instructions, `strayed` is an
+# instruction among them that jumps to an unknown address.
+function find_early(    stack, top, i, to) {
+    split("", early)
+    strayed = 0
+    stack[top = 1] = 1
+    while (top > 0) {
+        i = stack[top--]
+        if (i > count || i in early)
+            continue
+        early[i] = 1
+        if (waits[i])
+            continue
+        if (!ends[i])
+            stack[++top] = i + 1
+        if (target[i] == -1)
+            continue
+        to = target[i] in where ? where[target[i]] : 0
+        if (!to)
+            strayed = i
+        else if (code[i] !~ /^BSSY/ || code[to - 1] !~ /^BSYNC/)
+            stack[++top] = to
+    }
+}
+
+# Counts accesses before the wait, and loads through the non-coherent path anywhere.
+function count_early(    i) {
+    early_reads = early_writes = constants = waiting = 0
+    first_read = first_write = first_constant = 0
+    for (i = 1; i <= count; i++) {
+        waiting += waits[i] && i in early
+        if (code[i] !~ /^[ALRSTU]/ || of_weights(code[i]))
+            continue
+        if (reads(code[i]) && i in early && !early_reads++)
+            first_read = i
+        if (writes(code[i]) && i in early && !early_writes++)
+            first_write = i
+        if (incoherent(code[i]) && !constants++)
+            first_constant = i
+    }
+}
+
+function where_is(i) {
+    return i ? sprintf(", the first is %s at 0x%x", code[i], at[i]) : ""
+}
+
+function judge_early() {
+    find_early()
+    count_early()
+    if (row_constants[row] != "-" && constants != row_constants[row])
+        broken(sprintf("%d loads through the non-coherent path, %d are expected%s", constants, \
+                       row_constants[row], where_is(first_constant)))
+    if (row_reads[row] == "-")
+        return
+    if (!waiting)
+        broken("it never waits for the previous kernel: no ACQBULK without a predicate is reached")
+    if (strayed)
+        broken(sprintf("%s at 0x%x jumps to an unknown address before ACQBULK", \
+                       code[strayed], at[strayed]))
+    if (early_reads != row_reads[row])
+        broken(sprintf("%d loads before ACQBULK, %d are expected%s", early_reads, \
+                       row_reads[row], where_is(first_read)))
+    if (early_writes != row_writes[row])
+        broken(sprintf("%d stores before ACQBULK, %d are expected%s", early_writes, \
+                       row_writes[row], where_is(first_write)))
+}
+
 function broken(text) {
     problems = problems (problems ? "; " : "") text
 }
@@ -225,11 +343,17 @@ function conclude(    loads, n, i) {
     for (i in grouped)
         delete grouped[i]
     problems = ""
-    loads = hottest()
-    n = 0
-    for (i in grouped)
-        n++
-    tally(hot_from, hot_to)
+    split("", where)
+    for (i = 1; i <= count; i++)
+        where[at[i]] = i
+    judge_early()
+    loads = n = 0
+    if (row_hot[row]) {
+        loads = hottest()
+        for (i in grouped)
+            n++
+        tally(hot_from, hot_to)
+    }
     if (loads < row_loads[row])
         broken(sprintf("%d loads %s in flight, at least %d are expected", loads, row_load[row], \
                        row_loads[row]))
@@ -247,6 +371,8 @@ function conclude(    loads, n, i) {
         broken("its registers are not in the output of cuobjdump -res-usage")
     if (problems)
         failed = 1
+    if (table && !row_hot[row])
+        return
     if (table)
         printf "| `%s` | %d | %d, %d | %d | %d x %d | %d | %d | %d | %d | %d | %d | %s |\n", name, \
             use_registers[name], spills, use_stack[name], use_shared[name], loads, bytes, n, \
@@ -255,31 +381,45 @@ function conclude(    loads, n, i) {
     else if (problems)
         printf "not ok - %s: %s: %s (%s:%d)\n", object, name, problems, expectations, row
     else
-        printf "ok - %s: %s: %d loads of %d bytes in flight, %d registers\n", object, name, \
-            loads, bytes, use_registers[name]
+        printf "ok - %s: %s: %s%d loads and %d stores before it waits, %d non-coherent loads\n", \
+            object, name, \
+            row_hot[row] ? sprintf("%d loads of %d bytes in flight, %d registers, ", loads, bytes, \
+                                   use_registers[name]) : "", \
+            early_reads, early_writes, constants
 }
 
 # ---- the files -----------------------------------------------------------------------------------
+
+function at_least(text) {
+    return text == "-" ? 0 : text + 0
+}
+function at_most(text) {
+    return text == "-" ? 1e9 : text + 0
+}
 
 mode == "expect" {
     expectations = FILENAME
     sub(/.*\//, "", expectations)
     if ($0 ~ /^#/ || $0 ~ /^[ \t]*$/)
         next
-    if (split($0, field, "\t") != 9) {
-        printf "not ok - %s:%d: 9 fields between tabs are expected\n", expectations, FNR
+    if (split($0, field, "\t") != 12) {
+        printf "not ok - %s:%d: 12 fields between tabs are expected\n", expectations, FNR
         failed = 1
         next
     }
     if (field[1] != object || field[3] != arch)
         next
     row_pattern[FNR] = field[2]
-    row_loads[FNR] = field[4] + 0
+    row_hot[FNR] = field[4] != "-"
+    row_loads[FNR] = at_least(field[4])
     row_load[FNR] = field[5]
-    row_grouped[FNR] = field[6] + 0
-    row_registers[FNR] = field[7] + 0
-    row_shared[FNR] = field[8] + 0
-    row_spills[FNR] = field[9] + 0
+    row_grouped[FNR] = at_least(field[6])
+    row_registers[FNR] = at_most(field[7])
+    row_shared[FNR] = at_most(field[8])
+    row_spills[FNR] = at_most(field[9])
+    row_reads[FNR] = field[10]
+    row_writes[FNR] = field[11]
+    row_constants[FNR] = field[12]
     rows[++row_count] = FNR
     next
 }
@@ -313,6 +453,11 @@ mode == "code" && /Function : / {
     for (i = 1; i <= row_count && !row; i++)
         if (name ~ row_pattern[rows[i]])
             row = rows[i]
+    if (!row) {
+        printf "not ok - %s: %s: no row of %s for %s matches this kernel\n", object, name, \
+            expectations, arch
+        failed = 1
+    }
     next
 }
 

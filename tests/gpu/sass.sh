@@ -1,15 +1,17 @@
 #!/bin/sh
 # SPDX-License-Identifier: Apache-2.0
-# Compares the machine code of the hot CUDA kernels with kernels.tsv: loads in flight, registers,
-# spills and shared memory. The compiler often issues loads one after another that are independent
-# in the source, which no test of results can detect.
+# Compares the machine code of the CUDA kernels with kernels.tsv. For the hot ones: loads in flight,
+# registers, spills and shared memory. The compiler often issues loads one after another that are
+# independent in the source, which no test of results can detect. For all of them: they access no
+# data of another kernel before they wait for the previous one, nor read such data through the
+# non-coherent path.
 #
 #   sass.sh [--arch sm_90] [--table] [--expect FILE] [BUILD | FILE.o | FILE.cubin | FILE.cu]...
 #
 # BUILD is a build folder (default: the current one), whose live/device/cuda/*.lo name the objects.
 # A kernel file without an object, or without code for the architecture, is compiled. --table prints
-# the table of README.md instead of the verdicts. The exit code is 0, 1 if an expectation is broken,
-# 2 for usage, 77 without cuobjdump, nvdisasm or a demangler.
+# the table of README.md, which has the hot kernels, instead of the verdicts. The exit code is 0, 1
+# if an expectation is broken, 2 for usage, 77 without cuobjdump, nvdisasm or a demangler.
 set -u
 here=$(cd "$(dirname "$0")" && pwd) || exit 99
 top=$(cd "$here/../.." && pwd) || exit 99
@@ -81,6 +83,18 @@ judge() { # name of the kernel file, as in the table
 files_of() { # the kernel files of the table, for the architecture
     awk -F '\t' -v arch="$arch" '$0 !~ /^#/ && $3 == arch && !seen[$1]++ { print $1 }' "$expect"
 }
+# The kernel files of the table and of the source, each once.
+names() {
+    {
+        files_of
+        for source in "$top"/live/device/cuda/*.cu; do
+            [ ! -e "$source" ] || basename "$source" .cu
+        done
+    } | awk '!seen[$0]++'
+}
+has_kernels() { # kernel file
+    files_of | grep -qxF "$1" || grep -q __global__ "$top/live/device/cuda/$1.cu"
+}
 # libtool's .lo names the object that it stands for.
 object_of() { # build folder, kernel file
     sed -n "s/^[non_]*pic_object='\(.*\.o\)'/\1/p" "$1/live/device/cuda/$2.lo" 2>/dev/null |
@@ -98,11 +112,16 @@ if [ $table = 1 ]; then
 fi
 for path; do
     if [ -d "$path" ]; then
-        for name in $(files_of); do
+        for name in $(names); do
             object=$(object_of "$path" "$name")
             if [ ! -e "$object" ] || ! dump "$object"; then
+                has_kernels "$name" || continue
                 compile "$top/live/device/cuda/$name.cu"
-                dump "$object" || failed=1
+                dump "$object" || {
+                    echo "not ok - $name: no machine code for $arch"
+                    failed=1
+                    continue
+                }
             fi
             judge "$name"
         done

@@ -1,11 +1,12 @@
 #!/bin/sh
 # SPDX-License-Identifier: Apache-2.0
-# Tests tests/gpu/sass.awk on hand-written machine code with known loads in flight, and
-# tests/gpu/sass.sh on kernels compiled here if there is a compiler: serial loads must fail, the
-# same loads in parallel must pass.
+# Tests tests/gpu/sass.awk on hand-written machine code with known loads in flight and known
+# accesses before the wait for the previous kernel, and tests/gpu/sass.sh on kernels compiled here
+# if there is a compiler: serial loads must fail, the same loads in parallel must pass, and a kernel
+# that reads before it waits must fail.
 . "${top_srcdir:-.}/tests/gpu/common.sh"
 expect() { # loads, grouped, registers, shared, spills, kernel: a table of one row
-    printf 'hand\t%s\tsm_90\t%s\t\\.128\t%s\t%s\t%s\t%s\n' "$6" "$1" "$2" "$3" "$4" "$5" \
+    printf 'hand\t%s\tsm_90\t%s\t\\.128\t%s\t%s\t%s\t%s\t-\t-\t-\n' "$6" "$1" "$2" "$3" "$4" "$5" \
         >"$work/table.tsv"
 }
 cat >"$work/usage" <<'END'
@@ -166,7 +167,250 @@ broken '2 spill instructions, at most 1' 'a spill'
 expect 2 2 255 99999 99 'cold'
 broken 'no kernel of hand for sm_90 matches cold' 'a kernel that is gone'
 printf 'hand hot sm_90\n' >"$work/table.tsv"
-broken '9 fields' 'a row without tabs'
+broken '12 fields' 'a row without tabs'
+
+# ---- before the wait -----------------------------------------------------------------------------
+
+early() { # loads, stores, non-coherent loads, opcode of weights: a table of one row
+    printf 'hand\thot<4, true>$\tsm_90\t-\t%s\t-\t-\t-\t-\t%s\t%s\t%s\n' "${4:--}" "$1" "$2" "$3" \
+        >"$work/table.tsv"
+}
+passes() { # name; the kernel is on standard input
+    run
+    code=$?
+    [ $code = 0 ] && grep -q '^ok - hand: hot<4, true>: ' "$work/log" && ! grep -q not "$work/log"
+    ok $? "$1 passes"
+}
+# The log is one line, which has the text.
+fails() { # text, name; the kernel is on standard input
+    run
+    code=$?
+    [ $code = 1 ] && [ "$(wc -l <"$work/log")" -eq 1 ] &&
+        grep -qF "not ok - hand: hot<4, true>: $1" "$work/log"
+    ok $? "$2 fails"
+}
+early 0 0 0
+passes 'a kernel that waits first' <<'END'
+LDC R1, c[0x0][0x28]
+ACQBULK
+LDG.E R4, desc[UR4][R2.64]
+STG.E desc[UR4][R2.64], R4
+REDG.E.ADD.STRONG.GPU desc[UR4][R2.64], R4
+EXIT
+END
+fails '1 loads before ACQBULK, 0 are expected, the first is LDG.E at 0x0 (table.tsv:1)' \
+    'a load before the wait' <<'END'
+LDG.E R4, desc[UR4][R2.64]
+ACQBULK
+STG.E desc[UR4][R2.64], R4
+EXIT
+END
+fails '1 loads before ACQBULK, 0 are expected, the first is LDG.E at 0x20' \
+    'a load on one branch before the wait' <<'END'
+LDC R1, c[0x0][0x28]
+@P0 BRA 0x30
+LDG.E R4, desc[UR4][R2.64]
+ACQBULK
+LDG.E R5, desc[UR4][R2.64]
+EXIT
+END
+fails '1 loads before ACQBULK, 0 are expected, the first is LDG.E at 0x20' \
+    'a branch around the wait' <<'END'
+@P0 BRA 0x20
+ACQBULK
+LDG.E R4, desc[UR4][R2.64]
+EXIT
+END
+fails '1 loads before ACQBULK, 0 are expected, the first is LDG.E at 0x40' \
+    'a load at a higher address, but before the wait' <<'END'
+@P0 BRA 0x40
+ACQBULK
+LDG.E R4, desc[UR4][R2.64]
+EXIT
+LDG.E R5, desc[UR4][R2.64]
+BRA 0x10
+END
+passes 'a load at a lower address, but after the wait' <<'END'
+BRA 0x30
+LDG.E R4, desc[UR4][R2.64]
+EXIT
+ACQBULK
+BRA 0x10
+END
+passes 'a load of a loop that is entered at its wait' <<'END'
+BRA 0x20
+LDG.E R4, desc[UR4][R2.64]
+ACQBULK
+@P0 BRA 0x10
+EXIT
+END
+passes 'a load that nothing reaches' <<'END'
+ACQBULK
+EXIT
+LDG.E R4, desc[UR4][R2.64]
+BRA 0x20
+END
+fails '1 loads before ACQBULK' 'a load after an exit of some threads' <<'END'
+@P0 EXIT
+LDG.E R4, desc[UR4][R2.64]
+ACQBULK
+EXIT
+END
+fails '1 loads before ACQBULK' 'a load after a jump of some threads' <<'END'
+BRA.DIV UR4, 0x30
+LDG.E R4, desc[UR4][R2.64]
+ACQBULK
+EXIT
+END
+fails '1 loads before ACQBULK, 0 are expected, the first is LDG.E at 0x40' \
+    'a load where threads meet that have not all waited' <<'END'
+BSSY B0, 0x40
+@P0 BRA 0x30
+ACQBULK
+BSYNC B0
+LDG.E R4, desc[UR4][R2.64]
+EXIT
+END
+passes 'a load where threads meet that have all waited' <<'END'
+BSSY B0, 0x50
+@P0 BRA 0x30
+NOP
+ACQBULK
+BSYNC B0
+LDG.E R4, desc[UR4][R2.64]
+EXIT
+END
+fails '1 loads before ACQBULK' 'a load of a function that is called before the wait' <<'END'
+CALL.REL.NOINC 0x40
+ACQBULK
+LDG.E R4, desc[UR4][R2.64]
+EXIT
+LDG.E R4, desc[UR4][R2.64]
+RET.REL.NODEC R2 0x0
+END
+passes 'a load of a function that is called after the wait' <<'END'
+ACQBULK
+CALL.REL.NOINC 0x40
+LDG.E R4, desc[UR4][R2.64]
+EXIT
+LDG.E R4, desc[UR4][R2.64]
+RET.REL.NODEC R2 0x0
+END
+fails 'BRX at 0x0 jumps to an unknown address before ACQBULK' 'a jump through a table' <<'END'
+@P0 BRX R14 -0x10
+ACQBULK
+EXIT
+END
+fails 'CALL.REL.NOINC at 0x0 jumps to an unknown address before ACQBULK' \
+    'a call of code that is elsewhere' <<'END'
+CALL.REL.NOINC 0x4000
+ACQBULK
+EXIT
+END
+fails '1 loads before ACQBULK, 0 are expected, the first is LDG.E at 0x10' \
+    'a load between a wait of some threads and that of all' <<'END'
+@P0 ACQBULK
+LDG.E R4, desc[UR4][R2.64]
+ACQBULK
+EXIT
+END
+alone='it never waits for the previous kernel: no ACQBULK without a predicate is reached (table'
+fails "$alone" 'a wait of some threads only' <<'END'
+@!P1 ACQBULK
+EXIT
+END
+fails "$alone" 'a kernel without a wait' <<'END'
+LDC R1, c[0x0][0x28]
+EXIT
+END
+fails "$alone" 'a wait that nothing reaches' <<'END'
+EXIT
+ACQBULK
+END
+for op in STG.E ST.E.64 ATOMG.E.ADD.STRONG.GPU ATOM.E.CAS REDG.E.ADD RED.E.ADD; do
+    fails "1 stores before ACQBULK, 0 are expected, the first is $op at 0x0" "$op early" <<END
+$op desc[UR4][R2.64], R4
+ACQBULK
+EXIT
+END
+done
+for op in LDG.E LD.E.64 LDGSTS.E.BYPASS.128 LDG.E.STRONG.GPU UBLKCP.S.G LDG.E.NA.128; do
+    fails "1 loads before ACQBULK, 0 are expected, the first is $op at 0x0" "$op early" <<END
+$op R4, desc[UR4][R2.64]
+ACQBULK
+EXIT
+END
+done
+passes 'shared, local and constant memory before the wait' <<'END'
+LDS.128 R4, [R2]
+LDSM.16.M88.4 R4, [R2]
+STS R4, [R2]
+ATOMS.ADD R4, [R2]
+LDL R4, [R1]
+STL [R1], R4
+LDC R4, c[0x0][0x210]
+ULDC.64 UR4, c[0x0][0x208]
+REDUX.SUM UR4, R4
+LDGDEPBAR
+CCTL.E.PF2 [R2]
+UBLKPF.L2 [UR4], UR6
+ACQBULK
+EXIT
+END
+weights() {
+    echo 'LDG.E.NA.128.CONSTANT R4, desc[UR4][R2.64]'
+    echo ACQBULK
+    echo 'LDG.E.NA.128.CONSTANT R8, desc[UR4][R2.64]'
+    echo EXIT
+}
+early 0 0 0 '\.NA\..*128'
+passes 'weights before the wait' <<END
+$(weights)
+END
+early 0 0 0 '\.128'
+fails '2 loads through the non-coherent path, 0 are expected, the first is LDG.E.NA' \
+    'the same loads in a kernel without weights' <<END
+$(weights)
+END
+constant() {
+    run <<'END'
+ACQBULK
+LDG.E.128.CONSTANT R4, desc[UR4][R2.64]
+EXIT
+END
+}
+early 0 0 1
+constant
+ok $? 'an expected load through the non-coherent path passes'
+early 0 0 0
+fails '1 loads through the non-coherent path, 0 are expected, the first is LDG.E.128.CONSTANT' \
+    'a load through the non-coherent path' <<'END'
+ACQBULK
+LDG.E.128.CONSTANT R4, desc[UR4][R2.64]
+EXIT
+END
+early 2 0 0
+fails '1 loads before ACQBULK, 2 are expected' 'one load too few before the wait' <<'END'
+LDG.E R4, desc[UR4][R2.64]
+ACQBULK
+EXIT
+END
+early - - 0
+passes 'a kernel that need not wait' <<'END'
+EXIT
+END
+early 0 0 0
+run <<'END'
+ACQBULK
+EXIT
+END
+sed 's/hot<(int)4, true>/fresh/' "$work/code" >"$work/fresh"
+cat "$work/fresh" >>"$work/code"
+awk -f "$top/tests/gpu/sass.awk" object=hand arch=sm_90 table=0 mode=expect "$work/table.tsv" \
+    mode=usage "$work/usage" mode=code "$work/code" >"$work/log" 2>&1
+[ $? = 1 ] && [ "$(grep -c '^not ok' "$work/log")" -eq 1 ] &&
+    grep -qF 'not ok - hand: fresh: no row of table.tsv for sm_90 matches this kernel' "$work/log"
+ok $? 'a kernel without a row fails'
 
 # ---- the whole road ------------------------------------------------------------------------------
 
@@ -221,5 +465,71 @@ else
     kernel yes
     [ $? = 1 ] && grep -q '^not ok.* in flight, at least 8' "$work/log"
     ok $? "compiled loads one after another fail"
+fi
+
+# Kernels that read or write before they wait, on one branch or on all, and one whose qualifiers let
+# the compiler take the non-coherent path.
+seeded() {
+    cat <<'END'
+__global__ void right(float *out, const float *in)
+{
+    cudaGridDependencySynchronize();
+    out[threadIdx.x] += in[threadIdx.x];
+}
+__global__ void reads(float *out, const float *in)
+{
+    const float x = *(const volatile float *)(in + threadIdx.x);
+    cudaGridDependencySynchronize();
+    out[threadIdx.x] += x;
+}
+__global__ void reads_on_branch(float *out, const float *in, int which)
+{
+    float x = 0;
+    if (which > (int)threadIdx.x)
+        x = *(const volatile float *)(in + threadIdx.x);
+    cudaGridDependencySynchronize();
+    out[threadIdx.x] += x + in[which];
+}
+__global__ void writes(float *out, const float *in)
+{
+    out[threadIdx.x] = 1;
+    cudaGridDependencySynchronize();
+    out[threadIdx.x] += in[threadIdx.x];
+}
+__global__ void some_wait(float *out, const float *in, int which)
+{
+    if (which > (int)threadIdx.x)
+        cudaGridDependencySynchronize();
+    out[threadIdx.x] += in[threadIdx.x];
+}
+__global__ void restricted(float *__restrict__ out, const float *__restrict__ in)
+{
+    cudaGridDependencySynchronize();
+    out[threadIdx.x] += in[threadIdx.x];
+}
+END
+}
+verdict() { # kernel, text: the beginning of the only line about it
+    [ "$(grep -c ": $1: " "$work/log")" -eq 1 ] && grep -q "^$2" "$work/log"
+    ok $? "compiled $1: $2"
+}
+if [ $code != 77 ]; then
+    # A tree whose table lacks one of two kernel files.
+    mkdir -p "$work/tree/tests/gpu" "$work/tree/live/device/cuda"
+    cp "$top/tests/gpu/sass.sh" "$top/tests/gpu/sass.awk" "$work/tree/tests/gpu"
+    seeded >"$work/tree/live/device/cuda/hand.cu"
+    echo '__global__ void fresh(int *out) { *out = 1; }' >"$work/tree/live/device/cuda/fresh.cu"
+    echo 'static const int no_kernels = 1;' >"$work/tree/live/device/cuda/none.cu"
+    printf 'hand\t.\tsm_90\t-\t-\t-\t-\t-\t-\t0\t0\t0\n' >"$work/table.tsv"
+    sh "$work/tree/tests/gpu/sass.sh" --expect "$work/table.tsv" "$work/tree" >"$work/log" 2>&1
+    [ $? = 1 ]
+    ok $? 'compiled kernels with early accesses fail'
+    verdict right 'ok - hand: right: '
+    verdict reads 'not ok - hand: reads: 1 loads before ACQBULK, 0 are expected'
+    verdict reads_on_branch 'not ok - hand: reads_on_branch: 1 loads before ACQBULK, 0 are expected'
+    verdict writes 'not ok - hand: writes: 1 stores before ACQBULK, 0 are expected'
+    verdict some_wait 'not ok - hand: some_wait: .*[1-9] loads before ACQBULK, 0 are expected'
+    verdict restricted 'not ok - hand: restricted: 1 loads through the non-coherent path, 0 are'
+    verdict fresh 'not ok - fresh: fresh: no row of table.tsv for sm_90 matches this kernel'
 fi
 summary

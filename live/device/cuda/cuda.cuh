@@ -13,6 +13,9 @@
 // of the pass, which are complete before the first kernel; so when a kernel has ended, everything
 // before it has ended (blocks without work may return early if others of the grid wait). Work that
 // is not ours (cuBLAS, copies), and the kernel after it, is launched in the ordinary way.
+// Pointers are not __restrict__, because the compiler would assume that nothing writes their data
+// while the kernel runs, and read it through the non-coherent path. tests/gpu/sass.sh checks all of
+// this in the machine code of every kernel.
 #ifndef DSC_LIVE_CUDA_CUH
 #define DSC_LIVE_CUDA_CUH
 
