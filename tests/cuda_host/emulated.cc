@@ -62,6 +62,25 @@ extern "C" int emulated_reverse(live_backend *b, float *out, int count, int64_t 
                               (size_t)count * sizeof(float), err, out, count);
 }
 
+// One warp calls tensor_multiply once with the registers of emulated_multiply.
+template <typename T> static __global__ void multiply_kernel(uint32_t (*registers)[10])
+{
+    uint32_t *const r = registers[threadIdx.x];
+    float c[4];
+    cuda_wait_previous();
+    memcpy(c, r + 6, sizeof c);
+    tensor_multiply(c, r[0], r[1], r[2], r[3], r[4], r[5], T());
+    memcpy(r + 6, c, sizeof c);
+}
+
+extern "C" int emulated_multiply(live_backend *b, uint32_t (*registers)[10], dsc_dtype dtype,
+                                 dsc_error *err)
+{
+    return cuda_launch(cuda_of(b), "multiply",
+                       dtype == DSC_F16 ? multiply_kernel<__half> : multiply_kernel<__nv_bfloat16>,
+                       1, CUDA_LANES, err, registers);
+}
+
 // Replaces dlopen and dlsym for cuBLAS (cublas_v2.h); a test can make the library missing.
 #undef live_library_open
 extern "C" int live_library_open(const live_library *library, const live_symbol *symbol,

@@ -1,7 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 // The CUDA backend when a device lacks something, and the life of its graphs, on the emulated
-// device: which errors are reported, which are recovered from, and which passes are replayed.
+// device: which errors are reported, which are recovered from, and which passes are replayed. The
+// last test checks the register layouts of the tensor cores.
 #include "tests/close.h"
+
+#include "live/device/cpu_kernel.h"
 
 #include "tests/cuda_host/emulated.h"
 
@@ -342,6 +345,82 @@ static void test_a_launch_has_limits(void **state)
     close_bench(&t);
 }
 
+// --- tensor cores --------------------------------------------------------------------------------
+
+// Strides of lane % 4, of lane / 4 and of each bit of a value's number in a matrix that is stored
+// by columns. mma.h and tensor.cu follow the PTX manual; these are an independent source, NVIDIA's
+// CuTe: ALayout, BLayout and CLayout of SM80_16x8x16_F32BF16BF16F32_TN, which equal those of
+// SM80_16x8x16_F32F16F16F32_TN, in include/cute/atom/mma_traits_sm80.hpp of NVIDIA/cutlass 4.7.0,
+// commit 7107b05535f8. Values 2 i and 2 i + 1 of a and b are the low and the high half of register
+// i.
+typedef struct layout {
+    int lane[2], value[3];
+} layout;
+static const layout layout_a = {{32, 1}, {16, 8, 128}}; // 16 rows, 16 columns
+static const layout layout_b = {{16, 1}, {8, 64}};      // 8 rows, 16 columns
+static const layout layout_c = {{32, 1}, {16, 8}};      // 16 rows, 8 columns
+
+static int position(const layout *l, int lane, int value)
+{
+    return lane % 4 * l->lane[0] + lane / 4 * l->lane[1] + value % 2 * l->value[0] +
+           value / 2 % 2 * l->value[1] + value / 4 * l->value[2];
+}
+
+// Compares the sums of tensor_multiply with those of loops; c begins as scale times distinct
+// numbers. The numbers of a matrix are distinct integers of 8 bits, so all sums are exact in F32.
+static void multiplies(bench *t, dsc_dtype dtype, float scale)
+{
+    uint16_t (*const convert)(float) = dtype == DSC_F16 ? live_to_f16 : live_to_bf16;
+    float a[256], b[128], c[128], sums[4];
+    uint32_t registers[32][10] = {{0}};
+    void *p;
+    for (int i = 0; i < 256; i++)
+        a[i] = (float)((i + 1) * 37 % 257 - 128);
+    for (int i = 0; i < 128; i++) {
+        b[i] = (float)((i + 1) * 45 % 131 - 64);
+        c[i] = scale * (float)((i + 1) * 77 % 131 - 64);
+    }
+    for (int lane = 0; lane < 32; lane++) {
+        uint32_t *const r = registers[lane];
+        for (int v = 0; v < 8; v++)
+            r[v / 2] |= (uint32_t)convert(a[position(&layout_a, lane, v)]) << v % 2 * 16;
+        for (int v = 0; v < 4; v++) {
+            r[4 + v / 2] |= (uint32_t)convert(b[position(&layout_b, lane, v)]) << v % 2 * 16;
+            sums[v] = c[position(&layout_c, lane, v)];
+        }
+        memcpy(r + 6, sums, sizeof sums);
+    }
+    for (int m = 0; m < 16; m++)
+        for (int n = 0; n < 8; n++)
+            for (int k = 0; k < 16; k++)
+                c[m + 16 * n] += a[m + 16 * k] * b[n + 8 * k];
+    assert_ok(t->b->type->memory.alloc(t->b, &p, sizeof registers, &t->err), t->err);
+    assert_ok(t->b->type->memory.upload(t->b, p, registers, sizeof registers, &t->err), t->err);
+    assert_ok(emulated_multiply(t->b, p, dtype, &t->err), t->err);
+    assert_ok(t->b->type->memory.download(t->b, registers, p, sizeof registers, &t->err), t->err);
+    t->b->type->memory.free(t->b, p);
+    for (int lane = 0; lane < 32; lane++) {
+        memcpy(sums, registers[lane] + 6, sizeof sums);
+        for (int v = 0; v < 4; v++)
+            if (sums[v] != c[position(&layout_c, lane, v)])
+                fail_msg("lane %d, c%d: %g, not %g", lane, v, sums[v],
+                         c[position(&layout_c, lane, v)]);
+    }
+}
+
+// The order in which products load k (tensor.cu) needs no such test: any order gives the same
+// result if it is the same for a and b, and check_products fails if it is not.
+static void test_registers_of_the_tensor_cores(void **state)
+{
+    (void)state;
+    bench t = open_bench();
+    for (int scale = 0; scale < 2; scale++) {
+        multiplies(&t, DSC_BF16, (float)scale);
+        multiplies(&t, DSC_F16, (float)scale);
+    }
+    close_bench(&t);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -353,6 +432,7 @@ int main(void)
         cmocka_unit_test(test_switches_change_what_they_name),
         cmocka_unit_test(test_cublas_is_loaded_by_a_product),
         cmocka_unit_test(test_a_launch_has_limits),
+        cmocka_unit_test(test_registers_of_the_tensor_cores),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
