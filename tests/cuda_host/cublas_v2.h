@@ -24,7 +24,6 @@ struct emulated_blas {
 };
 typedef emulated_blas *cublasHandle_t;
 
-extern int emulated_handles; // handles created so far
 static inline cublasStatus_t cublasCreate(cublasHandle_t *h)
 {
     emulated_handles++;

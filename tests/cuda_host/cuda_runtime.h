@@ -1,15 +1,14 @@
 // SPDX-License-Identifier: Apache-2.0
 // The part of CUDA that live/device/cuda/ uses, on the host, so that its kernels and launches are
-// tested on machines without a device. A block's threads are contexts that run in sequence until
-// each reaches a barrier, a vote or a shuffle; blocks run in sequence. Device memory is host
-// memory, so that a sanitizer sees every access. Behavior that CUDA leaves undefined ends the
-// program with a message: a thread that has returned while its warp or block waits, or threads that
-// wait for different things.
+// tested on machines without a device: threads.h runs the threads of a grid, order.h says what
+// orders their accesses. Device memory is host memory, so that a sanitizer sees every access.
 //
-// Not emulated: true concurrency of blocks or warps, weak memory ordering, and speed. Products are
-// plain loops in place of cuBLAS.
+// Not emulated: what concurrent accesses would read, caches, and speed. Products are plain loops in
+// place of cuBLAS.
 #ifndef DSC_TESTS_CUDA_RUNTIME_H
 #define DSC_TESTS_CUDA_RUNTIME_H
+
+#include "settings.h"
 
 #include <algorithm>
 #include <cmath>
@@ -19,17 +18,15 @@
 #include <cstring>
 #include <functional>
 #include <map>
+#include <memory>
 #include <mutex>
 #include <vector>
-
-#include <setjmp.h>
-#include <ucontext.h>
 
 #define __global__
 #define __host__
 #define __device__
 #define __host__
-#define __forceinline__ inline
+#define __forceinline__ inline __attribute__((always_inline))
 #define __shared__ static
 #define __align__(n) __attribute__((aligned(n)))
 #define __launch_bounds__(...)
@@ -58,205 +55,7 @@ static inline float2 make_float2(float x, float y)
     return {x, y};
 }
 
-static dim3 threadIdx, blockIdx, blockDim, gridDim;
-
-// --- threads of a block ----------------------------------------------------------------------
-
-namespace emulated
-{
-enum wait_for { NOTHING, WARP, BLOCK, THE_END };
-
-struct thread {
-    jmp_buf at;
-    bool begun;
-    wait_for waits;
-    int turn; // of its warp's exchanges
-    int poll; // of its block's votes
-};
-
-static const size_t stack_bytes = 64 << 10;
-static std::vector<thread> threads;
-static std::vector<std::vector<char>> stacks;
-static std::vector<uint64_t>
-    exchange;        // [2][threads]: values that lanes offer, by the parity of the turn
-static int votes[3]; // of a vote, the previous one and the next one
-static jmp_buf scheduler;
-static int current;
-static std::function<void()> body;
-static std::mutex busy;      // streams of different threads take turns
-static void *dynamic_shared; // of the launch, on the heap, so that a sanitizer sees its end
-
-[[noreturn]] static inline void stop(const char *what)
-{
-    fprintf(stderr, "emulated CUDA: %s (block %u %u %u, thread %d)\n", what, blockIdx.x, blockIdx.y,
-            blockIdx.z, current);
-    abort();
-}
-
-// Returns to the scheduler until it resumes the thread.
-static inline void pause(wait_for what)
-{
-    threads[(size_t)current].waits = what;
-    if (!_setjmp(threads[(size_t)current].at))
-        _longjmp(scheduler, 1);
-}
-
-// Runs the blocks in sequence.
-static void run_thread()
-{
-    for (;;) {
-        body();
-        pause(THE_END);
-    }
-}
-
-// Contexts are used only to start threads: each switch by them would need a system call.
-static void resume(int t)
-{
-    thread &h = threads[(size_t)t];
-    current = t;
-    threadIdx.x = (unsigned)t;
-    if (_setjmp(scheduler))
-        return;
-    if (h.begun)
-        _longjmp(h.at, 1);
-    h.begun = true;
-    ucontext_t context;
-    getcontext(&context);
-    context.uc_stack.ss_sp = stacks[(size_t)t].data();
-    context.uc_stack.ss_size = stack_bytes;
-    context.uc_link = nullptr;
-    makecontext(&context, run_thread, 0);
-    setcontext(&context);
-}
-
-// Resumes threads [from, to) when all of them wait for `what`.
-static inline void release(int from, int to, wait_for what)
-{
-    for (int t = from; t < to; t++)
-        if (threads[(size_t)t].waits != what)
-            return;
-    for (int t = from; t < to; t++)
-        threads[(size_t)t].waits = NOTHING;
-}
-
-static void run_block(int count)
-{
-    while ((int)stacks.size() < count)
-        stacks.emplace_back(stack_bytes);
-    if ((int)threads.size() < count)
-        threads.resize((size_t)count);
-    memset(votes, 0, sizeof votes);
-    exchange.assign(2 * threads.size(), 0);
-    for (int t = 0; t < count; t++) {
-        thread &h = threads[(size_t)t];
-        h.waits = NOTHING;
-        h.turn = h.poll = 0;
-    }
-    // Every other block runs its threads in reverse, so that reading data before it is written
-    // fails in one of the two orders.
-    static bool backwards;
-    backwards = !backwards;
-    for (int ended = 0; ended < count;) {
-        bool moved = false;
-        for (int i = 0; i < count; i++) {
-            const int t = backwards ? count - 1 - i : i;
-            if (threads[(size_t)t].waits != NOTHING)
-                continue;
-            moved = true;
-            resume(t);
-            ended += threads[(size_t)t].waits == THE_END;
-        }
-        if (!moved)
-            stop("threads wait for what never happens: some have returned, or wait elsewhere");
-        for (int w = 0; w < count; w += 32)
-            release(w, std::min(w + 32, count), WARP);
-        release(0, count, BLOCK);
-    }
-}
-
-// Every other grid runs its blocks in reverse, because a device does not define which block ends
-// last either. Dynamic shared memory begins as NaN in each block.
-static void run_grid(dim3 grid, int count, size_t shared)
-{
-    static bool backwards;
-    backwards = !backwards;
-    const uint64_t blocks = (uint64_t)grid.x * grid.y * grid.z;
-    for (uint64_t i = 0; i < blocks; i++) {
-        const uint64_t b = backwards ? blocks - 1 - i : i;
-        blockIdx = dim3((unsigned)(b % grid.x), (unsigned)(b / grid.x % grid.y),
-                        (unsigned)(b / grid.x / grid.y));
-        if (shared)
-            memset(dynamic_shared, 0xff, shared);
-        run_block(count);
-    }
-}
-
-// The value that `lane` of the thread's warp offers.
-template <typename T> static inline T shuffle(unsigned mask, T mine, int lane)
-{
-    const int first = current / 32 * 32, turn = threads[(size_t)current].turn++ % 2;
-    const size_t half = threads.size();
-    if (mask != 0xffffffffu)
-        stop("a part of a warp");
-    static_assert(sizeof(T) <= 8, "a shuffle moves 8 bytes at most");
-    memcpy(&exchange[(size_t)turn * half + (size_t)current], &mine, sizeof mine);
-    pause(WARP);
-    T theirs;
-    memcpy(&theirs, &exchange[(size_t)turn * half + (size_t)(first + lane % 32)], sizeof theirs);
-    return theirs;
-}
-
-// The values that all lanes of the thread's warp offer.
-static inline void offers(uint64_t (&all)[32], uint64_t mine)
-{
-    const size_t half = threads.size();
-    const int turn = threads[(size_t)current].turn % 2;
-    shuffle(0xffffffffu, mine, 0);
-    memcpy(all, &exchange[(size_t)turn * half + (size_t)(current / 32 * 32)], sizeof all);
-}
-} // namespace emulated
-
-static inline void __syncthreads()
-{
-    emulated::pause(emulated::BLOCK);
-}
-static inline void __syncwarp()
-{
-    emulated::pause(emulated::WARP);
-}
-template <typename T> static inline T __shfl_sync(unsigned mask, T x, int lane)
-{
-    return emulated::shuffle(mask, x, lane);
-}
-template <typename T> static inline T __shfl_xor_sync(unsigned mask, T x, int step)
-{
-    return emulated::shuffle(mask, x, (emulated::current % 32) ^ step);
-}
-template <typename T> static inline T __shfl_up_sync(unsigned mask, T x, int step)
-{
-    const int lane = emulated::current % 32;
-    return emulated::shuffle(mask, x, lane < step ? lane : lane - step);
-}
-static inline int __syncthreads_count(bool vote)
-{
-    const int poll = emulated::threads[(size_t)emulated::current].poll++;
-    emulated::votes[(poll + 1) % 3] = 0; // that of two polls before, which all have read
-    emulated::votes[poll % 3] += vote;
-    emulated::pause(emulated::BLOCK);
-    return emulated::votes[poll % 3];
-}
-static inline unsigned __ballot_sync(unsigned mask, bool vote)
-{
-    unsigned all = 0;
-    uint64_t votes[32];
-    if (mask != 0xffffffffu)
-        emulated::stop("a part of a warp");
-    emulated::offers(votes, vote);
-    for (int lane = 0; lane < 32; lane++)
-        all |= (unsigned)votes[lane] << lane;
-    return all;
-}
+#include "threads.h"
 
 static inline int __ffs(int x)
 {
@@ -300,35 +99,6 @@ static inline unsigned __float_as_uint(float f)
     return x;
 }
 
-// Threads run one after the other.
-template <typename T> static inline T emulated_add(T *p, T x)
-{
-    const T before = *p;
-    *p += x;
-    return before;
-}
-static inline unsigned atomicAdd(unsigned *p, unsigned x)
-{
-    return emulated_add(p, x);
-}
-static inline unsigned long long atomicAdd(unsigned long long *p, unsigned long long x)
-{
-    return emulated_add(p, x);
-}
-
-static inline unsigned atomicInc(unsigned *p, unsigned most)
-{
-    const unsigned before = *p;
-    *p = before >= most ? 0 : before + 1;
-    return before;
-}
-static inline void __threadfence()
-{
-}
-template <typename T> static inline T __ldcg(const T *p)
-{
-    return *p;
-}
 using std::max;
 
 // --- the runtime -----------------------------------------------------------------------------
@@ -355,6 +125,7 @@ typedef std::vector<std::function<void()>> cudaGraphList;
 typedef cudaGraphList *cudaGraph_t, *cudaGraphExec_t;
 struct emulated_stream {
     cudaGraphList *capture;
+    order::point *last; // the end of its last kernel
 };
 typedef emulated_stream *cudaStream_t;
 typedef int *cudaEvent_t;
@@ -377,16 +148,6 @@ struct cudaDeviceProp {
     size_t totalGlobalMem, sharedMemPerBlockOptin;
 };
 
-// Settings of a test.
-extern size_t emulated_memory; // allocations up to this number of bytes succeed
-extern size_t emulated_used;
-extern long emulated_allocations;   // allocations that still succeed; negative: any number
-extern int emulated_devices;        // visible devices
-extern int emulated_driver;         // the driver's CUDA, 12040 for 12.4; 0: there is no driver
-extern int emulated_capability;     // compute capability, 90 for 9.0
-extern bool emulated_no_kernels;    // the program has none for the device
-extern int emulated_capture_errors; // failing captures from now on
-extern long emulated_launches; // kernels until one uses an illegal address; negative: none does
 enum { EMULATED_RUNTIME = 13000 };
 
 static inline bool emulated_allocates(size_t bytes)
@@ -413,6 +174,7 @@ static inline cudaError_t cudaFree(void *p)
 {
     if (!p)
         return cudaSuccess;
+    emulated::settle();
     size_t *block = (size_t *)((char *)p - 256);
     emulated_used -= *block;
     free(block);
@@ -431,14 +193,22 @@ static inline cudaError_t cudaFreeHost(void *p)
     return cudaSuccess;
 }
 
-// Runs the work, or adds it to the graph that is being captured.
-static inline cudaError_t emulated_do(cudaStream_t s, std::function<void()> what)
+// Performs the work, or adds it to the graph that is being captured.
+static inline cudaError_t emulated_add(cudaStream_t s, std::function<void()> what)
 {
     if (s->capture)
         s->capture->push_back(what);
     else
         what();
     return cudaSuccess;
+}
+// The same with work that is not a kernel: it begins after all kernels have ended.
+static inline cudaError_t emulated_do(cudaStream_t s, std::function<void()> what)
+{
+    return emulated_add(s, [=]() {
+        emulated::settle();
+        what();
+    });
 }
 static inline cudaError_t cudaMemsetAsync(void *p, int value, size_t bytes, cudaStream_t s)
 {
@@ -459,7 +229,6 @@ enum cudaFuncAttribute {
     cudaFuncAttributeMaxDynamicSharedMemorySize = 8,
     cudaFuncAttributePreferredSharedMemoryCarveout = 9,
 };
-extern int emulated_carved; // kernels whose carveout was set
 static inline cudaError_t cudaFuncSetAttribute(const void *kernel, cudaFuncAttribute what,
                                                int bytes)
 {
@@ -469,18 +238,17 @@ static inline cudaError_t cudaFuncSetAttribute(const void *kernel, cudaFuncAttri
     }
     if (bytes < 0 || (size_t)bytes + emulated_shared_static > emulated_shared_most)
         return cudaErrorInvalidValue;
-    const std::lock_guard<std::mutex> turn(emulated::busy);
+    const std::lock_guard<std::recursive_mutex> turn(emulated::busy);
     emulated_shared_of[kernel] = (size_t)bytes;
     return cudaSuccess;
 }
 static inline bool emulated_shared_fits(const void *kernel, size_t bytes)
 {
-    const std::lock_guard<std::mutex> turn(emulated::busy);
+    const std::lock_guard<std::recursive_mutex> turn(emulated::busy);
     const auto found = emulated_shared_of.find(kernel);
     return bytes <= (found == emulated_shared_of.end() ? emulated_shared_first : found->second);
 }
 
-extern int emulated_overlaps; // kernels that were launched before the one before them had ended
 template <typename... P, typename... A>
 static inline cudaError_t cudaLaunchKernelEx(const cudaLaunchConfig_t *c, void (*kernel)(P...),
                                              A... args)
@@ -492,20 +260,16 @@ static inline cudaError_t cudaLaunchKernelEx(const cudaLaunchConfig_t *c, void (
         grid.z > 65535 || block.x == 0 || block.x > 1024 ||
         !emulated_shared_fits((const void *)kernel, shared))
         return cudaErrorInvalidValue;
-    return emulated_do(c->stream, [=]() {
-        const std::lock_guard<std::mutex> turn(emulated::busy);
+    const auto body = std::make_shared<const std::function<void()>>([=]() { kernel(args...); });
+    const cudaStream_t stream = c->stream;
+    return emulated_add(stream, [=]() {
+        const std::lock_guard<std::recursive_mutex> turn(emulated::busy);
         emulated_overlaps += overlaps;
         if (emulated_launches == 0) // nothing more runs on this device
             return;
         emulated_launches -= emulated_launches > 0;
-        gridDim = grid;
-        blockDim = block;
-        emulated::body = [=]() { kernel(args...); };
-        if (shared && posix_memalign(&emulated::dynamic_shared, 128, shared))
-            emulated::stop("no memory");
-        emulated::run_grid(grid, (int)block.x, shared);
-        free(emulated::dynamic_shared);
-        emulated::dynamic_shared = nullptr;
+        emulated::launch({(const void *)kernel, grid, (int)block.x, shared, body}, overlaps > 0,
+                         stream->last);
     });
 }
 
@@ -537,10 +301,10 @@ static inline cudaError_t cudaGraphDestroy(cudaGraph_t g)
 }
 static inline cudaError_t cudaGraphExecDestroy(cudaGraphExec_t e)
 {
+    emulated::settle();
     delete e;
     return cudaSuccess;
 }
-extern int emulated_replays; // graphs launched so far
 static inline cudaError_t cudaGraphLaunch(cudaGraphExec_t e, cudaStream_t)
 {
     emulated_replays++;
@@ -552,16 +316,16 @@ static inline cudaError_t cudaGraphLaunch(cudaGraphExec_t e, cudaStream_t)
 // Waiting or querying during a capture is a caller's error, as in CUDA.
 static inline cudaError_t cudaStreamSynchronize(cudaStream_t s)
 {
+    emulated::settle();
     return s->capture               ? cudaErrorInvalidValue
            : emulated_launches == 0 ? cudaErrorIllegalAddress
                                     : cudaSuccess;
 }
-extern bool emulated_busy; // another process has the device for itself
 static inline cudaError_t cudaStreamCreateWithFlags(cudaStream_t *s, int)
 {
     if (emulated_busy)
         return cudaErrorDevicesUnavailable;
-    *s = new emulated_stream{nullptr};
+    *s = new emulated_stream{nullptr, nullptr};
     return cudaSuccess;
 }
 static inline cudaError_t cudaStreamDestroy(cudaStream_t s)

@@ -4,19 +4,12 @@
 #include "cuda_runtime.h"
 
 #include "mma.h"
+#include "settings.cc"
 
 #include <cmath>
 
 using std::isnan;
 using std::min;
-
-size_t emulated_memory = (size_t)1 << 30;
-size_t emulated_used;
-long emulated_allocations = -1;
-int emulated_devices = 1, emulated_driver = 13000, emulated_capability = 90;
-long emulated_launches = -1;
-int emulated_replays, emulated_capture_errors, emulated_handles, emulated_carved, emulated_overlaps;
-bool emulated_no_kernels, emulated_no_blas, emulated_busy;
 
 #define CUDA_FOLDER ""
 

@@ -1,6 +1,6 @@
 #!/bin/sh
 # SPDX-License-Identifier: Apache-2.0
-# draftscope-live on an emulated device (tests/cuda_host/settings.c) that lacks something: exit code
+# draftscope-live on an emulated device (tests/cuda_host/settings.cc) that lacks something: exit code
 # 3 and one line with the figure; or that fails: exit code 1. Finished parts of a run, a recording or a
 # profile are kept.
 build=$(pwd)

@@ -15,7 +15,8 @@
 // is not ours (cuBLAS, copies), and the kernel after it, is launched in the ordinary way.
 // Pointers are not __restrict__, because the compiler would assume that nothing writes their data
 // while the kernel runs, and read it through the non-coherent path. tests/gpu/sass.sh checks all of
-// this in the machine code of every kernel.
+// this in the machine code of every kernel, and tests/gpu/test_races.sh on the emulated device that
+// one block of each grid waits, and that nothing reads what a kernel in flight writes.
 #ifndef DSC_LIVE_CUDA_CUH
 #define DSC_LIVE_CUDA_CUH
 
@@ -293,7 +294,7 @@ int cuda_launch(live_cuda *c, const char *name, void (*kernel)(P...), cuda_grid 
 
 __device__ __forceinline__ void cuda_wait_previous()
 {
-#if defined(__CUDA_ARCH__) && __CUDA_ARCH__ >= 900
+#if !defined(__CUDACC__) || __CUDA_ARCH__ >= 900
     cudaGridDependencySynchronize();
     cudaTriggerProgrammaticLaunchCompletion();
 #endif

@@ -43,6 +43,7 @@ template <typename T> static __global__ void rotate_kernel(rotate_job j, cuda_pa
         for (int64_t i = lane; i < j.head; i += CUDA_LANES)
             square = fmaf(x[i], x[i], square);
         scale = 1.0f / sqrtf(cuda_warp_sum(square) / (float)j.head + j.epsilon);
+        __syncwarp(); // a lane writes what another has read for this sum
     }
     const int64_t rotated = value ? 0 : j.rotated, half = rotated / 2;
     const float position = (float)(pass.position[token] + shift);

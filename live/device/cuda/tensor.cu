@@ -88,13 +88,15 @@ static __device__ __forceinline__ void tensor_copy(uint4 *shared, const uint4 *f
                  "l"(from), "r"(there ? 16 : 0)
                  : "memory");
 #else
-    *shared = there ? *from : uint4{};
+    emulated::begin_copy(shared, from, there);
 #endif
 }
 static __device__ __forceinline__ void tensor_commit()
 {
 #ifdef __CUDACC__
     asm volatile("cp.async.commit_group;" ::: "memory");
+#else
+    emulated::end_group();
 #endif
 }
 // Waits until all copies have arrived except those of the last `LEFT` commits.
@@ -102,6 +104,8 @@ template <int LEFT> static __device__ __forceinline__ void tensor_arrived()
 {
 #ifdef __CUDACC__
     asm volatile("cp.async.wait_group %0;" ::"n"(LEFT) : "memory");
+#else
+    emulated::await_copies(LEFT);
 #endif
 }
 
