@@ -28,30 +28,22 @@ static inline void wait_previous()
 
 // --- between threads of a block ------------------------------------------------------------------
 
-// Reverses a block by way of shared memory.
-template <bool RIGHT> static void barrier_kernel(memory *m)
-{
-    __shared__ float all[THREADS];
-    wait_previous();
-    all[threadIdx.x] = m->in[index_of()];
-    if (RIGHT)
-        __syncthreads();
-    else
-        __shfl_sync(~0u, 0, 0);
-    m->out[index_of()] = all[THREADS - 1 - threadIdx.x];
-}
+enum syncing { SHUFFLE, SYNC_WARP, SYNC_BLOCK };
 
-// A warp's part of the same; a shuffle is no barrier for memory.
-template <bool RIGHT> static void warp_kernel(memory *m)
+// Exchanges numbers between threads whose numbers differ by FLIP, by way of shared memory. A
+// shuffle is no barrier for memory, and a warp's barrier none for other warps.
+template <syncing SYNC, unsigned FLIP> static void exchange_kernel(memory *m)
 {
     __shared__ float all[THREADS];
     wait_previous();
     all[threadIdx.x] = m->in[index_of()];
-    if (RIGHT)
+    if (SYNC == SYNC_BLOCK)
+        __syncthreads();
+    else if (SYNC == SYNC_WARP)
         __syncwarp();
     else
         __shfl_sync(~0u, 0, 0);
-    m->out[index_of()] = all[threadIdx.x ^ 31];
+    m->out[index_of()] = all[threadIdx.x ^ FLIP];
 }
 
 // A second use of shared memory, before all have read what the first one left there.
@@ -195,8 +187,9 @@ static const struct {
     const char *where;
     kernel right[2], wrong[2]; // two kernels in sequence; NULL: none
 } cases[] = {
-    {"barrier", 66, "threads", {barrier_kernel<true>}, {barrier_kernel<false>}},
-    {"warp", 66, "threads", {warp_kernel<true>}, {warp_kernel<false>}},
+    {"barrier", 66, "threads", {exchange_kernel<SYNC_BLOCK, 63>}, {exchange_kernel<SHUFFLE, 63>}},
+    {"warp", 66, "threads", {exchange_kernel<SYNC_WARP, 31>}, {exchange_kernel<SHUFFLE, 31>}},
+    {"warps", 66, "threads", {exchange_kernel<SYNC_BLOCK, 63>}, {exchange_kernel<SYNC_WARP, 63>}},
     {"reuse", 66, "threads", {reuse_kernel<true>}, {reuse_kernel<false>}},
     {"count", 66, "blocks", {count_kernel<true>}, {count_kernel<false>}},
     {"no-fence", 66, "blocks", {last_kernel<BOTH>}, {last_kernel<NONE>}},
