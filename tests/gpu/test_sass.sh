@@ -198,14 +198,14 @@ STG.E desc[UR4][R2.64], R4
 REDG.E.ADD.STRONG.GPU desc[UR4][R2.64], R4
 EXIT
 END
-fails '1 loads before ACQBULK, 0 are expected, the first is LDG.E at 0x0 (table.tsv:1)' \
+fails '1 loads before ACQBULK, at most 0 are expected, the first is LDG.E at 0x0 (table.tsv:1)' \
     'a load before the wait' <<'END'
 LDG.E R4, desc[UR4][R2.64]
 ACQBULK
 STG.E desc[UR4][R2.64], R4
 EXIT
 END
-fails '1 loads before ACQBULK, 0 are expected, the first is LDG.E at 0x20' \
+fails '1 loads before ACQBULK, at most 0 are expected, the first is LDG.E at 0x20' \
     'a load on one branch before the wait' <<'END'
 LDC R1, c[0x0][0x28]
 @P0 BRA 0x30
@@ -214,14 +214,14 @@ ACQBULK
 LDG.E R5, desc[UR4][R2.64]
 EXIT
 END
-fails '1 loads before ACQBULK, 0 are expected, the first is LDG.E at 0x20' \
+fails '1 loads before ACQBULK, at most 0 are expected, the first is LDG.E at 0x20' \
     'a branch around the wait' <<'END'
 @P0 BRA 0x20
 ACQBULK
 LDG.E R4, desc[UR4][R2.64]
 EXIT
 END
-fails '1 loads before ACQBULK, 0 are expected, the first is LDG.E at 0x40' \
+fails '1 loads before ACQBULK, at most 0 are expected, the first is LDG.E at 0x40' \
     'a load at a higher address, but before the wait' <<'END'
 @P0 BRA 0x40
 ACQBULK
@@ -262,7 +262,7 @@ LDG.E R4, desc[UR4][R2.64]
 ACQBULK
 EXIT
 END
-fails '1 loads before ACQBULK, 0 are expected, the first is LDG.E at 0x40' \
+fails '1 loads before ACQBULK, at most 0 are expected, the first is LDG.E at 0x40' \
     'a load where threads meet that have not all waited' <<'END'
 BSSY B0, 0x40
 @P0 BRA 0x30
@@ -307,7 +307,7 @@ CALL.REL.NOINC 0x4000
 ACQBULK
 EXIT
 END
-fails '1 loads before ACQBULK, 0 are expected, the first is LDG.E at 0x10' \
+fails '1 loads before ACQBULK, at most 0 are expected, the first is LDG.E at 0x10' \
     'a load between a wait of some threads and that of all' <<'END'
 @P0 ACQBULK
 LDG.E R4, desc[UR4][R2.64]
@@ -328,14 +328,14 @@ EXIT
 ACQBULK
 END
 for op in STG.E ST.E.64 ATOMG.E.ADD.STRONG.GPU ATOM.E.CAS REDG.E.ADD RED.E.ADD; do
-    fails "1 stores before ACQBULK, 0 are expected, the first is $op at 0x0" "$op early" <<END
+    fails "1 stores before ACQBULK, at most 0 are expected, the first is $op" "$op early" <<END
 $op desc[UR4][R2.64], R4
 ACQBULK
 EXIT
 END
 done
 for op in LDG.E LD.E.64 LDGSTS.E.BYPASS.128 LDG.E.STRONG.GPU UBLKCP.S.G LDG.E.NA.128; do
-    fails "1 loads before ACQBULK, 0 are expected, the first is $op at 0x0" "$op early" <<END
+    fails "1 loads before ACQBULK, at most 0 are expected, the first is $op" "$op early" <<END
 $op R4, desc[UR4][R2.64]
 ACQBULK
 EXIT
@@ -368,7 +368,7 @@ passes 'weights before the wait' <<END
 $(weights)
 END
 early 0 0 0 '\.128'
-fails '2 loads through the non-coherent path, 0 are expected, the first is LDG.E.NA' \
+fails '2 loads through the non-coherent path, at most 0 are expected, the first is LDG.E.NA' \
     'the same loads in a kernel without weights' <<END
 $(weights)
 END
@@ -383,16 +383,10 @@ early 0 0 1
 constant
 ok $? 'an expected load through the non-coherent path passes'
 early 0 0 0
-fails '1 loads through the non-coherent path, 0 are expected, the first is LDG.E.128.CONSTANT' \
+fails '1 loads through the non-coherent path, at most 0 are expected, the first is LDG.E.128' \
     'a load through the non-coherent path' <<'END'
 ACQBULK
 LDG.E.128.CONSTANT R4, desc[UR4][R2.64]
-EXIT
-END
-early 2 0 0
-fails '1 loads before ACQBULK, 2 are expected' 'one load too few before the wait' <<'END'
-LDG.E R4, desc[UR4][R2.64]
-ACQBULK
 EXIT
 END
 early - - 0
@@ -525,11 +519,11 @@ if [ $code != 77 ]; then
     [ $? = 1 ]
     ok $? 'compiled kernels with early accesses fail'
     verdict right 'ok - hand: right: '
-    verdict reads 'not ok - hand: reads: 1 loads before ACQBULK, 0 are expected'
-    verdict reads_on_branch 'not ok - hand: reads_on_branch: 1 loads before ACQBULK, 0 are expected'
-    verdict writes 'not ok - hand: writes: 1 stores before ACQBULK, 0 are expected'
-    verdict some_wait 'not ok - hand: some_wait: .*[1-9] loads before ACQBULK, 0 are expected'
-    verdict restricted 'not ok - hand: restricted: 1 loads through the non-coherent path, 0 are'
+    verdict reads 'not ok - hand: reads: 1 loads before ACQBULK, at most 0'
+    verdict reads_on_branch 'not ok - hand: reads_on_branch: 1 loads before ACQBULK, at most 0'
+    verdict writes 'not ok - hand: writes: 1 stores before ACQBULK, at most 0'
+    verdict some_wait 'not ok - hand: some_wait: .*[1-9] loads before ACQBULK, at most 0'
+    verdict restricted 'not ok - hand: restricted: 1 loads through the non-coherent path, at most 0'
     verdict fresh 'not ok - fresh: fresh: no row of table.tsv for sm_90 matches this kernel'
 fi
 summary
