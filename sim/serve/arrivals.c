@@ -11,13 +11,17 @@
 
 enum { MOST_CLIENTS = 1 << 20 };
 
+// Beyond these, a gap or its sum overflows, or the shape 1 / cv^2 of gamma gaps cannot be drawn
+// with.
+static const double least = 1e-9, most = 1e9, least_cv = 1e-3, most_cv = 1e3;
+
 static bool parse_number(const char **text, char stop, double *out)
 {
     char *end;
     if (!**text || !strchr("0123456789.", **text))
         return false;
     *out = dsc_strtod(*text, &end);
-    const bool ok = end != *text && *end == stop && isfinite(*out) && *out > 0;
+    const bool ok = end != *text && *end == stop && *out >= least && *out <= most;
     *text = end + (stop != '\0');
     return ok;
 }
@@ -42,7 +46,8 @@ static bool parse(dsc_arrivals *a, const char *text)
         text += strlen(name[kind]);
         a->kind = (dsc_arrival_kind)kind;
         if (kind == DSC_ARRIVALS_GAMMA)
-            return parse_number(&text, ',', &a->rate) && parse_number(&text, '\0', &a->cv);
+            return parse_number(&text, ',', &a->rate) && parse_number(&text, '\0', &a->cv) &&
+                   a->cv >= least_cv && a->cv <= most_cv;
         if (kind != DSC_ARRIVALS_CLOSED)
             return parse_number(&text, '\0', &a->rate);
         if (!parse_number(&text, '\0', &clients) || clients != floor(clients) ||
@@ -61,9 +66,9 @@ int dsc_arrivals_parse(dsc_arrivals *out, const char *text, dsc_error *err)
         return DSC_OK;
     return dsc_fail(err, DSC_EUSAGE,
                     "--arrivals: '%.60s' is not closed:CLIENTS, constant:QPS, poisson:QPS, "
-                    "gamma:QPS,CV or recorded[:xSPEED], with numbers above 0 and at most %d "
-                    "clients",
-                    text, MOST_CLIENTS);
+                    "gamma:QPS,CV or recorded[:xSPEED], with at most %d clients, QPS and "
+                    "SPEED from %g to %g and CV from %g to %g",
+                    text, MOST_CLIENTS, least, most, least_cv, most_cv);
 }
 
 // Draw number `n` of request i, in (0, 1].

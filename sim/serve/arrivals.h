@@ -17,9 +17,9 @@ typedef enum dsc_arrival_kind {
 
 typedef struct dsc_arrivals {
     dsc_arrival_kind kind;
-    double rate;        // requests per second, > 0; LISTED: the speed at which the list passes
-    double cv;          // GAMMA: > 0
-    int64_t clients;    // CLOSED: >= 1
+    double rate;     // requests per second, 1e-9 to 1e9; LISTED: the speed at which the list passes
+    double cv;       // GAMMA: 0.001 to 1000
+    int64_t clients; // CLOSED: >= 1
     const double *time; // LISTED: [requests] seconds, the caller's
     uint64_t seed;
 } dsc_arrivals;

@@ -67,11 +67,12 @@ int dsc_import_integer(int64_t *out, const json_t *value, int64_t low, int64_t h
     va_end(args);
     if (!json_is_integer(value))
         return dsc_import_wrong_type(value, "an integer", err, "%s", name);
-    *out = json_integer_value(value);
-    if (*out >= low && *out <= high)
-        return DSC_OK;
-    return dsc_fail(err, DSC_EINPUT, "field '%s' is %lld; it must be %lld to %lld", name,
-                    (long long)*out, (long long)low, (long long)high);
+    const int64_t n = json_integer_value(value);
+    if (n < low || n > high)
+        return dsc_fail(err, DSC_EINPUT, "field '%s' is %lld; it must be %lld to %lld", name,
+                        (long long)n, (long long)low, (long long)high);
+    *out = n;
+    return DSC_OK;
 }
 
 int dsc_import_accepted(int64_t *out, const json_t *lengths, size_t i, const char *field,

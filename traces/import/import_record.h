@@ -93,7 +93,7 @@ int dsc_import_wrong_type(const json_t *value, const char *expected, dsc_error *
 int dsc_import_string(dsc_text_view *out, const json_t *value, dsc_error *err, const char *field,
                       ...) DSC_PRINTF(4, 5);
 
-// Reads an integer in [low, high].
+// Reads an integer in [low, high]; another value leaves *out as it was.
 int dsc_import_integer(int64_t *out, const json_t *value, int64_t low, int64_t high, dsc_error *err,
                        const char *field, ...) DSC_PRINTF(6, 7);
 // Reads element i of accept lengths that include the bonus token: *out is one less, in [0, 65535].

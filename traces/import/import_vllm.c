@@ -108,7 +108,7 @@ static int read_steps(const json_t *accepted, const json_t *drafted, int64_t tok
         if (!rc && sum->last > draft)
             rc = dsc_fail(err, DSC_EINPUT, "step %zu accepted %lld tokens, but drafted only %lld",
                           i, (long long)sum->last, (long long)draft);
-        if (rc) // the numbers may be any
+        if (rc)
             return rc;
         ((uint16_t *)a)[i] = (uint16_t)sum->last;
         ((uint16_t *)d)[i] = (uint16_t)draft;
