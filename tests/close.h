@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Assertions that the cmocka of Debian 12 lacks, and the location of test data.
+// What all tests in C have: suites, assertions that the cmocka of Debian 12 lacks, and the location
+// of test data.
 #ifndef DSC_TESTS_CLOSE_H
 #define DSC_TESTS_CLOSE_H
 
@@ -15,6 +16,31 @@
 #include <stdlib.h>
 #include <unistd.h>
 
+// A file of tests is a suite of the program of its folder (tests/suites.c):
+//
+//     SUITE(dist) // in test_dist.c
+//     {
+//         const struct CMUnitTest tests[] = {...};
+//         return cmocka_run_group_tests(tests, NULL, NULL);
+//     }
+//
+// It returns the number of failed tests, or SUITE_SKIPPED if it can test nothing here.
+enum { SUITE_SKIPPED = -77 };
+
+typedef struct test_suite {
+    const char *name;
+    int (*run)(void);
+} test_suite;
+
+#define SUITE(suite)                                                                               \
+    static int run_##suite(void);                                                                  \
+    static const test_suite suite_##suite = {#suite, run_##suite};                                 \
+    static const test_suite *const listed_##suite __attribute__((used, section("suites"))) =       \
+        &suite_##suite;                                                                            \
+    static int run_##suite(void)
+
+extern const char *suite_device; // of --device, or NULL
+
 #define assert_close(a, b, tolerance)                                                              \
     do {                                                                                           \
         double a_ = (a), b_ = (b);                                                                 \
@@ -29,13 +55,12 @@
             fail_msg("%s: %s", #call, (err).message);                                              \
     } while (0)
 
-// Returns the number of draws, requests, files or figures to test: `all`, or `part` where
-// DSC_TEST_QUICK is set. CI sets it after its first build, because sanitized code takes ten times
-// as long.
-static inline int quick_part(int all, int part)
+// Returns the number of draws, requests, files or figures to test: `few`, or `many` where
+// DSC_TEST_ALL is set, as make check-all does.
+static inline int few_or_many(int few, int many)
 {
-    const char *quick = getenv("DSC_TEST_QUICK");
-    return quick && *quick ? part : all;
+    const char *all = getenv("DSC_TEST_ALL");
+    return all && *all ? many : few;
 }
 
 // A file of the source tree.

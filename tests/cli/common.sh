@@ -28,13 +28,6 @@ not_ok() {
 skip() { # description, why
     echo "ok - $1 # skipped: $2"
 }
-# Skips the script where DSC_TEST_QUICK is set: nothing that it tests depends on the compiler, and CI has
-# run it in its first build.
-once() {
-    [ -n "${DSC_TEST_QUICK:-}" ] || return 0
-    echo "skipped: DSC_TEST_QUICK is set"
-    exit 77
-}
 # The file of a program in the build folder: libtool leaves a script in place of one that is linked with a
 # library of the tree, which is then in .libs, too.
 program_file() { # name

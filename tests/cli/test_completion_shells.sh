@@ -4,7 +4,6 @@
 # tests that one), with a description of every name. fish completes itself; of zsh the functions of its
 # completion system are replaced by ones that print, and one line is typed into a terminal.
 . "${top_srcdir:-.}/tests/cli/common.sh"
-once
 set -u
 if ! command -v fish >/dev/null && ! command -v zsh >/dev/null || ! command -v bash >/dev/null; then
     echo "no fish and no zsh, or no bash: skipped"

@@ -5,7 +5,6 @@
 # with ```sh is run. Each line of a ```text block must be in what the ```sh block before it printed (runs
 # of spaces count as one; a line of dots stands for any lines).
 . "${top_srcdir:-.}/tests/cli/common.sh"
-once
 set -u
 LC_ALL=C
 export LC_ALL

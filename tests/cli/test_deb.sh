@@ -5,7 +5,6 @@
 # DSC_TEST_FRESH=yes, as root with debootstrap and a network (some minutes): the packages of `make deb` are
 # installed in a fresh Debian 12 by the Dockerfile's script, and the program runs there as users meet it.
 . "${top_srcdir:-.}/tests/cli/common.sh"
-once
 set -u
 debian=$top/contrib/debian
 

@@ -2,7 +2,6 @@
 # SPDX-License-Identifier: Apache-2.0
 # The examples of the manual pages run, and print what the pages show.
 . "${top_srcdir:-.}/tests/cli/common.sh"
-once
 set -u
 LC_ALL=C
 export LC_ALL

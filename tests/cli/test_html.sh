@@ -3,7 +3,6 @@
 # `make html`: every page of the manual and of docs/ is there, links lead somewhere, a broken one is named
 # and no folder is left then, and two runs give the same bytes.
 . "${top_srcdir:-.}/tests/cli/common.sh"
-once
 set -u
 for tool in cmark-gfm mandoc; do
     if ! command -v $tool >/dev/null; then

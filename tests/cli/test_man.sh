@@ -5,7 +5,6 @@
 # complaint (where they are installed).
 # The examples are test_examples.sh's.
 . "${top_srcdir:-.}/tests/cli/common.sh"
-once
 set -u
 LC_ALL=C
 export LC_ALL

@@ -4,7 +4,7 @@
 # tune do on a trace of each kind; every method x rule on every kind of synthetic model; every command
 # on every kind of trace; every live command with every pair of demo models. A command succeeds, or it
 # refuses with one line (notes may come before it) and exit code 2, 3 or 4. It never crashes and never
-# fails silently. With DSC_TEST_QUICK set, sweeps and synthetic models run for every fifth pair of method
+# fails silently. Without DSC_TEST_ALL, sweeps and synthetic models run for every fifth pair of method
 # and rule.
 # $pair, $extra and the like are lists of words.
 # shellcheck disable=SC2086,SC2094
@@ -94,7 +94,7 @@ pairs=0
 while read -r method; do
     while read -r rule; do
         pairs=$((pairs + 1))
-        [ -n "${DSC_TEST_QUICK:-}" ] && [ $((pairs % 5)) != 0 ] && continue
+        [ -z "${DSC_TEST_ALL:-}" ] && [ $((pairs % 5)) != 0 ] && continue
         for trace in $traces; do
             orderly sim $trace.dst --method "$method" --rule "$rule"
             alone=$code

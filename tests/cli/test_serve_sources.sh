@@ -3,7 +3,6 @@
 # Every kind of draft that draftscope serve takes: one client has the steps of draftscope sim for every
 # method, rule and source of data that sim runs; lengths have the distributions that are named; and
 # requests that differ keep the rates of all together.
-# With DSC_TEST_QUICK set, the methods run, and their counts are not compared.
 # $dyadic, $loop and $data are lists of words.
 # shellcheck disable=SC2086
 . "${top_srcdir:-.}/tests/cli/common.sh"
@@ -31,10 +30,6 @@ good trace reduce full.dst --num-drafts 4 --rank-depth 8 -o reduced.dst
 compare() { # share, arguments that serve and sim take
     share=$1
     shift
-    if [ -n "${DSC_TEST_QUICK:-}" ]; then
-        good serve "$@" $loop --requests 4 -o served.tsv --force
-        return
-    fi
     good serve "$@" $loop --requests 100 -o served.tsv --force
     program sim "$@" --json >sim.jsonl 2>err
     check "sim $*" test -s sim.jsonl

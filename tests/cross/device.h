@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Tests that run on a device which the command line names.
+// Suites that run on a device.
 #ifndef DSC_TESTS_DEVICE_H
 #define DSC_TESTS_DEVICE_H
 
@@ -7,9 +7,11 @@
 
 #include "live/device/backend.h"
 
-// Ends the test as skipped where the device is not here.
-static inline void need_device(const char *device)
+// The device of --device, or another one without it. Ends the suite as skipped where it is not
+// here.
+static inline const char *chosen_device(const char *otherwise)
 {
+    const char *device = suite_device ? suite_device : otherwise;
     live_backend *b;
     dsc_error err;
     int rc = live_backend_open(&b, device, 1, false, &err);
@@ -18,6 +20,7 @@ static inline void need_device(const char *device)
         exit(rc == DSC_EABSENT ? 77 : 1);
     }
     b->type->close(b);
+    return device;
 }
 
 #endif

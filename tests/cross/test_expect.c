@@ -628,7 +628,7 @@ static void errors_name_the_missing_data(void **state)
     bench_fini(&b);
 }
 
-int main(void)
+SUITE(expect)
 {
 #define WITH_SCRATCH(f) cmocka_unit_test_setup_teardown(f, make_scratch, remove_scratch)
     const struct CMUnitTest tests[] = {
@@ -643,6 +643,6 @@ int main(void)
         WITH_SCRATCH(greedy_counts_are_equal),
         WITH_SCRATCH(errors_name_the_missing_data),
     };
-    requests = quick_part(requests, 50);
+    requests = few_or_many(50, requests);
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // The engine against transformers, on the checkpoints of tests/oracle/fixtures: one forward, token
 // by token, a tree in one pass and level by level, what a commit leaves, heads.
-// test_fixtures [--device cpu|cuda[:i]] [FOLDER]
 #include "tests/cross/device.h"
 
 #include "live/session/session.h"
@@ -11,7 +10,7 @@
 
 enum { CONTEXT = 16, ROOM = 40, NODES = 16 };
 
-static const char *device = "cpu", *folder;
+static const char *device, *folder;
 
 typedef struct fixture {
     char name[64];
@@ -403,16 +402,11 @@ static void dynamic_scaling_has_a_limit(void **state)
     b->type->close(b);
 }
 
-int main(int argc, char **argv)
+SUITE(fixtures)
 {
     static char standard[512];
     folder = source_path("tests/oracle/fixtures", standard, sizeof standard);
-    for (int i = 1; i < argc; i++)
-        if (!strcmp(argv[i], "--device") && i + 1 < argc)
-            device = argv[++i];
-        else
-            folder = argv[i];
-    need_device(device);
+    device = chosen_device("cpu");
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(models_are_those_of_transformers),
         cmocka_unit_test(gguf_files_are_those_of_transformers),
@@ -420,5 +414,5 @@ int main(int argc, char **argv)
         cmocka_unit_test(eagle3_is_that_of_the_oracles),
         cmocka_unit_test(dynamic_scaling_has_a_limit),
     };
-    return cmocka_run_group_tests(tests, NULL, NULL) ? 1 : 0; // 3 and 77 are not counts
+    return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -2,7 +2,7 @@
 // Sampling on a device, where rows of logits are summed on the device and fetched block by block,
 // gives the same tokens as on a CPU, for every method and rule, with and without top-k and top-p.
 // Logits differ by rounding, so a sample would differ if a uniform fell that close to a bound,
-// which does not happen in these cases. test_live_device [--device cuda[:i]]
+// which does not happen in these cases.
 #include "tests/cross/device.h"
 #include "tests/cross/live_bench.h"
 #include "tests/zero_counts.h"
@@ -12,7 +12,7 @@
 
 enum { VOCAB = 300, PROMPT = 8, TOKENS = 5, CONTEXT = 64, TEXTS = 2 };
 
-static const char *device = "cuda";
+static const char *device;
 
 static const live_sampling sampling[] = {
     {1, 0, 1}, {0.7, 20, 1}, {1.3, 0, 0.9}, {2, 100, 0.5}, {0, 0, 1}};
@@ -56,7 +56,7 @@ static void draws_are_those_of_the_cpu(void **state)
 {
     static int32_t here[RUNS][TOKENS], there[RUNS][TOKENS];
     static char name[RUNS][80];
-    const bool quick = getenv("DSC_TEST_QUICK");
+    const bool quick = few_or_many(1, 0);
     (void)state;
     const int runs = run_all("cpu", quick, here, name);
     assert_true(runs >= 20);
@@ -98,14 +98,12 @@ static void a_session_follows_its_sampling(void **state)
     assert_memory_not_equal(text[0][0], text[0][1], sizeof text[0][0]);
 }
 
-int main(int argc, char **argv)
+SUITE(live_device)
 {
-    if (argc == 3 && !strcmp(argv[1], "--device"))
-        device = argv[2];
-    need_device(device);
+    device = chosen_device("cuda");
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(draws_are_those_of_the_cpu),
         cmocka_unit_test(a_session_follows_its_sampling),
     };
-    return cmocka_run_group_tests(tests, NULL, NULL) ? 1 : 0; // 3 and 77 are not counts
+    return cmocka_run_group_tests(tests, NULL, NULL);
 }

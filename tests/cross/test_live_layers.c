@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Layers of a target as its draft model: the lists that are read, the memory that is shared, and
 // logits equal to the bit to those of a checkpoint that contains these layers only, for every
-// architecture of tests/oracle/fixtures. test_live_layers [--device cpu|cuda[:i]]
+// architecture of tests/oracle/fixtures.
 #include "tests/cross/device.h"
 #include "tests/kept_layers.h"
 #include "tests/scratch.h"
@@ -10,7 +10,7 @@
 #include "live/session/session.h"
 
 enum { TOKENS = 12, ROOM = 32, NODES = 8 };
-static const char *device = "cpu";
+static const char *device;
 
 static char folder[] = "/tmp/dsc-layers-XXXXXX";
 
@@ -207,11 +207,9 @@ static void layers_have_a_fingerprint(void **state)
     b->type->close(b);
 }
 
-int main(int argc, char **argv)
+SUITE(live_layers)
 {
-    if (argc == 3 && !strcmp(argv[1], "--device"))
-        device = argv[2];
-    need_device(device);
+    device = chosen_device("cpu");
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(lists_are_read),
         cmocka_unit_test_setup_teardown(logits_are_those_of_a_checkpoint_with_these_layers, setup,

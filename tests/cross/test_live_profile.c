@@ -156,7 +156,7 @@ static void the_output_matrix_is_read_once(void **state)
     b->type->close(b);
 }
 
-int main(void)
+SUITE(live_profile)
 {
     const struct CMUnitTest tests[] = {cmocka_unit_test(what_is_complete_is_kept),
                                        cmocka_unit_test(prefill_tokens_are_kept_together),

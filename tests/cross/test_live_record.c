@@ -741,7 +741,7 @@ static void test_placeholder(void **state)
 
 #define SCRATCH_TEST(f) cmocka_unit_test_setup_teardown(f, make_scratch, remove_scratch)
 
-int main(void)
+SUITE(live_record)
 {
     const struct CMUnitTest tests[] = {
         SCRATCH_TEST(test_chain_counts),    SCRATCH_TEST(test_head_counts),

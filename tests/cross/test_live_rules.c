@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Every method with every rule that fits it, run by the engine on tiny random models: lossless
 // rules emit the target's distribution, and greedy rules the target's argmax. New methods and rules
-// are covered by being listed. test_live_rules [--device cpu|cuda[:i]]
+// are covered by being listed.
 #include "tests/cross/device.h"
 #include "tests/cross/live_bench.h"
 #include "tests/zero_counts.h"
@@ -11,7 +11,7 @@
 
 enum { VOCAB = 3, TOKENS = 3, TEXTS = 27, PROMPT = 4, CONTEXT = 16, REQUESTS = 700 };
 enum { LONG = 40, LONG_CONTEXT = 128, LONG_VOCAB = 16, PROMPTS = 6 };
-static const char *device = "cpu";
+static const char *device;
 static const live_sampling plain = {1, 0, 1}, greedy = {0, 0, 1};
 
 static int number_of(const int32_t *output)
@@ -135,15 +135,13 @@ static void greedy_output_is_that_of_plain_decoding(void **state)
     bench_fini(&b);
 }
 
-int main(int argc, char **argv)
+SUITE(live_rules)
 {
-    if (argc == 3 && !strcmp(argv[1], "--device"))
-        device = argv[2];
-    need_device(device);
+    device = chosen_device("cpu");
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(lossless_rules_emit_the_targets_dist),
         cmocka_unit_test(a_lossy_rule_does_not),
         cmocka_unit_test(greedy_output_is_that_of_plain_decoding),
     };
-    return cmocka_run_group_tests(tests, NULL, NULL) ? 1 : 0; // 3 and 77 are not counts
+    return cmocka_run_group_tests(tests, NULL, NULL);
 }

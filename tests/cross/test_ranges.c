@@ -215,7 +215,7 @@ static void of_models(void **state)
     check_models(&dsc_drafter_pearl); // its counts have a list more
 }
 
-int main(void)
+SUITE(ranges)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test_setup_teardown(of_a_trace, make_scratch, remove_scratch),

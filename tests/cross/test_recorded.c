@@ -117,7 +117,7 @@ static void what_the_trace_lacks_is_refused(void **state)
     dsc_trace_close(logged);
 }
 
-int main(void)
+SUITE(recorded)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(loop_equals_replay),

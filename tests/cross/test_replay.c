@@ -490,7 +490,7 @@ static void greedy_rule_verifies_trees(void **state)
     dsc_model_trace_fini(&m);
 }
 
-int main(void)
+SUITE(replay)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(loop_equals_expect),

@@ -166,7 +166,7 @@ static double expected_brier(const dsc_serve_source *s)
 static void sampled(void **state)
 {
     (void)state;
-    const int seeds = (int)quick_part(600, 150);
+    const int seeds = few_or_many(150, 600);
     dsc_trace *t = make_trace(true, COUNT);
     double sum = 0, square = 0, expected = 0;
     for (int k = 0; k < seeds; k++) {
@@ -281,7 +281,7 @@ static void given_rates(void **state)
     dsc_serve_source_fini(&s);
 }
 
-int main(void)
+SUITE(serve_confidence)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test_setup_teardown(greedy, make_scratch, remove_scratch),

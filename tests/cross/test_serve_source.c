@@ -213,7 +213,7 @@ static void sampled(void **state)
 {
     (void)state;
     const dsc_verifier_type *const rule[] = {&dsc_verifier_rejection, &dsc_verifier_block};
-    const int seeds = (int)quick_part(400, 100);
+    const int seeds = few_or_many(100, 400);
     dsc_trace *t = make_trace();
     dsc_config c = config_of(&dsc_drafter_draft_model, "4");
     for (int i = 0; i < 2; i++) {
@@ -380,7 +380,7 @@ static void scripts(void **state)
 static void several(void **state)
 {
     (void)state;
-    const int seeds = (int)quick_part(400, 100);
+    const int seeds = few_or_many(100, 400);
     dsc_trace *t = make_trace();
     for (int i = SCRIPTS; i < DRAFTED; i++) {
         double sum = 0, square = 0, nodes = 0, expected;
@@ -425,7 +425,7 @@ static void refused(void **state)
     dsc_trace_close(t);
 }
 
-int main(void)
+SUITE(serve_source)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test_setup_teardown(exact, make_scratch, remove_scratch),

@@ -421,7 +421,7 @@ static void test_registers_of_the_tensor_cores(void **state)
     close_bench(&t);
 }
 
-int main(void)
+SUITE(backend)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_what_is_not_here_is_named),

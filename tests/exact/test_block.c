@@ -185,7 +185,7 @@ static void lossless(void **state)
     test_free(t);
 }
 
-int main(void)
+SUITE(block)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(lossless),

@@ -262,7 +262,7 @@ static void test_ouroboros(void **state)
     assert_close(dsc_ouroboros_speedup(&none, 0), 1, 0);
 }
 
-int main(void)
+SUITE(closed)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_iid),

@@ -298,7 +298,7 @@ static void degenerate(void **state)
     dsc_curve_fini(&c);
 }
 
-int main(void)
+SUITE(dist)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(golden_values),

@@ -227,7 +227,7 @@ static void many_drafts(void **state)
         }
 }
 
-int main(void)
+SUITE(enumerate)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(random_and_degenerate),

@@ -644,7 +644,7 @@ static void expectations_are_those_of_enumeration(void **state)
     }
 }
 
-int main(void)
+SUITE(expect_rule)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(expectations_are_those_of_enumeration),

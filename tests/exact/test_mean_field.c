@@ -59,7 +59,7 @@ static void in_step(void **state)
 static void long_run(void **state)
 {
     (void)state;
-    const int each = quick_part(200, 40);
+    const int each = few_or_many(40, 200);
     for (int i = 0; i < 6; i++) {
         const int clients = (int[]){1, 8, 64}[i % 3], k = i < 3 ? 0 : 3;
         const loop l = {clients, clients * each, clients * each / 8, 700, 256, k};
@@ -68,7 +68,7 @@ static void long_run(void **state)
         const double rate = (double)t.measured / t.measured_s;
         const double steps = (l.output - 1) / (k ? 2.65 : 1.);
         assert_close(dsc_serve_closed_rate(clients, l.prompt * prefill_s, steps, step_s), rate,
-                     quick_part(1, 3) * .01 * rate);
+                     few_or_many(3, 1) * .01 * rate);
         dsc_serve_totals_fini(&t);
     }
 }
@@ -86,7 +86,7 @@ static void limits(void **state)
     assert_true(isnan(dsc_serve_closed_rate(NAN, 1, 1, 1)));
 }
 
-int main(void)
+SUITE(mean_field)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(in_step),

@@ -241,7 +241,7 @@ static void refuses_what_is_no_dist(void **state)
     assert_non_null(strstr(e.message, "the sum is 0"));
 }
 
-int main(void)
+SUITE(otm_sampler)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(is_lossless),

@@ -154,7 +154,7 @@ static void a_residual_above_is_the_curve(void **state)
     }
 }
 
-int main(void)
+SUITE(overlap)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(masses_and_curve_are_sums_over_tokens),

@@ -193,7 +193,7 @@ static void languages_without_exact_marginals_are_refused(void **state)
     dsc_language_free(l);
 }
 
-int main(void)
+SUITE(parallel)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(marginals_are_sums_over_all_texts),

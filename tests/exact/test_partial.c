@@ -305,7 +305,7 @@ static void refused(void **state)
     assert_int_equal(dsc_partial_acceptance(&full, &good, 3, &k, 1, &out, &e), DSC_EINPUT);
 }
 
-int main(void)
+SUITE(partial)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(completions_are_between),

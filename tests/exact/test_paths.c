@@ -580,7 +580,7 @@ static double mean_accepted(const models *m, const tree *t, const dsc_verifier_t
 static void rules_accept_what_is_enumerated(void **state)
 {
     (void)state;
-    const int draws = quick_part(200000, 20000);
+    const int draws = few_or_many(20000, 200000);
     for (uint64_t seed = 0; seed < 3; seed++) {
         models m;
         make_models(&m, seed);
@@ -623,7 +623,7 @@ static void deep_prefixes_keep_their_law(void **state)
     dsc_gbv_order_fini(&order);
 }
 
-int main(void)
+SUITE(paths)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(gbv_is_lossless),

@@ -229,7 +229,7 @@ static void test_published(void **state)
     assert_int_equal(best, 3);
 }
 
-int main(void)
+SUITE(pearl)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_machine),   cmocka_unit_test(test_limits),

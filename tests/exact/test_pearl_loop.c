@@ -458,7 +458,7 @@ static void costs_that_take_turns(void **state)
             fail_msg("%s was taken for a cost", bad[i]);
 }
 
-int main(void)
+SUITE(pearl_loop)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(throughput_is_that_of_the_closed_forms),

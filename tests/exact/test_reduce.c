@@ -428,7 +428,7 @@ static void gives_the_block_efficiency(void **state)
     }
 }
 
-int main(void)
+SUITE(reduce)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(are_those_of_the_rules),

@@ -141,7 +141,7 @@ static void no_such_vectors(void **state)
     dsc_arena_fini(&arena);
 }
 
-int main(void)
+SUITE(renewal)
 {
     const struct CMUnitTest tests[] = {cmocka_unit_test(widths), cmocka_unit_test(no_such_vectors)};
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -174,7 +174,7 @@ static void misuse_is_refused(void **state)
     assert_int_equal(dsc_request_effect_fit(NULL, 1, 2, &f, NULL), DSC_EUSAGE);
 }
 
-int main(void)
+SUITE(request_effect)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(the_fit_is_a_maximum),

@@ -179,7 +179,7 @@ static void better_rules_accept_more(void **state)
     bench_fini(&b);
 }
 
-int main(void)
+SUITE(rules)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(lossless_rules_emit_the_target_distribution),
@@ -188,6 +188,6 @@ int main(void)
         cmocka_unit_test(better_rules_accept_more),
     };
     requests =
-        quick_part(requests, 10000); // with fewer, chi-square would depend on the rarest texts
+        few_or_many(10000, requests); // with fewer, chi-square would depend on the rarest texts
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

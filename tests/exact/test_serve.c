@@ -95,7 +95,7 @@ static void pollaczek_khinchine(void **state)
     static const char *const rate[] = {"poisson:1", "poisson:10", "poisson:15"};
     for (size_t r = 0; r < 3; r++) {
         bench b;
-        batches of = {.first = 10000, .each = quick_part(8000, 1000)};
+        batches of = {.first = 10000, .each = few_or_many(1000, 8000)};
         double mean = 0, square = 0;
         prepare(&b, "linear:.001,0", rate[r], "fixed", 0, item, 4);
         b.pool.shuffled = true;
@@ -111,7 +111,7 @@ static void pollaczek_khinchine(void **state)
         serve(&b);
         const double load = b.arrivals.rate * mean;
         assert_mean(of.time, mean + b.arrivals.rate * square / (2 * (1 - load)),
-                    quick_part(1, 5) * (r < 2 ? .006 : .02));
+                    few_or_many(5, 1) * (r < 2 ? .006 : .02));
         finish(&b);
     }
 }
@@ -129,7 +129,7 @@ static void exponential_service(void **state)
     for (int i = 0; i < 3; i++) {
         bench b;
         batches of = {.first = 2000,
-                      .each = quick_part(4000, 500),
+                      .each = few_or_many(500, 4000),
                       .limit = -log(1 - q[i]) / (1 / (STEPS * .001) - 2)};
         prepare(&b, "linear:.001,0", "poisson:2", "fixed", 0, item, ITEMS);
         b.pool.shuffled = true;
@@ -138,7 +138,7 @@ static void exponential_service(void **state)
         b.options.complete = add_to_batch;
         b.options.user = &of;
         serve(&b);
-        assert_mean(of.above, 1 - q[i], quick_part(1, 3) * .1);
+        assert_mean(of.above, 1 - q[i], few_or_many(3, 1) * .1);
         finish(&b);
     }
 }
@@ -421,9 +421,10 @@ static void refused(void **state)
         dsc_serve_run(&b.totals, &b.pool, &b.arrivals, &b.price, &b.policy, &b.options, &err),
         DSC_EUSAGE);
     finish(&b);
-    static const char *const bad[] = {"poisson",     "poisson:0", "poisson:1,2", "closed:1.5",
-                                      "closed:",     "gamma:1",   "gamma:1,0",   "recorded:2",
-                                      "recorded:x0", "",          "x:1"};
+    static const char *const bad[] = {
+        "poisson", "poisson:0",      "poisson:1,2", "closed:1.5",       "closed:",
+        "gamma:1", "gamma:1,0",      "recorded:2",  "recorded:x0",      "",
+        "x:1",     "gamma:1,1e-320", "gamma:1,1e4", "recorded:x5e-321", "poisson:1e10"};
     for (size_t i = 0; i < sizeof bad / sizeof *bad; i++)
         assert_int_equal(dsc_arrivals_parse(&b.arrivals, bad[i], &err), DSC_EUSAGE);
     static const char *const tiers[] = {
@@ -481,7 +482,7 @@ static void quantiles(void **state)
     dsc_latency_fini(&x);
 }
 
-int main(void)
+SUITE(serve)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(pollaczek_khinchine),

@@ -355,7 +355,7 @@ static void isotonic(void **unused)
     }
 }
 
-int main(void)
+SUITE(serve_adaptive)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(same_decisions),

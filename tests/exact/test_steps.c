@@ -215,7 +215,7 @@ static void refusals(void **state)
     assert_true(isnan(dsc_steps_summary(histogram, 4).accepted));
 }
 
-int main(void)
+SUITE(steps)
 {
     const struct CMUnitTest tests[] = {cmocka_unit_test(as_one_by_one),
                                        cmocka_unit_test(have_the_distribution),

@@ -149,7 +149,7 @@ static void greedy(void **state)
     }
 }
 
-int main(void)
+SUITE(transport)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(tuples),

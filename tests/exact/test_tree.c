@@ -428,7 +428,7 @@ static void test_degenerate(void **state)
     dsc_tree_plan_free(plan);
 }
 
-int main(void)
+SUITE(tree)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_shapes),       cmocka_unit_test(test_published_paths),

@@ -66,7 +66,7 @@ static void wrong_arguments_are_refused(void **state)
     assert_int_equal(dsc_vocabulary_otm(row, row, 1, NULL, k, 1, room, accept, &err), DSC_EUSAGE);
 }
 
-int main(void)
+SUITE(vocabulary)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(every_subset_is_within_its_bound),

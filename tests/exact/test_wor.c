@@ -365,7 +365,7 @@ static void lemma3_of_families(void **state)
         }
 }
 
-int main(void)
+SUITE(wor)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(prefixes_are_the_best_sets),

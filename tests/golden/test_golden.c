@@ -292,7 +292,7 @@ static void published_figures(void **state)
     dsc_trace_close(trace);
 }
 
-int main(void)
+SUITE(golden)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(every_method_has_golden_counts),

@@ -93,13 +93,13 @@ bench() { # sections, options of check_ops
 }
 
 fixtures() {
-    need bin/test_fixtures tests/oracle/fixtures tests/oracle/gguf
-    try bin/test_fixtures --device "$device" tests/oracle/fixtures
+    need bin/on_device tests/oracle/fixtures tests/oracle/gguf
+    try bin/on_device --device "$device" fixtures
 }
 
 sampling() { # device: samples of the device against a CPU's; rules: every method with every rule
-    need "bin/test_live_$1"
-    try "bin/test_live_$1" --device "$device"
+    need bin/on_device
+    try env DSC_TEST_ALL=yes bin/on_device --device "$device" "live_$1"
 }
 
 # Runs a method on the demo models, greedy. `--baseline` runs plain decoding in the same call; the

@@ -1,8 +1,10 @@
 #!/bin/sh
 # SPDX-License-Identifier: Apache-2.0
 # Tests check_ops itself, so that a run on a GPU is not wasted on its errors: every operation of the
-# CPU against the CPU, in full unless DSC_TEST_QUICK is set, and the messages about wrong options.
-tests/ops/check_ops --device cpu ${DSC_TEST_QUICK:+--quick} || exit 1
+# CPU against the CPU, in full where DSC_TEST_ALL is set, and the messages about wrong options.
+quick=--quick
+[ -z "${DSC_TEST_ALL:-}" ] || quick=
+tests/ops/check_ops --device cpu $quick || exit 1
 for option in '--only products,nonsense' '--only products,' '--bench --only passes' --only --nonsense; do
     # shellcheck disable=SC2086 # words
     said=$(tests/ops/check_ops $option 2>&1 >/dev/null)

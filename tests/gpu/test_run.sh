@@ -49,7 +49,7 @@ bundle() { # shell
         cp "$top/tests/gpu/$script.sh" "$work/b/"
     done
     touch "$work/b/lib/libcublas.so.13" "$work/b/lib/libcublasLt.so.13"
-    for program in check_ops test_fixtures draftscope-live; do
+    for program in check_ops on_device draftscope-live; do
         cat >"$work/b/bin/$program" <<END
 #!/bin/sh
 case " \$* " in *" list "* | *" --open "*) open=yes ;; *) open= ;; esac
@@ -130,7 +130,7 @@ bundle "$(fails_unless graphs=0 attention)"
 run r3 --only ops-quick,fixtures --device cuda:1
 [ $? = 1 ] && valid "$work/r3/results.json" && says r3 ops-quick failed && says r3 fixtures passed &&
     grep -q '^run.sh: GO ON with graphs=0: ops-quick passes with it.$' "$work/log" &&
-    has r3 '"commands": ["bin/test_fixtures --device cuda:1,graphs=0 tests/oracle/fixtures"]' &&
+    has r3 '"commands": ["bin/on_device --device cuda:1,graphs=0 fixtures"]' &&
     has r3 '"device": "cuda:1"'
 ok $? "it passes with a switch: GO ON, and the other checks have it"
 grep -q '"check": "ops-quick.overlap0".*"commands": \["bin/check_ops --device cuda:1,overlap=0 --only attention --quick"\]' \
@@ -313,9 +313,7 @@ unpack() { # programs: a bundle in $u
 # Lines of other scripts are indented: CI adds up lines with numbers of passed and failed checks.
 if [ -x "$build/draftscope-live" ] && [ -d "$top/live/demo/target" ] && command -v xz >/dev/null; then
     programs="tests/ops/check_ops draftscope-live draftscope"
-    for name in test_fixtures test_live_device test_live_rules; do
-        [ ! -e "$build/tests/cross/$name" ] || programs="$programs tests/cross/$name"
-    done
+    [ ! -e "$build/tests/cross/on_device" ] || programs="$programs tests/cross/on_device"
     # shellcheck disable=SC2086 # a list of words
     unpack $programs
     ok $? "a bundle"
@@ -330,8 +328,9 @@ if [ -x "$build/draftscope-live" ] && [ -d "$top/live/demo/target" ] && command 
     valid "$work/r14/results.json" && { [ $code = 3 ] || [ $code = 0 ]; }
     ok $? "the bundle runs: passed, or exit code 3 without a device"
     # The longest are replaced by their smaller forms, unless all is to be tested.
-    checks=$("$u/run.sh" --list | awk 'NR > 1 { print $2 }' |
-        grep -vE "${DSC_TEST_QUICK:+^ops-full|^sampling|-all$|}^validate$" | paste -sd ,)
+    small='^ops-full|^sampling|-all$|'
+    [ -z "${DSC_TEST_ALL:-}" ] || small=
+    checks=$("$u/run.sh" --list | awk 'NR > 1 { print $2 }' | grep -vE "$small^validate$" | paste -sd ,)
     (cd / && "$u/run.sh" --out "$work/r15" --device cpu --archive "$work/r15.tgz" --only "$checks") \
         >"$work/log" 2>&1
     code=$?

@@ -507,7 +507,7 @@ static void texts_of_one_word(void **state)
 
 #define TEST(f) cmocka_unit_test_setup_teardown(f, make_scratch, remove_scratch)
 
-int main(void)
+SUITE(bombs)
 {
     const struct CMUnitTest tests[] = {
         TEST(zeros_in_archives), TEST(line_of_4_gb),  TEST(nested_brackets),

@@ -3,7 +3,7 @@
 # kill -9 at random moments of an import, of an import that replaces a trace, of a merge, of an append,
 # of a recording, of a sweep and of served loads. Finished shards can be read, no incomplete result has a final name, and the next run gives
 # the result of an undisturbed one. The moments are fractions of the measured time of a whole run.
-# With DSC_TEST_QUICK set, there are a fifth as many.
+# With DSC_TEST_ALL set, there are five times as many.
 . "${top_srcdir:-.}/tests/cli/common.sh"
 set -u
 LC_ALL=C
@@ -178,14 +178,15 @@ kill_resumed() { # run, how often
     echo "# $1: $killed of $2 were killed, $complete were complete"
 }
 
-part=${DSC_TEST_QUICK:+5}
-kill_runs import "$new" $((60 / ${part:-1}))
-kill_runs replace "$new" $((15 / ${part:-1}))
-kill_runs merge "$merged" $((15 / ${part:-1}))
-kill_runs append "$grown" $((60 / ${part:-1}))
-kill_resumed sweep $((60 / ${part:-1}))
-kill_resumed serve $((60 / ${part:-1}))
-kill_resumed each $((60 / ${part:-1}))
+some=12 few=3
+[ -z "${DSC_TEST_ALL:-}" ] || some=60 few=15
+kill_runs import "$new" $some
+kill_runs replace "$new" $few
+kill_runs merge "$merged" $few
+kill_runs append "$grown" $some
+kill_resumed sweep $some
+kill_resumed serve $some
+kill_resumed each $some
 FIXTURES=${LIVE_FIXTURES:-$top/tests/oracle/fixtures}
 export FIXTURES
 if [ -x "${draftscope%/*}/draftscope-live" ]; then
@@ -195,7 +196,7 @@ if [ -x "${draftscope%/*}/draftscope-live" ]; then
     recorded=$(result_of record x.dst)
     check "an undisturbed recording verifies" test -n "$recorded"
     rm -rf x.dst
-    kill_runs record "$recorded" $((60 / ${part:-1}))
+    kill_runs record "$recorded" $some
 else
     skip "recordings" "no draftscope-live"
 fi

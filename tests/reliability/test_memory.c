@@ -113,12 +113,12 @@ enum { SANITIZED = 1 };
 enum { SANITIZED = 0 };
 #endif
 
-int main(void)
+SUITE(memory)
 {
     const struct CMUnitTest tests[] = {cmocka_unit_test(constant), cmocka_unit_test(per_request)};
     if (SANITIZED) { // it keeps freed memory
         puts("memory is not measured under a sanitizer");
-        return 77;
+        return SUITE_SKIPPED;
     }
     program = getenv("DRAFTSCOPE") ? getenv("DRAFTSCOPE") : "./draftscope";
     return cmocka_run_group_tests(tests, make_folder, remove_folder);

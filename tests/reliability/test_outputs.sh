@@ -78,8 +78,8 @@ check "no temporary file is left" sh -c 'test -z "$(ls -A | grep "\.[a-z0-9]\{8\
 # --- two commands with one output --------------------------------------------------------------
 good theory length --alpha .5 -o a
 good theory length --alpha .7 -o b
-i=0 broken=0 times=100
-[ -z "${DSC_TEST_QUICK:-}" ] || times=20
+i=0 broken=0 times=20
+[ -z "${DSC_TEST_ALL:-}" ] || times=100
 while [ $i -lt $times ]; do
     i=$((i + 1))
     rm -f both

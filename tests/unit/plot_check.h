@@ -125,7 +125,7 @@ static inline void check_terminals(const char *figure, const dsc_table *t)
     static const struct {
         const char *name, *magic;
     } terminal[] = {{"svg", "<?xml"}, {"png", "\x89PNG"}, {"pdf", "%PDF-"}, {"dumb", ""}};
-    for (int i = 0; i < quick_part(7, 4); i++) {
+    for (int i = 0; i < few_or_many(4, 7); i++) {
         const int k = i % 4;
         dsc_figure_options o = {.width = i < 4 ? 0 : 360};
         dsc_drawing a, b;
@@ -161,7 +161,7 @@ static inline void check_hostile(const char *figure, const dsc_table *t,
                                  const dsc_figure_options *o)
 {
     static const char *const terminal[] = {"svg", "dumb", "pdf"};
-    for (int i = 0; i < quick_part(3, 1); i++) {
+    for (int i = 0; i < few_or_many(1, 3); i++) {
         dsc_drawing d;
         draw(figure, t, o, terminal[i], &d);
         check_script(&d.script);

@@ -47,7 +47,7 @@ static void absent_cells_round_trip(void **state)
         }
 }
 
-int main(void)
+SUITE(absent)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(absent_cells_round_trip),

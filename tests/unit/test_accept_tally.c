@@ -145,7 +145,7 @@ static void censoring_does_not_bias(void **state)
     dsc_accept_tally_fini(&t);
 }
 
-int main(void)
+SUITE(accept_tally)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(counted_by_hand),

@@ -431,7 +431,7 @@ static void one_work_for_all(void **state)
     dsc_acceptance_work_free(w);
 }
 
-int main(void)
+SUITE(acceptance_rows)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(golden),

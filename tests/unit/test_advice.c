@@ -291,7 +291,7 @@ static void load_tests(void **state)
     dsc_buffer_fini(&b);
 }
 
-int main(void)
+SUITE(advice)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(batches),    cmocka_unit_test(a_winner_for_each_batch_size),

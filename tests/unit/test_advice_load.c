@@ -272,7 +272,7 @@ static void abstains(void **state)
     assert_int_equal(advise(&l, false, false).kind, DSC_ADVICE_ON);
 }
 
-int main(void)
+SUITE(advice_load)
 {
     const struct CMUnitTest tests[] = {cmocka_unit_test(recommends_what_pays),
                                        cmocka_unit_test(chooses_and_judges_apart),

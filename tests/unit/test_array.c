@@ -495,7 +495,7 @@ static void changed_bytes_never_crash(void **state)
 
 #define TEST(f) cmocka_unit_test_setup_teardown(f, make_scratch, remove_scratch)
 
-int main(void)
+SUITE(array)
 {
     const struct CMUnitTest tests[] = {
         TEST(as_numpy_writes_it),   TEST(every_type_and_order), TEST(half_precision),

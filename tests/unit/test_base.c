@@ -725,7 +725,7 @@ static void threads_follow_the_load(void **state)
     assert_in_range(dsc_threads_default(), 1, DSC_THREADS_MOST);
 }
 
-int main(void)
+SUITE(base)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(status_messages),

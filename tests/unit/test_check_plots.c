@@ -297,7 +297,7 @@ static void test_refusals(void **state)
     dsc_table_fini(&t);
 }
 
-int main(void)
+SUITE(check_plots)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_predicted),  cmocka_unit_test(test_errors),

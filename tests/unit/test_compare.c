@@ -200,7 +200,7 @@ static void test_median(void **state)
     assert_true(isnan(dsc_summarize(odd, 0).median));
 }
 
-int main(void)
+SUITE(compare)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_z_of_equal_dists), cmocka_unit_test(test_pairs),

@@ -366,7 +366,7 @@ static void a_method_of_a_program_must_not_name_a_result(void **state)
     dsc_table_fini(&t);
 }
 
-int main(void)
+SUITE(config)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(every_option_goes_by_its_name),

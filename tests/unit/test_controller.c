@@ -131,7 +131,7 @@ static void ucb_equals_the_whole_history(void **state)
     }
 }
 
-int main(void)
+SUITE(controller)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(candidates_are_sorted),

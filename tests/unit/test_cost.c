@@ -749,7 +749,7 @@ static void the_closed_form_is_that_of_the_same_rate(void **state)
     assert_true(isnan(dsc_iid_block_efficiency(&c, 3)));
 }
 
-int main(void)
+SUITE(cost)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(interpolation_is_exact_on_planes),

@@ -475,7 +475,7 @@ static void quartiles_reach_the_speedup(void **state)
     dsc_cost_fini(&cost);
 }
 
-int main(void)
+SUITE(cost_measured)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(a_server_is_a_line),

@@ -195,7 +195,7 @@ static void check_base(void **state)
     dsc_arena_fini(&arena);
 }
 
-int main(void)
+SUITE(domain)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(check_rows),  cmocka_unit_test(check_rules),

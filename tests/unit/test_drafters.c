@@ -655,7 +655,7 @@ static void a_prefix_tree_branches(void **state)
     rig_end(&r);
 }
 
-int main(void)
+SUITE(drafters)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(hf_dynamic_follows_the_verdicts),

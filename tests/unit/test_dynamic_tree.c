@@ -418,7 +418,7 @@ static void impossible_sizes_are_refused(void **state)
     assert_ptr_equal(dsc_drafter_find("eagle2", &err), &dsc_drafter_dynamic_tree);
 }
 
-int main(void)
+SUITE(dynamic_tree)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(the_best_candidates_are_kept),

@@ -199,7 +199,7 @@ static void test_path(void **state)
     assert_string_equal(dsc_tokenizer_name(t), "tokenizer.json");
 }
 
-int main(void)
+SUITE(ends)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_order),  cmocka_unit_test(test_bad_files),

@@ -525,7 +525,7 @@ static void test_rag(void **state)
     dsc_tokenizer_free(t);
 }
 
-int main(void)
+SUITE(export)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_round_trip),         cmocka_unit_test(test_rows_round_trip),

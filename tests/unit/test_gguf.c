@@ -421,7 +421,7 @@ static void tokenizers_are_refused(void **state)
     tokenizer_refused(bad_token, "token 1 is not a text in UTF-8");
 }
 
-int main(void)
+SUITE(gguf)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(both_versions_are_read),

@@ -504,7 +504,7 @@ static void test_progress_and_provenance(void **state)
     dsc_buffer_fini(&b);
 }
 
-int main(void)
+SUITE(import)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_jsonl_forms),

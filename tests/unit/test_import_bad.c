@@ -257,7 +257,7 @@ static void test_bad_pairs(void **state)
     }
 }
 
-int main(void)
+SUITE(import_bad)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_bad_lines),

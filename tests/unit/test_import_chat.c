@@ -283,7 +283,7 @@ static void test_long_chat(void **state)
     dsc_buffer_fini(&b);
 }
 
-int main(void)
+SUITE(import_chat)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_rendering),

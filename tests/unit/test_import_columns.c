@@ -332,7 +332,7 @@ static void test_all_or_none(void **state)
     }
 }
 
-int main(void)
+SUITE(import_columns)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_read),        cmocka_unit_test(test_round_trip),

@@ -652,7 +652,7 @@ static void test_skip_totals(void **state)
     dsc_table_fini(&t);
 }
 
-int main(void)
+SUITE(import_formats)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_specbench),

@@ -243,6 +243,8 @@ static void test_bad_lines(void **state)
         {VCR(", \"output_token_ids\": [1, 2], \"itl_tokens\": [2]"),
          " field 'itl_tokens' adds up to 2, but the output has only 2 tokens"},
         {VCR(", \"output_token_ids\": [1, 2], \"itl_tokens\": [0]"), " field 'itl_tokens[0]' is 0"},
+        {VCR(", \"output_token_ids\": [1, 2], \"itl_tokens\": [2, 9223372036854775807]"),
+         " field 'itl_tokens[1]' is 9223372036854775807"},
         {VCR(", \"output_token_ids\": [1, 2], \"itl_tokens\": 1"),
          " field 'itl_tokens' must be an"},
         {VCR(", \"output_token_ids\": [1, 2], \"itl_ms\": [-3]"),
@@ -291,7 +293,7 @@ static void test_no_json(void **state)
     expect_message(&err, rc, "no requests of model 'none of these'", "the models are a (1)");
 }
 
-int main(void)
+SUITE(import_logs)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_responses), cmocka_unit_test(test_missing_steps),

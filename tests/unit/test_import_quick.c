@@ -504,7 +504,7 @@ static void test_threads(void **state)
     remove_trace(out_path);
 }
 
-int main(void)
+SUITE(import_quick)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_json_taken),

@@ -3,19 +3,13 @@
 #include "traces/files/input.h"
 
 #include "base/memory.h"
+#include "tests/close.h"
 
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stdio.h>
-#include <stdlib.h>
 #include <string.h>
 #include <sys/resource.h>
 #include <sys/wait.h>
-#include <unistd.h>
 #include <zlib.h>
 #include <zstd.h>
-
-#include <cmocka.h>
 
 static char folder[] = "/tmp/test_input.XXXXXX";
 static char path[64];
@@ -549,7 +543,7 @@ static void test_cannot_open(void **state)
     dsc_buffer_fini(&out);
 }
 
-int main(void)
+SUITE(input)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_lines),

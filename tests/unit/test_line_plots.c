@@ -120,7 +120,7 @@ static void test_bars(void **state)
     dsc_table_fini(&t);
 }
 
-int main(void)
+SUITE(line_plots)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_lengths_by_batch),

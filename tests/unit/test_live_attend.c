@@ -430,7 +430,7 @@ static void test_mixed(void **state)
     drop(alone), drop(together);
 }
 
-int main(void)
+SUITE(live_attend)
 {
     static const struct CMUnitTest each[] = {
         cmocka_unit_test(test_rotate), cmocka_unit_test(test_attend),

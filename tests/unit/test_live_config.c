@@ -385,7 +385,7 @@ static void test_shapes(void **state)
 
 #define TEST(name) cmocka_unit_test_setup_teardown(name, setup_folder, teardown_folder)
 
-int main(void)
+SUITE(live_config)
 {
     const struct CMUnitTest tests[] = {
         TEST(test_llama_old_spelling),

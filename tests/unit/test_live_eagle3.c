@@ -285,7 +285,7 @@ static void test_taps(void **state)
     assert_non_null(strstr(err.message, "the EAGLE-3 head reads layer 4"));
 }
 
-int main(void)
+SUITE(live_eagle3)
 {
     static const struct CMUnitTest tests[] = {
         cmocka_unit_test_setup_teardown(test_weights, setup_folder, teardown_folder),

@@ -154,7 +154,7 @@ static void pieces_fit_together(void **state)
     live_gguf_close(g);
 }
 
-int main(void)
+SUITE(live_gguf)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(numbers_are_those_of_gguf_py),

@@ -251,7 +251,7 @@ static void test_refused(void **state)
 
 #define TEST(name) cmocka_unit_test_setup_teardown(name, setup_folder, teardown_folder)
 
-int main(void)
+SUITE(live_layers)
 {
     const struct CMUnitTest tests[] = {
         TEST(test_gemma3), TEST(test_gemma3_nested), TEST(test_smollm3), TEST(test_qwen),

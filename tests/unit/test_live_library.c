@@ -91,7 +91,7 @@ static void test_openblas_multiplies_many_rows(void **state)
     dlclose(handle);
 }
 
-int main(void)
+SUITE(live_library)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_a_missing_library_is_named),

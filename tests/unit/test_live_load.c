@@ -171,7 +171,7 @@ static void test_rounded(void **state)
 
 #define TEST(name) cmocka_unit_test_setup_teardown(name, setup_folder, teardown_folder)
 
-int main(void)
+SUITE(live_load)
 {
     const struct CMUnitTest tests[] = {
         TEST(test_leftovers),

@@ -645,7 +645,7 @@ static void test_probe(void **state)
     assert_true(isfinite(p.flops_s) && p.flops_s > 1e6);
 }
 
-int main(void)
+SUITE(live_ops)
 {
     static const struct CMUnitTest each[] = {
         cmocka_unit_test(test_half),         cmocka_unit_test(test_fill),

@@ -589,7 +589,7 @@ static void test_vocabulary(void **state)
 
 #define TEST(name) cmocka_unit_test_setup_teardown(name, setup_folder, teardown_folder)
 
-int main(void)
+SUITE(live_weights)
 {
     const struct CMUnitTest tests[] = {
         TEST(test_llama),  TEST(test_mixed),      TEST(test_qwen),       TEST(test_gpt2),

@@ -366,7 +366,7 @@ static void test_hostile(void **state)
                    {"occupancy", fill_occupancy},
                    {"load-published", fill_published}};
     for (size_t i = 0; i < sizeof drawing / sizeof *drawing; i++)
-        for (size_t h = 0; h < HOSTILE; h += (size_t)quick_part(1, 4)) {
+        for (size_t h = 0; h < HOSTILE; h += (size_t)few_or_many(4, 1)) {
             dsc_table t = {0};
             dsc_drawing d;
             dsc_error err = {0};
@@ -383,7 +383,7 @@ static void test_hostile(void **state)
     assert_int_equal(count_files("OWNED"), 0);
 }
 
-int main(void)
+SUITE(load_plots)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_saturated),

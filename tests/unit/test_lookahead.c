@@ -261,7 +261,7 @@ static void drawn_outputs_follow_the_dist(void **state)
     bench_free(b);
 }
 
-int main(void)
+SUITE(lookahead)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(the_pool_forgets_the_oldest),

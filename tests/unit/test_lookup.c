@@ -510,7 +510,7 @@ static void memory_of_a_cache_is_bounded(void **state)
     dsc_arena_fini(&history.arena);
 }
 
-int main(void)
+SUITE(lookup)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(ngram_equals_the_published_functions),

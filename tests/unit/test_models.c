@@ -578,7 +578,7 @@ static void the_loop_runs(void **state)
     dsc_language_free(l);
 }
 
-int main(void)
+SUITE(models)
 {
 #define IN_SCRATCH(f) cmocka_unit_test_setup_teardown(f, make_scratch, remove_scratch)
     const struct CMUnitTest tests[] = {

@@ -437,7 +437,7 @@ static void orders_change_no_output(void **state)
     bench_free(b);
 }
 
-int main(void)
+SUITE(ouroboros)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test_setup_teardown(it_is_what_was_described, make_scratch, remove_scratch),

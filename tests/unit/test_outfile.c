@@ -250,7 +250,7 @@ static void temporary_names(void **state)
 
 #define TEST(f) cmocka_unit_test_setup_teardown(f, make_scratch, remove_scratch)
 
-int main(void)
+SUITE(outfile)
 {
     const struct CMUnitTest tests[] = {
         TEST(names_of_the_user_are_left_alone),

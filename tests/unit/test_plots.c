@@ -516,7 +516,7 @@ static void test_environment(void **state)
     dsc_table_fini(&t);
 }
 
-int main(void)
+SUITE(plots)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_text),          cmocka_unit_test(test_wrap),

@@ -201,7 +201,7 @@ static void test_refusals(void **state)
     dsc_table_fini(&t);
 }
 
-int main(void)
+SUITE(plots_accept)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_numbers),  cmocka_unit_test(test_uniform),

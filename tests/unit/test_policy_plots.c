@@ -101,7 +101,7 @@ static void refused(void **state)
     dsc_table_fini(&t);
 }
 
-int main(void)
+SUITE(policy_plots)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(bars),

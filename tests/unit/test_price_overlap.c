@@ -101,7 +101,7 @@ static void a_batch_costs_what_its_events_cost(void **state)
 {
     (void)state;
     static const int batches[] = {1, 2, 8, 32};
-    const int steps = quick_part(200000, 40000);
+    const int steps = few_or_many(40000, 200000);
     dsc_error err = {0};
     for (size_t i = 0; i < sizeof costs / sizeof *costs; i++)
         for (double rate = 0.4; rate < 1; rate += 0.25)
@@ -201,7 +201,7 @@ static void batches_slow_pearl_down(void **state)
     }
 }
 
-int main(void)
+SUITE(price_overlap)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(a_batch_costs_what_its_events_cost),

@@ -251,7 +251,7 @@ static void curve_at_its_ends(void **state)
     dsc_curve_fini(&c);
 }
 
-int main(void)
+SUITE(probs)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(check_refuses),    cmocka_unit_test(check_divides_by_the_sum),

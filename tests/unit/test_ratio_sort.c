@@ -77,7 +77,7 @@ static void no_token_is_no_work(void **state)
     assert_int_equal(dsc_ratio_sort(some, some, 0, order, room), 0);
 }
 
-int main(void)
+SUITE(ratio_sort)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(equals_a_comparison_sort),

@@ -230,7 +230,7 @@ static void provenance(void **state)
                -1, 0, -1);
 }
 
-int main(void)
+SUITE(recorded_draft)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(a_model_of_its_own),

@@ -426,7 +426,7 @@ static void reads_rows_of_logarithms(void **state)
         }
 }
 
-int main(void)
+SUITE(reduce)
 {
 #define WITH_SCRATCH(f) cmocka_unit_test_setup_teardown(f, make_scratch, remove_scratch)
     const struct CMUnitTest tests[] = {

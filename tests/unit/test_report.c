@@ -583,7 +583,7 @@ static void test_browser(void **state)
     free(page);
 }
 
-int main(void)
+SUITE(report)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_page),     cmocka_unit_test(test_several),

@@ -150,7 +150,7 @@ static void test_compiles(void **state)
     empty_scratch();
 }
 
-int main(void)
+SUITE(report_latex)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_escaping),

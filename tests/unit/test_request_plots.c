@@ -104,7 +104,7 @@ static void refused(void **state)
     dsc_table_fini(&t);
 }
 
-int main(void)
+SUITE(request_plots)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(blocks),
@@ -113,7 +113,7 @@ int main(void)
     };
     if (!in_path("gnuplot")) {
         puts("no gnuplot: skipped");
-        return 77;
+        return SUITE_SKIPPED;
     }
     return cmocka_run_group_tests(tests, enter_scratch, leave_scratch);
 }

@@ -747,7 +747,7 @@ static void passes_together_take_the_same_times(void **state)
     dsc_cost_fini(&experts);
 }
 
-int main(void)
+SUITE(roofline)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(shapes_have_the_published_sizes),

@@ -237,7 +237,7 @@ static int remove_folder(void **state)
     return system(command);
 }
 
-int main(void)
+SUITE(row_file)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(writes),

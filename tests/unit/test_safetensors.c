@@ -425,7 +425,7 @@ static void writer_cannot_write(void **state)
 
 #define TEST(f) cmocka_unit_test_setup_teardown(f, make_scratch, remove_scratch)
 
-int main(void)
+SUITE(safetensors)
 {
     const struct CMUnitTest tests[] = {
         TEST(every_type_round_trips),

@@ -262,7 +262,7 @@ static void a_file_has_the_same_answer(void **state)
     unlink(name);
 }
 
-int main(void)
+SUITE(serve_answer)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(up_to_which_load), cmocka_unit_test(several_kinds),

@@ -154,7 +154,7 @@ static void split(void **state)
     assert_true(dsc_iid_level(7) < DSC_IID_LEVELS);
 }
 
-int main(void)
+SUITE(serve_lengths)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(distributions),

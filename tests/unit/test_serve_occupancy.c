@@ -131,7 +131,7 @@ static void test_no_step(void **state)
     assert_int_equal(dsc_serve_occupancy_bins(&o), 0);
 }
 
-int main(void)
+SUITE(serve_occupancy)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_bins),

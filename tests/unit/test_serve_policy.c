@@ -660,7 +660,7 @@ static void refused(void **state)
     }
 }
 
-int main(void)
+SUITE(serve_policy)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(adaptive_is_best), cmocka_unit_test(forecast_is_next_step),

@@ -283,7 +283,7 @@ static void what_no_engine_writes_is_refused(void **state)
     expect_failure(dsc_serve_steps_open(&file, "/dev", &err), DSC_EINPUT, &err, "/dev");
 }
 
-int main(void)
+SUITE(serve_steps)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(what_is_written_is_read),

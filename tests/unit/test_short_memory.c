@@ -312,7 +312,7 @@ static int remove_folder(void **state)
     return remove_tree(folder);
 }
 
-int main(void)
+SUITE(short_memory)
 {
     const struct CMUnitTest tests[] = {cmocka_unit_test(no_text_is_blamed)};
     return cmocka_run_group_tests_name("short memory", tests, make_folder, remove_folder);

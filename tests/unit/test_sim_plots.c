@@ -707,7 +707,7 @@ static void test_tuned(void **state)
     dsc_table_fini(&t);
 }
 
-int main(void)
+SUITE(sim_plots)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_samples),

@@ -438,7 +438,7 @@ static void guesses_are_held_against_the_row(void **state)
         }
 }
 
-int main(void)
+SUITE(softmax)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(exponential_is_within_a_unit),

@@ -164,7 +164,7 @@ static void the_most_probable_fetch_blocks_with_high_logits(void **state)
     }
 }
 
-int main(void)
+SUITE(softmax_elsewhere)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(probabilities_ask_for_one_block),

@@ -355,7 +355,7 @@ static void tables_refused(void **state)
     unlink(x.path);
 }
 
-int main(void)
+SUITE(split)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(deals),       cmocka_unit_test(deal_is_fixed),

@@ -209,7 +209,7 @@ static void synth_refuses(void **state)
     dsc_language_free(p.draft);
 }
 
-int main(void)
+SUITE(synth)
 {
 #define IN_SCRATCH(f) cmocka_unit_test_setup_teardown(f, make_scratch, remove_scratch)
     const struct CMUnitTest tests[] = {

@@ -686,7 +686,7 @@ static void test_refusals(void **state)
     dsc_table_fini(&empty);
 }
 
-int main(void)
+SUITE(theory_plots)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_samples),       cmocka_unit_test(test_families),

@@ -364,7 +364,7 @@ static void test_joined_marks(void **state)
     close_pair(&p);
 }
 
-int main(void)
+SUITE(tokenizer)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_golden),

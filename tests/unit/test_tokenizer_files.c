@@ -204,7 +204,7 @@ static void test_good_file(void **state)
     close_pair(&p);
 }
 
-int main(void)
+SUITE(tokenizer_files)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_behaviors),

@@ -188,7 +188,7 @@ static void test_long_word(void **state)
     close_pair(&p);
 }
 
-int main(void)
+SUITE(tokenizer_limits)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_regex_limits),

@@ -112,7 +112,7 @@ static void test_chains(void **state)
     close_pair(&p);
 }
 
-int main(void)
+SUITE(tokenizer_windows)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_windows),

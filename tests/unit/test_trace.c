@@ -463,7 +463,7 @@ static void utf8_is_checked(void **state)
 
 #define TEST(f) cmocka_unit_test_setup_teardown(f, make_scratch, remove_scratch)
 
-int main(void)
+SUITE(trace)
 {
     const struct CMUnitTest tests[] = {
         TEST(samples_round_trip),

@@ -320,7 +320,7 @@ static void text_of_cut_outputs(void **state)
 
 #define TEST(f) cmocka_unit_test_setup_teardown(f, make_scratch, remove_scratch)
 
-int main(void)
+SUITE(trace_cut)
 {
     const struct CMUnitTest tests[] = {
         TEST(listed_requests), TEST(samples_at_random),   TEST(first_tokens),

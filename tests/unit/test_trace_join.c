@@ -616,7 +616,7 @@ static void interrupted(void **state)
 
 #define TEST(f) cmocka_unit_test_setup_teardown(f, make_scratch, remove_scratch)
 
-int main(void)
+SUITE(trace_join)
 {
     const struct CMUnitTest tests[] = {
         TEST(merged_as_if_written_at_once),

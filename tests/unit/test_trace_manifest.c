@@ -185,7 +185,7 @@ static void corrupted_anywhere(void **state)
 
 #define TEST(f) cmocka_unit_test_setup_teardown(f, make_scratch, remove_scratch)
 
-int main(void)
+SUITE(trace_manifest)
 {
     const struct CMUnitTest tests[] = {
         TEST(fields_are_checked),

@@ -463,7 +463,7 @@ static void ids_of_many_requests(void **state)
 
 #define TEST(f) cmocka_unit_test_setup_teardown(f, make_scratch, remove_scratch)
 
-int main(void)
+SUITE(trace_write)
 {
     const struct CMUnitTest tests[] = {
         TEST(shards_are_cut_on_request),

@@ -553,7 +553,7 @@ static void refusals(void **state)
     setting_fini(&m);
 }
 
-int main(void)
+SUITE(tune)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(golden_finds_every_peak),

@@ -137,7 +137,7 @@ static void none_in_the_loop(void **state)
     assert_true(pairs > 30);
 }
 
-int main(void)
+SUITE(allocations)
 {
     const struct CMUnitTest tests[] = {cmocka_unit_test(none_in_the_loop)};
     return cmocka_run_group_tests(tests, NULL, NULL);
