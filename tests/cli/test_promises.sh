@@ -1,12 +1,11 @@
 #!/bin/sh
 # SPDX-License-Identifier: Apache-2.0
-# Every promise once: the table of docs/data.md (method x rule x kind of data) against what sim, sweep and
-# tune do on a trace of each kind; every method x rule on every kind of synthetic model; every command
-# on every kind of trace; every live command with every pair of demo models. A command succeeds, or it
-# refuses with one line (notes may come before it) and exit code 2, 3 or 4. It never crashes and never
-# fails silently. Without DSC_TEST_ALL, sweeps and synthetic models run for every fifth pair of method
-# and rule.
-# $pair, $extra and the like are lists of words.
+# What the program makes of the library's answers: tests/cross/test_promises.c asks for every method with every
+# rule on every kind of trace and of models; here a sample of its cells goes through sim, sweep, tune and serve,
+# commands meet the kinds of traces, figures meet files that are no tables, and every method meets the
+# demo models. What is accepted succeeds and leaves its output; what is refused has the exit code, one line with
+# the words of the refusal after the notes, and leaves none.
+# $pair and the like are lists of words.
 # shellcheck disable=SC2086,SC2094
 . "${top_srcdir:-.}/tests/cli/common.sh"
 sample=$top/traces/sample
@@ -14,22 +13,60 @@ demo=${LIVE_DEMO:-$top/live/demo}
 LC_ALL=C
 export LC_ALL
 
-# Runs the program; sets `code`. Anything but success or one line of refusal is a failure.
-orderly() { # arguments
+# Reads stderr: `refusal` is its last line that is no note; `others` are lines more than that one.
+read_err() {
+    refusal='' others=0
+    while IFS= read -r line || [ -n "$line" ]; do
+        case $line in
+        'draftscope: evaluate: '* | 'draftscope: note: '* | 'draftscope: rule: '*) ;;
+        'draftscope: '*)
+            [ -z "$refusal" ] || others=$((others + 1))
+            refusal=$line
+            ;;
+        *) others=$((others + 1)) ;;
+        esac
+    done <err
+}
+# Exit code 0, notes only, and something on stdout or in the file.
+accepted() { # file or '', arguments...
+    file=${1:-out}
+    shift
     "$draftscope" "$@" >out 2>err </dev/null
     code=$?
-    case $code in
-    0) ok ;;
-    2 | 3 | 4)
-        grep -vE '^draftscope: (evaluate|note|rule): ' err >lines
-        if [ "$(grep -c '^draftscope: ' lines)" = 1 ] && [ "$(grep -vc '^draftscope: ' lines)" = 0 ]; then
-            ok
-        else
-            not_ok "$*: not one line: $(cat err)"
-        fi
+    read_err
+    if [ $code != 0 ]; then
+        not_ok "$*: exit code $code: $refusal"
+    elif [ -n "$refusal" ] || [ $others != 0 ]; then
+        not_ok "$*: no notes: $refusal"
+    elif ! [ -s "$file" ]; then
+        not_ok "$*: nothing in $file"
+    else
+        ok
+    fi
+}
+# That exit code, one line with the words, nothing on stdout and no file.
+refused() { # file or '', exit code, 'words', arguments...
+    file=$1 expected=$2 words=$3
+    shift 3
+    "$draftscope" "$@" >out 2>err </dev/null
+    code=$?
+    read_err
+    case $refusal in
+    *"$words"*) ;;
+    *)
+        not_ok "$*: '$words' is not in '$refusal'"
+        return
         ;;
-    *) not_ok "$*: exit code $code: $(cat err)" ;;
     esac
+    if [ $code != "$expected" ]; then
+        not_ok "$*: exit code $code, not $expected: $refusal"
+    elif [ $others != 0 ]; then
+        not_ok "$*: not one line"
+    elif [ -s out ] || { [ -n "$file" ] && [ -e "$file" ]; }; then
+        not_ok "$*: left output"
+    else
+        ok
+    fi
 }
 
 # --- one trace of each kind --------------------------------------------------------------------
@@ -44,118 +81,154 @@ good trace synth $pair --logprobs 4 -o top.dst
 good trace synth $pair --logprobs 8 --temperature 0 -o greedy.dst
 good trace reduce distributions.dst --rank-depth 8 -o reduced.dst
 good trace import "$top/tests/data/import/acclen.jsonl" --vocab-size 258 -o lengths.dst
-traces="text ids steps logprobs distributions top greedy reduced lengths"
-"$draftscope" list methods | sed 's/ .*//' >methods
-"$draftscope" list rules | sed 's/ .*//' >rules
 
-# --- the table of docs/data.md -----------------------------------------------------------------
-# Prints "method rule kind answer" for every cell. "all others": the rules that no other line of the
-# method has; "all": every rule.
-awk -F'|' -v methods="$(tr '\n' ' ' <methods)" -v rules="$(tr '\n' ' ' <rules)" '
-    function words(text, list) { gsub(/[`,]/, " ", text); return split(text, list, " ") }
-    function answer(text) { return text ~ /from ranks as deep/ ? "ranks" : text ~ /^ *exact/ ? "yes" : text ~ /^ *no/ ? "no" : "-" }
-    /^\| method \| rule \|/ { inside = 1; next }
-    !/^\|/ { inside = 0 }
-    !inside || /^\|-/ { next }
-    {
-        lines++; m[lines] = $2; r[lines] = $3
-        for (c = 4; c <= 7; c++) cell[lines, c] = answer($c)
-        n = words($2, mm); k = words($3, rr)
-        for (i = 1; i <= n; i++) for (j = 1; j <= k; j++) if (index(rules " ", rr[j] " ")) named[mm[i] " " rr[j]] = 1
-    }
-    END {
-        split("ids steps logprobs distributions", kind, " ")
-        nr = split(rules, all, " ")
-        for (l = 1; l <= lines; l++) {
-            n = words(m[l], mm)
-            others = r[l] ~ /all others/; every = r[l] ~ /^ *all *$/
-            k = others || every ? nr : words(r[l], rr)
-            for (i = 1; i <= n; i++) for (j = 1; j <= k; j++) {
-                rule = others || every ? all[j] : rr[j]
-                if (others && (mm[i] " " rule) in named) continue
-                for (c = 4; c <= 7; c++) print mm[i], rule, kind[c - 3], cell[l, c]
-            }
-        }
-    }' "$top/docs/data.md" >promises
-check "the table has a line for every method" sh -c '
-    while read -r m; do grep -q "^$m " promises || { echo "$m is missing"; exit 1; }; done <methods'
-check "the table is read" test "$(grep -c ' yes$' promises)" -gt 20 -a "$(grep -c ' no$' promises)" -gt 60
-while read -r method rule kind answer; do
-    [ "$answer" = ranks ] && kind=reduced answer=yes # trace reduce computes the ranks
-    orderly sim $kind.dst --method "$method" --rule "$rule"
-    case $answer in
-    yes) check "docs/data.md: $method with $rule on $kind: $(cat err)" test $code = 0 ;;
-    no) check "docs/data.md: $method with $rule on $kind was to be refused" test $code != 0 ;;
-    esac
-done <promises
-
-# --- sim, sweep and tune agree -----------------------------------------------------------------
-pairs=0
-while read -r method; do
-    while read -r rule; do
-        pairs=$((pairs + 1))
-        [ -z "${DSC_TEST_ALL:-}" ] && [ $((pairs % 5)) != 0 ] && continue
-        for trace in $traces; do
-            orderly sim $trace.dst --method "$method" --rule "$rule"
-            alone=$code
-            orderly sweep $trace.dst --method "$method" --rule "$rule" -o table.tsv --force
-            check "$method, $rule, $trace: sweep $code, sim $alone" test $code = $alone
-            rm -f table.tsv table.tsv.part
-        done
-        for models in "markov:8 --draft markov:8" "iid:.5" "ngram:three.jsonl --draft ngram:three.jsonl"; do
-            orderly sim --target $models --method "$method" --rule "$rule" --requests 2 --max-tokens 8 \
-                --prompt-tokens 8
-        done
-    done <rules
-    for trace in $traces; do
-        orderly tune $trace.dst --method "$method" --resamples 100
-        orderly serve $trace.dst --method "$method" --cost linear:0.02,0.0002,0.002 \
-            --arrivals closed:2 --requests 4 -o load.tsv --force
-        served=$code
-        orderly sim $trace.dst --method "$method"
-        check "$method, $trace: serve $served, sim $code" test $served = $code
-    done
-done <methods
-
-# --- every command on every kind of trace ------------------------------------------------------
-for trace in $traces; do
-    for command in "trace info" "trace info --json" "trace verify" "trace export" "trace export --format csv" \
-        "trace export --format jsonl" "theory acceptance --trace" "theory bound --trace" "theory block --trace" \
-        "plot acceptance-by-position" "plot heatmap" "report" "validate"; do
-        extra=
+# --- every method with a rule on a trace ----------------------------------------------------------
+# The cell through sim and the other commands that are named: all accept it, or all refuse it with these words.
+# Rule -: the default one, which the commands choose. tune tries the sizes of a method.
+runs=0
+cell() { # method, rule or -, trace, exit code, 'words', commands...
+    method=$1 rule=$2 trace=$3.dst answer=$4 reason=$5
+    shift 5
+    for command in sim "$@"; do
+        runs=$((runs + 1)) file=''
         case $command in
-        plot*) extra="-o figure.svg --force" ;;
-        report) extra="-o report.html --force" ;;
+        sim) set -- ;;
+        sweep) file=$runs.tsv && set -- -o $runs.tsv ;;
+        tune) set -- --resamples 100 ;;
+        serve)
+            file=$runs.tsv
+            set -- --cost linear:0.02,0.0002,0.002 --arrivals closed:2 --requests 4 -o $runs.tsv
+            ;;
         esac
-        orderly $command $trace.dst $extra
+        [ "$rule" = - ] || set -- --rule "$rule" "$@"
+        set -- "$command" "$trace" --method "$method" "$@"
+        if [ "$answer" = 0 ]; then
+            accepted "$file" "$@"
+        else
+            refused "$file" "$answer" "$reason" "$@"
+        fi
     done
-    orderly trace export $trace.dst --format npy -o columns --force
-    orderly trace cut $trace.dst --tokens 8 -o cut.dst --force
-    orderly trace merge $trace.dst $trace.dst -o merged.dst --force
-    orderly trace reduce $trace.dst -o less.dst --force
-    orderly trace append $trace.dst text.dst
-done
-for figure in $("$draftscope" list figures | sed 's/ .*//'); do
-    for table in text.dst three.jsonl "$top/traces/sample/README.md"; do
-        orderly plot "$figure" "$table" -o figure.svg --force
-    done
-done
+}
+sampled='try --rule greedy' # of serve, where the acceptance is not known by position
+cell none specinfer lengths 0 '' serve
+cell oracle rejection greedy 2 'rule rejection samples from' sweep
+cell llma block ids 0 '' tune
+cell ngram greedy steps 0 '' sweep
+cell ngram-tree rejection text 2 'rule rejection samples from'
+cell suffix traversal logprobs 0 '' serve
+cell draft-model greedy text 2 'needs column draft_argmax' serve sweep
+cell draft-model - reduced 0 '' tune serve
+cell sa-draft-model greedy greedy 0 '' tune
+cell hf-dynamic rejection distributions 2 'needs a draft model' tune
+cell threshold greedy distributions 2 'probabilities off the output' serve
+cell adaptive greedy top 0 '' sweep
+cell adaptive-ngram greedy ids 0 '' serve
+cell adaptive-suffix block steps 2 'rule block samples from' sweep
+cell adaptive-recorded greedy steps 2 'needs accept lengths by position' tune
+cell spectr otm top 4 'does not list all of its mass' sweep serve
+cell spectr-tree - reduced 0 '' sweep tune
+cell tree greedy logprobs 2 'needs column draft_rank' serve
+cell dynamic-tree greedy reduced 2 'needs the candidates of a draft model'
+cell sequoia - reduced 0 '' serve tune
+cell cascade greedy lengths 2 'needs a third model' tune
+cell lookahead typical text 2 'needs target logits' sweep
+cell ouroboros greedy distributions 2 'needs target logits'
+cell pearl greedy logprobs 0 '' sweep
+cell parallel block logprobs 2 'needs the marginals of a parallel drafter' tune
+cell ddtree greedy greedy 2 'needs the marginals of a parallel drafter'
+cell recorded greedy lengths 2 '--drafter is needed: eagle, ngram' serve
+cell recorded-steps greedy text 2 'needs recorded steps'
+load="--cost linear:0.02,0.0002,0.002 --arrivals closed:2 --requests 4 -o load.tsv"
+refused load.tsv 2 "$sampled" serve distributions.dst --method spectr --rule gbv $load
+accepted '' sim distributions.dst --method spectr --rule gbv
+
+# --- models ----------------------------------------------------------------------------------------
+some="--requests 2 --max-tokens 8 --prompt-tokens 8"
+ngram="--target ngram:text.dst,hold=2"
+accepted '' sim --target markov:8 --method tree --rule specinfer-wor $some
+accepted table.tsv sweep --target iid:.5 --method draft-model --rule block -o table.tsv $some
+accepted '' sim $ngram --method cascade $some
+accepted '' tune $ngram --draft ngram:text.dst,order=1 --method lookahead --resamples 100 $some
+refused '' 2 'has no exact marginals' sim $ngram --draft ngram:text.dst --method parallel $some
+refused '' 2 'it cannot run on models' sim --target iid:.5 --method recorded $some
+refused '' 2 'rule kseq' sim --target markov:8 --method ngram-tree --rule kseq $some
+
+# --- commands on kinds of traces -------------------------------------------------------------------
+accepted '' trace info text.dst
+accepted '' trace info steps.dst --json
+accepted '' trace info lengths.dst --json
+accepted '' trace verify ids.dst
+accepted '' trace verify reduced.dst
+accepted '' trace export steps.dst
+accepted '' trace export lengths.dst --format jsonl
+accepted '' trace export greedy.dst --format csv
+accepted '' trace export reduced.dst --format csv
+accepted columns/output.tok.npy trace export distributions.dst --format npy -o columns
+accepted cut.dst/manifest.json trace cut top.dst --tokens 8 -o cut.dst
+refused cut2.dst 2 'only aligned steps can be cut' trace cut steps.dst --tokens 8 -o cut2.dst
+accepted merged.dst/manifest.json trace merge reduced.dst reduced.dst --rename -o merged.dst
+refused merged2.dst 2 "both have a request 'r0'" trace merge lengths.dst lengths.dst -o merged2.dst
+accepted less.dst/manifest.json trace reduce greedy.dst -o less.dst
+refused less2.dst 4 'the rows of the draft are not recorded' trace reduce logprobs.dst -o less2.dst
+refused '' 2 "the tokenizer of ids.dst is 'tokenizer.json'" trace append ids.dst text.dst
+refused '' 2 'steps.dst has steps, but text.dst does not' trace append steps.dst text.dst
+accepted '' theory accept --trace top.dst --summary
+refused '' 4 'the draft distributions are not recorded' theory accept --trace reduced.dst --summary
+accepted '' theory lossy --trace distributions.dst --summary
+refused '' 4 'some probability mass is unlisted' theory lossy --trace top.dst --summary
+accepted '' theory length --trace steps.dst
+refused '' 2 'no recorded steps; --drafter names' theory length --trace lengths.dst
+accepted '' theory bound ids.dst
+accepted '' theory bound logprobs.dst
+accepted '' theory vocabulary text.dst
+refused '' 4 'does not list all of its mass' theory vocabulary top.dst
+refused '' 2 'the trace lacks the distributions of both models' theory certify reduced.dst
+accepted text.html report text.dst -o text.html
+accepted reduced.html report reduced.dst -o reduced.html
+refused '' 4 'the runs are of different models' validate text.dst distributions.dst
+refused '' 4 'no metadata field wall_time' validate lengths.dst lengths.dst
+
+# --- figures of what is no table -----------------------------------------------------------------
+# A folder and lines of another kind are refused alike; in a text, the figure's column is missing.
+"$draftscope" list figures >figures
+drawn=0
+while read -r figure _; do
+    drawn=$((drawn + 1))
+    case $((drawn % 3)) in
+    0) refused $figure.svg 4 'text.dst: Is a directory' plot $figure text.dst -o $figure.svg ;;
+    1) refused $figure.svg 4 'so this is no result table' plot $figure three.jsonl -o $figure.svg ;;
+    2) refused $figure.svg 2 "$figure" plot $figure "$sample/README.md" -o $figure.svg ;;
+    esac
+done <figures
+check "there are figures" test $drawn -ge 20
 
 # --- live --------------------------------------------------------------------------------------
 if [ -x "${draftscope%/*}/draftscope-live" ] && [ -d "$demo" ]; then
     printf '{"prompt": "one two"}\n' >prompt.jsonl
-    for target in target draft eagle medusa; do
-        for draft in none target draft eagle medusa; do
-            pair="--target $demo/$target --threads 1"
-            [ $draft = none ] || pair="$pair --draft $demo/$draft"
-            orderly live profile $pair --tokens 1,2 --context 4 --repeats 1 -o cost.tsv --force
-            orderly live record $pair --prompts prompt.jsonl --max-tokens 4 -o record.dst --force
-            [ $target = target ] || continue
-            while read -r method; do
-                orderly live run $pair --prompts prompt.jsonl --max-tokens 4 --method "$method"
-            done <methods
-        done
-        orderly live run --target "$demo/$target" --prompts prompt.jsonl --max-tokens 4 --method none
-    done
+    "$draftscope" list methods >methods
+    while read -r method _; do
+        pair="--target $demo/target --draft $demo/draft"
+        reason=''
+        case $method in
+        recorded | recorded-steps | adaptive-recorded) reason='it cannot run on models' ;;
+        cascade) reason='--middle DIR is required' ;;
+        parallel | ddtree) pair="--target $demo/target --draft $demo/medusa" ;;
+        tree) pair="--target $demo/target --draft $demo/eagle" ;;
+        esac
+        set -- live run $pair --threads 1 --prompts prompt.jsonl --max-tokens 4 --method "$method"
+        if [ -n "$reason" ]; then refused '' 2 "$reason" "$@"; else accepted '' "$@"; fi
+    done <methods
+    draft="--draft $demo/draft --threads 1"
+    passes="--tokens 1,2 --context 4 --repeats 1"
+    accepted cost.tsv live profile --target "$demo/target" $draft $passes -o cost.tsv
+    refused cost2.tsv 2 'contains draft heads' live profile --target "$demo/medusa" $draft $passes -o cost2.tsv
+    record="--threads 1 --prompts prompt.jsonl --max-tokens 4"
+    accepted plain.dst/manifest.json live record --target "$demo/draft" --method none $record -o plain.dst
+    accepted heads.dst/manifest.json live record --target "$demo/target" --draft "$demo/eagle" --method tree \
+        $record -o heads.dst
+    refused record.dst 2 'contains draft heads' live record --target "$demo/eagle" --method none $record \
+        -o record.dst
+else
+    skip "methods on the demo models" "there is no live mode"
 fi
 summary
