@@ -202,10 +202,11 @@ END
 zmodload zsh/zpty || exit 0
 zpty z 'TERM=dumb zsh -f -i'
 zpty -w z "PROMPT=; fpath=($work/functions \$fpath); autoload -Uz compinit; compinit -u -d $work/dump"
-zpty -w z 'print -r -- REA''DY'
+# The terminal echoes what is typed before zsh reads it: only what zsh prints has these words.
+zpty -w z 'print -r -- REA""DY'
 zpty -r -m z text '*READY*'
 zpty -w z $'draftscope sim a.d\t --method suff\t--prog\tjs\t'
-zpty -w z 'print -r -- DO''NE'
+zpty -w z 'print -r -- DO""NE'
 zpty -r -m z text '*DONE*'
 print -r -- "$text"
 zpty -d z
