@@ -17,7 +17,14 @@ good trace verify rag.dst both.dst
 good trace info rag.dst --json
 check "29 requests" grep -q '"requests": 29' out
 good trace info both.dst
-check "24 and 32 references" grep -qE '^turns +[1-9]' out
+check "references are documents or earlier turns" [ "$(awk '
+    $1 == "documents" || $1 == "turns" { print $2 }' out | tr '\n' ' ')" = "24 18 " ]
+for output in '[98, 257], "draft_entropy": [1, 2]' '[98], "draft_entropy": [6]'; do
+    echo "{\"prompt\": \"ab\", \"output\": $output}"
+done >entropy.jsonl
+good trace import --tokenizer bytes entropy.jsonl -o entropy.dst
+good trace info entropy.dst
+check "the mean entropy is that of a token" grep -qE '^mean_draft_entropy_nats +3(\.0+)?$' out
 good sim rag.dst --method llma --n 1 --num-speculative-tokens 18 --json
 check "counts of the golden file" [ "$(value target_calls <out)" = 2084 ]
 good sim rag.dst --method llma --n 1 --num-speculative-tokens 18 --json --evaluate loop --threads 2
@@ -99,6 +106,13 @@ good sim --target iid:0.8 --method pearl --requests 2 --max-tokens 50 --cost lin
 check "a timeline of two lanes" [ "$(grep -v '^#' steps.tsv | cut -f 1 | sort -u | tr '\n' ' ')" = "draft lane target " ]
 bad 2 'exists' sim --target iid:0.8 --method pearl --requests 2 --max-tokens 50 --timeline steps.tsv
 good sim --target iid:0.8 --method pearl --requests 2 --max-tokens 50 --timeline steps.tsv --force
+# Draft passes of uneven widths have the time of the mean, rounded up to a whole token: no less than
+# that of their tokens.
+awk 'BEGIN { print "tokens\ttarget_s\tdraft_s"; for (t = 1; t <= 64; t *= 2) print t "\t1\t" t / 100 }' >width.tsv
+good sim --target markov:20 --method dynamic-tree --eagle-topk 3 --num-draft-tokens 12 --requests 1 \
+    --max-tokens 40 --cost table:width.tsv --timeline width.steps
+check "draft passes cost what their tokens do" awk -F '\t' '$1 == "draft" { t = 100 * ($4 - $3)
+        more += t > $5 + .5; less += t < $5 - 1e-6 } END { print more, less; exit less || !more }' width.steps
 bad 2 'expect' sim rag.dst --method llma --evaluate expect --timeline no.tsv
 check "a refusal leaves no timeline" [ ! -e no.tsv ]
 
@@ -173,6 +187,15 @@ done
 good list models -v
 check "all models" [ "$(grep -cE '^(ngram|markov|iid) .*\(.*:' out)" = 3 ]
 check "their items" grep -q '^  order=N  .*(default 3)$' out
+cp "$top/LICENSES/GPL-3.0-or-later.txt" corpus.txt
+for draft in corpus.txt corpus.txt,order=2; do
+    good sim --target ngram:corpus.txt,order=3 --draft ngram:$draft --method draft-model --requests 4 \
+        --max-tokens 40 --temperature 0 --json
+    cp out $draft.json
+done
+good sim --target ngram:corpus.txt,order=3 --method draft-model --requests 4 --max-tokens 40 --temperature 0 --json
+check "drafts of n-grams one token shorter, if none are named" cmp out corpus.txt,order=2.json
+check "and not of the same" sh -c '! cmp -s out corpus.txt.json'
 for what in '' trace 'trace import' 'trace info' 'trace merge' 'trace append' 'trace cut' 'trace verify' 'trace export' sim sweep plot report list; do
     # shellcheck disable=SC2086
     good $what --help

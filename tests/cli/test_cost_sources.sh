@@ -86,7 +86,10 @@ good merge part1.tsv part2.tsv -o merged.tsv
 check "shards have the quartiles" sh -c \
     'grep -v "^# command" one.tsv >a; grep -v "^# command" merged.tsv >b; cmp a b'
 check "and the cells" grep -q '^# cost_caveat: quartiles are more than 1.5x apart in 2 of 7 cells' one.tsv
-check "in two columns" grep -q 'speedup_cost_low.*speedup_cost_high' one.tsv
+check "in two columns, around the speedup" awk -F '\t' '/^#/ { next }
+    !n++ { for (i = 1; i <= NF; i++) at[$i] = i; next }
+    { wrong += !($at["speedup_cost_low"] < $at["speedup"] && $at["speedup"] < $at["speedup_cost_high"]) }
+    END { exit n != 5 || wrong }' one.tsv
 awk 'BEGIN { print "tokens\ttarget_s\ttarget_s_low\ttarget_s_high"
     for (t = 1; t <= 64; t *= 2) print t "\t" .01 + .001 * t "\t" .005 + .001 * t "\t" .05 + .001 * t }' \
     >wider.tsv
@@ -94,6 +97,8 @@ good advise rag.dst --cost table:wider.tsv --batch-size 1 -o spread
 says 'within the quartiles of the measured times the speedup falls to 1 or below'
 says 'Cost: quartiles are more than 1.5x apart in'
 check "tune says so, too" grep -q 'within the quartiles .*, where the verdict changes' spread.tsv
+check "with the bounds that are printed" grep -q "$(sed -n 's/.*; \(.*\) within the quartiles.*/\1/p' spread.tsv |
+    awk '{ printf "  %.2f to %.2f ", $1, $3 }')" out
 
 # --- wall times ----------------------------------------------------------------------------------
 bad 4 'neither step times (verify_s) nor wall times' sim rag.dst --method ngram --cost fit:rag.dst

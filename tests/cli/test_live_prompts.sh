@@ -213,6 +213,10 @@ for method in ngram draft-model tree pearl hf-dynamic lookahead; do
     tokens "$method.jsonl" >got
     check "$method stops at the same token" cmp expected got
     check "$method: the outputs are equal: $(grep divergences out)" grep -q '^divergences  *0.0000' out
+    # A step of PEARL may have no token of the target's own.
+    [ $method = pearl ] || check "$method: a token of each step is the target's own, the last one, too" awk '
+        { is[$1] = $2 } END { print is["output_tokens"], is["target_calls"], is["num_accepted_tokens"]
+            exit !is["output_tokens"] || is["output_tokens"] != is["target_calls"] + is["num_accepted_tokens"] }' out
 done
 tokens free.jsonl >free
 tokens plain.jsonl >cut

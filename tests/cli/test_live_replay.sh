@@ -204,9 +204,11 @@ equal sure.dst draft.json --method draft-model --rule rejection
 equal sure.dst draft.json --method draft-model --rule block --num-speculative-tokens 9
 # Calls of three seeds, each of three requests, against three times the expectation; the samples are
 # those of these seeds, and 8 % is about three standard errors.
-near() { # arguments as for replay: counts within chance
+near() { # TRACE, arguments as for replay: counts within chance
+    of=$1
+    shift
     for seed in 1 2 3; do
-        replay drawn.dst draft.json --seed $seed "$@"
+        replay "$of" draft.json --seed $seed "$@"
         counts run.json %.9g
     done >sums
     counts sim.json %.9g >>sums
@@ -215,10 +217,18 @@ near() { # arguments as for replay: counts within chance
               exit n != 4 || error > .08 || error < -.08 }' sums
     check "$*: calls as expected" test $? = 0
 }
-near --method spectr --rule kseq
-near --method spectr --rule greedy
-near --method spectr-tree --rule otm --branches 2,2,1
-near --method draft-model --rule block
+near drawn.dst --method spectr --rule kseq
+near drawn.dst --method spectr --rule greedy
+near drawn.dst --method spectr-tree --rule otm --branches 2,2,1
+# Every token is half as probable to the draft model, so j tokens of a block are accepted with
+# probability about .5^j: their product counts, not the least.
+awk 'BEGIN { for (i = 0; i < 600; i++) { comma = i ? "," : ""
+        token = token comma (97 + i % 26); target = target comma "-0.5"; draft = draft comma "-1.2" }
+    printf "{\"prompt\": \"ab\", \"output\": [%s], \"logprobs\": [%s], \"draft_logprobs\": [%s]}\n", token, target,
+        draft }' >half.jsonl
+check "a trace of such tokens" "$draftscope" trace import --tokenizer bytes half.jsonl -o half.dst
+near half.dst --method draft-model --rule block
+near drawn.dst --method draft-model --rule block
 cp run.json one.json
 good run $shapes --draft-shape ./draft.json --replay drawn.dst --replay-draft --json --method draft-model \
     --rule block --seed 3

@@ -182,7 +182,7 @@ edited 4 "o2:$((row + 1)): the row is of configuration" ${row}p
 edited 4 "o2:$row: not a row" "${row}s/;/,/"
 edited 4 "o2:$row: counts of 3 requests" "${row}s/\t8;/\t3;/"
 edited 4 'is unfinished' '$d'
-edited 4 'ends before this row' '$p'
+edited 4 "o2:$(($(wc -l <s2) + 1)): the shard ends before this row" '$p'
 edited 4 'is not the division of a sweep' 's/configuration_block=2/configuration_block=0/'
 edited 4 'not the table of a shard' '/^# split/d'
 edited 4 'not the table of a shard' '/^configuration/d'

@@ -21,8 +21,7 @@ equal() { # description, a, b
     if [ -n "$2" ] && [ "$2" = "$3" ]; then ok; else not_ok "$1: '$2' and '$3'"; fi
 }
 near() { # description, a, b, share
-    check "$1: $2 and $3" awk -v a="$2" -v b="$3" -v s="$4" \
-        'BEGIN { d = a - b; exit !(b > 0 && d <= s * b && -d <= s * b) }'
+    check "$1: $2 and $3" close_to "$2" "$3" "$4"
 }
 
 # --- one client is sim ---------------------------------------------------------------------------

@@ -16,8 +16,7 @@ cell() {
         ++n == row { print $c }' "$1"
 }
 near() { # description, a, b, share
-    check "$1: $2 and $3" awk -v a="$2" -v b="$3" -v s="$4" \
-        'BEGIN { d = a - b; exit !(b > 0 && d <= s * b && -d <= s * b) }'
+    check "$1: $2 and $3" close_to "$2" "$3" "$4"
 }
 # The number after "NAME": in the last line of a file of JSON lines.
 field() { tail -n 1 "$1" | sed -n "s/.*\"$2\": *\([0-9.e+-]*\).*/\1/p"; }
@@ -111,6 +110,23 @@ good $iid --prompt-tokens file:lengths.csv --max-tokens file:lengths.csv --per-r
 check 'both lengths of a row belong together' awk -F '\t' '/^#/ { next }
     !h++ { for (i = 1; i <= NF; i++) { if ($i == "prompt_tokens") p = i; if ($i == "output_tokens") o = i } next }
     $o != 10 * $p { bad = 1 } { n[$p]++ } END { exit bad || n[10] < 3000 || n[20] < 3000 }' pairs.tsv
+good $iid --prompt-tokens uniform:1:400 --max-tokens uniform:1:400 --per-request -o each.tsv --force
+check 'lengths of a prompt and its output are independent' awk -F '\t' '/^#/ { next }
+    !h++ { for (i = 1; i <= NF; i++) { if ($i == "prompt_tokens") p = i; if ($i == "output_tokens") o = i } next }
+    { x = $p - 200.5; y = $o - 200.5; xy += x * y; xx += x * x; yy += y * y }
+    END { r = xy / sqrt(xx * yy); print r; exit !(xx > 0 && r * r < .07 ^ 2) }' each.tsv
+# 20 batches of 20 requests in the order of their numbers; Student with 19 degrees of freedom.
+load="serve --target iid:0.7 --method draft-model $dyadic --arrivals poisson:2 --requests 400 --max-tokens uniform:1:99"
+good $load -o load.tsv
+good $load --per-request -o each.tsv --force
+for time in ttft tpot e2e; do
+    near "half interval of $time" "$(awk -F '\t' -v name=${time}_s '/^#/ { next }
+        !h++ { for (i = 1; i <= NF; i++) { if ($i == name) c = i; if ($i == "request") r = i } next }
+        $1 == "none" && $c ~ /^[0-9]/ { b = int($r / 20); s[b] += $c; n[b]++ }
+        END { for (b in s) { m = s[b] / n[b]; sum += m; squares += m * m; k++ }
+            print k == 20 ? 2.093024 * sqrt((squares - sum * sum / 20) / 19 / 20) : "no 20 batches" }' each.tsv)" \
+        "$(cell load.tsv ${time}_mean_half_s 1)" 1e-5
+done
 good $iid -o step.tsv
 good $iid --max-tokens geometric:256 -o spread.tsv
 check 'equal lengths fall into step: the median wait is a prefill of all' awk \

@@ -343,6 +343,8 @@ check "costs vary slowest, lengths fastest" [ "$(grep -v '^#' out | awk 'NR > 1 
     "0.2 0.5 1,0.2 0.5 3,0.2 0.8 1,0.2 0.8 3,0.1 0.5 1,0.1 0.5 3,0.1 0.8 1,0.1 0.8 3," ]
 good theory speedup --histogram 2,2,4
 closed 2 length=2 accepted=1.25 iid_accepted=1.25 iid_error_percent=0
+good theory speedup --acceptance-by-position 1,0 -k 1 # a + a^2 = 1: 1 + a tokens of the first draft token, not 2
+closed 1 length=1 iid_accepted=.6180339887498949 iid_error_percent=-19.098300562505255
 good theory length --alpha .5 --draft-cost .1 -k 1,3 # 1.5/1.1, 1.75/1.2, 1.875/1.3, 1.9375/1.4
 closed 2 best_length=2 speedup=1.4583333333333333 near_from=2 near_to=2 used_length=3 \
     used_speedup=1.4423076923076923 loss_percent=1.0989010989010989

@@ -15,8 +15,7 @@ cells() { # FILE COLUMN COLUMN=VALUE...
           print $at[column] }' "$table"
 }
 near() { # A B TOLERANCE
-    check "$1 is near $2" awk -v a="$1" -v b="$2" -v t="$3" \
-        'BEGIN { exit !(a != "" && b != "" && a - b <= t && b - a <= t) }'
+    check "$1 is near $2" close_to "$1" "$2" 0 "$3"
 }
 at_most() { # A B
     check "$1 <= $2" awk -v a="$1" -v b="$2" 'BEGIN { exit !(a != "" && b != "" && a <= b + 1e-9) }'
@@ -53,6 +52,13 @@ bad 2 'did you mean ensemble' theory lossy --uniform 4,2 --rule ensembel:.5
 bad 2 "weight '2' is not a number from 0 to 1" theory lossy --uniform 4,2 --rule ensemble:2
 bad 2 'write --rule relaxed:top-k,delta' theory lossy --uniform 4,2 --rule relaxed:3
 bad 2 'no distributions given' theory lossy
+# More rows than a table may have, of which the mean is one.
+awk 'BEGIN { for (i = 0; i <= 1000000 / 64; i++) print "0.25,0.75" }' >many.csv
+rules=$(awk 'BEGIN { for (i = 1; i <= 64; i++) printf "%sensemble:%g", (i > 1 ? "," : ""), i / 100 }')
+bad 2 '15626 pairs and 64 rules give more than 1000000 rows; add --summary' \
+    theory lossy --draft many.csv --target many.csv --rule "$rules"
+good theory lossy --draft many.csv --target many.csv --rule "$rules" --summary -o many.tsv
+check "a row for each rule" [ "$(cells many.tsv acceptance positions=15626 | grep -cx 1)" = 64 ]
 good trace synth --target markov:30 --logprobs 5 --requests 2 --max-tokens 8 -o listed.dst
 bad 4 'needs complete distributions' theory lossy --trace listed.dst --summary
 

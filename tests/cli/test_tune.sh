@@ -54,6 +54,7 @@ says 'selection set: 15 requests; test set: 14 others'
 says 'are not significantly worse'
 check "sorted by what was chosen by" sh -c 'grep -v "^#" grid.tsv | tail -n +2 | cut -f 6 >a
     sort -g -r a | diff a -'
+check "ranked from 1" sh -c 'grep -v "^#" grid.tsv | tail -n +2 | cut -f 2 >a; seq 26 | diff a -'
 check "the best is its own reference" sh -c 'grep -v "^#" grid.tsv | sed -n 2p | cut -f 10-13 |
     grep -x "1	1	1	no"'
 tune $grid --json --threads 1

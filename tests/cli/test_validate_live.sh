@@ -85,6 +85,13 @@ has "method rule parameters quantity source" \
 cp out first
 good --trace drawn.dst --live drawn.jsonl --threads 3
 check "threads change nothing" sh -c 'grep -v "^#" first >a; grep -v "^#" out >b; cmp -s a b'
+# Of the pooled error, a percent; standard errors aside.
+for tolerance in 0.01:fail 1:pass; do
+    "$draftscope" validate --trace drawn.dst --live drawn.jsonl --z 1e-9 --pooled-tolerance ${tolerance%:*} \
+        >out 2>err
+    has "parameters quantity tolerance verdict" \
+        "all	block_efficiency	${tolerance%:*} % or |z| <= 1e-09	${tolerance#*:}"
+done
 good --trace drawn.dst --live drawn.jsonl --json
 check "an object per row" grep -q '"quantity": "accept_distance"' out
 

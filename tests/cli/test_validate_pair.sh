@@ -35,9 +35,6 @@ cell() { # VALUE COLUMN: of the table in `out`
     rows | awk -F '\t' -v value="$1" -v name="$2" '
         NR == 1 { for (i = 1; i <= NF; i++) if ($i == name) at = i; next } $1 == value { print $at }'
 }
-near() { # A B RELATIVE
-    awk -v a="$1" -v b="$2" -v e="$3" 'BEGIN { d = a - b; exit !(d <= e * b && -d <= e * b) }'
-}
 
 # --- measured and predicted ------------------------------------------------------------------------
 
@@ -55,9 +52,9 @@ expected() { # odd, even or all
 }
 good validate a.dst b.dst
 for value in all odd even; do
-    check "measured, $value: $(cell $value measured)" near "$(cell $value measured)" "$(expected $value)" 1e-9
+    check "measured, $value: $(cell $value measured)" close_to "$(cell $value measured)" "$(expected $value)" 1e-9
     # Times without noise are predicted without error.
-    check "predicted, $value: $(cell $value predicted)" near "$(cell $value predicted)" "$(expected $value)" 1e-6
+    check "predicted, $value: $(cell $value predicted)" close_to "$(cell $value predicted)" "$(expected $value)" 1e-6
     check "within its interval" sh -c 'awk "BEGIN { exit !($1 <= $2 && $2 <= $3) }"' sh \
         "$(cell $value measured_low)" "$(cell $value measured)" "$(cell $value measured_high)"
 done
@@ -87,7 +84,7 @@ priced() {
         printf "%.12g", plain / time }'
 }
 good validate a.dst b.dst --cost linear:0.02,0.001,0.002 --speedup-tolerance 1000
-check "recorded steps, priced: $(cell all predicted), $(priced)" near "$(cell all predicted)" "$(priced)" 1e-9
+check "recorded steps, priced: $(cell all predicted), $(priced)" close_to "$(cell all predicted)" "$(priced)" 1e-9
 
 # --- matching ----------------------------------------------------------------------------------------
 
@@ -97,7 +94,7 @@ awk '{ sub(/"question_id": [0-9]*/, "\"question_id\": " 100 + NR); print }' ques
 trace shifted shifted-questions.jsonl
 good validate a.dst shifted.dst
 check "by prompt" grep -q '0 by id, 16 by prompt' err
-check "the same speedup" near "$(cell all measured)" "$(expected all)" 1e-9
+check "the same speedup" close_to "$(cell all measured)" "$(expected all)" 1e-9
 good trace cut shifted.dst --requests 0:11 -o fewer.dst
 good validate a.dst fewer.dst
 check "those without a partner are counted" grep -q '12 by prompt; without a partner: 4 of A, 0 of B' err
@@ -183,7 +180,7 @@ if [ -r "$data/specbench/eagle.jsonl" ]; then
     published() { # RUN CATEGORY SPEEDUP
         x=$(awk -F '\t' -v value="$2" 'NR == 1 { for (i = 1; i <= NF; i++) if ($i == "mean_rate") at = i; next }
             $1 == value { print $at }' "$1.tsv")
-        check "$1, $2: $x, published $3" near "$x" "$3" .1
+        check "$1, $2: $x, published $3" close_to "$x" "$3" .1
     }
     published eagle translation 1.99
     published eagle summarization 2.23

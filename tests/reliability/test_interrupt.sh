@@ -84,6 +84,13 @@ interrupt "trace export into a full pipe" TERM 143 sh -c '
     sleep 600 <stuck & echo $! >reader; exec "$0" trace export many.dst --format jsonl >stuck' "$draftscope"
 kill "$(cat reader)"
 
+# --- computing -----------------------------------------------------------------------------------
+# A pair of distributions takes ten seconds, in which nothing looks for signals.
+pause=1
+interrupt "a computation" INT 130 "$draftscope" theory accept --zipf 2000000,1,0.5 -K 64 --threads 1
+pause=0.5
+check "a computation: one line, not: $(cat err)" test "$(cat err)" = "draftscope: interrupted"
+
 # --- loading weights ---------------------------------------------------------------------------
 # One thread makes 1.2 billion numbers in more than five seconds. This and the next only under
 # DSC_TEST_ALL.

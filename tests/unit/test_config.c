@@ -2,6 +2,7 @@
 // Configurations by option name, and what the library returns when it is misused: every mistake
 // below gave a silent result or an access out of bounds before it was checked.
 #include "sim/cost/price.h"
+#include "sim/rule_text.h"
 #include "sim/run/result.h"
 #include "sim/run/run.h"
 #include "tests/unit/model_fixture.h"
@@ -366,6 +367,23 @@ static void a_method_of_a_program_must_not_name_a_result(void **state)
     dsc_table_fini(&t);
 }
 
+// Commas separate rules and the values of one.
+static void lists_of_rules_are_split_at_names(void **state)
+{
+    (void)state;
+    static const char *const list[][2] = {
+        {"greedy", ""},
+        {"greedy,kseq", "kseq"},
+        {"typical:0.3,0.09,greedy", "greedy"},
+        {"typical:.3,.09,greedy", "greedy"},
+        {"relaxed:4,-.5,+2,typical:.3,.09", "typical:.3,.09"},
+    };
+    for (size_t i = 0; i < sizeof list / sizeof *list; i++) {
+        const size_t n = dsc_rule_text_length(list[i][0]);
+        assert_string_equal(list[i][0] + n + (list[i][0][n] == ','), list[i][1]);
+    }
+}
+
 SUITE(config)
 {
     const struct CMUnitTest tests[] = {
@@ -382,6 +400,7 @@ SUITE(config)
         cmocka_unit_test(parameters_and_results_have_different_columns),
         cmocka_unit_test(every_method_and_rule_has_a_source),
         cmocka_unit_test(a_method_of_a_program_must_not_name_a_result),
+        cmocka_unit_test(lists_of_rules_are_split_at_names),
     };
     return cmocka_run_group_tests(tests, open_trace, close_trace);
 }

@@ -155,7 +155,7 @@ static void test_export_text(void **state)
     dsc_buffer_fini(&out);
 }
 
-// One request per shard; more token ids than one block of the formatter holds.
+// One request per shard; more token ids than one block of the formatter holds; ids with line ends.
 static void test_export_shards(void **state)
 {
     (void)state;
@@ -167,14 +167,14 @@ static void test_export_shards(void **state)
     if (dsc_trace_writer_open(&w, out_path, &info, true, 1, &err))
         fail_msg("%s", err.message);
     for (int i = 0; i < 3; i++) {
-        dsc_buffer_printf(&wanted, NULL, "{\"id\":\"%d\",\"prompt\":{\"tokens\":[", i);
+        dsc_buffer_printf(&wanted, NULL, "{\"id\":\"%d\\r\",\"prompt\":{\"tokens\":[", i);
         for (int j = 0; j < 2000; j++) {
             id[j] = j ? (int32_t)((uint32_t)i * 1234567 + (uint32_t)j * j * 500) : INT32_MAX - 1;
             dsc_buffer_printf(&wanted, NULL, "%s%d", j ? "," : "", id[j]);
         }
         dsc_buffer_puts(&wanted, "]},\"output\":{\"tokens\":[0]}}\n", NULL);
-        char name[2] = {(char)('0' + i), '\0'};
-        dsc_request_input q = {.id = {name, 1}, .prompt = {id, 2000}, .output = {&(int32_t){0}, 1}};
+        char name[2] = {(char)('0' + i), '\r'};
+        dsc_request_input q = {.id = {name, 2}, .prompt = {id, 2000}, .output = {&(int32_t){0}, 1}};
         if (dsc_trace_writer_add(w, &q, &err))
             fail_msg("%s", err.message);
     }
@@ -183,7 +183,8 @@ static void test_export_shards(void **state)
     export_to(out_path, "jsonl", &out);
     assert_string_equal(out.data, wanted.data);
     export_to(out_path, "csv", &out);
-    assert_non_null(strstr(out.data, "\r\n0,0,2000,1,0,0\r\n1,1,2000,1,0,0\r\n2,2,2000,1,0,0\r\n"));
+    assert_non_null(strstr(out.data, "\r\n0,\"0\r\",2000,1,0,0\r\n1,\"1\r\",2000,1,0,0\r\n"
+                                     "2,\"2\r\",2000,1,0,0\r\n"));
     dsc_buffer_fini(&wanted);
     dsc_buffer_fini(&out);
 }

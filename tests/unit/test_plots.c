@@ -78,6 +78,20 @@ static void test_axis(void **state)
     assert_close(log_axis.hi, 100, 1e-12);
 }
 
+// The colors of an ordered parameter: from one end of the ramp to the other, as far apart as they
+// go.
+static void test_ramp(void **state)
+{
+    (void)state;
+    for (size_t n = 2; n <= 2 * DSC_STYLES; n++) {
+        assert_int_equal(dsc_ramp_style(0, n), DSC_STYLE_RAMP);
+        assert_int_equal(dsc_ramp_style(n - 1, n), DSC_STYLE_RAMP + DSC_STYLES - 1);
+        for (size_t i = 1; i < n; i++)
+            assert_in_range(dsc_ramp_style(i, n) - dsc_ramp_style(i - 1, n), n <= DSC_STYLES,
+                            (DSC_STYLES - 1 + n - 2) / (n - 1));
+    }
+}
+
 static void test_thin(void **state)
 {
     (void)state;
@@ -158,6 +172,8 @@ static void test_numbers(void **state)
     assert_contains(&d.finding,
                     "from 3376 to 5117; the best is 3376 at draft length 18, n = 1"); // fewer is
                                                                                       // better
+    assert_contains(&d.script, " 4456788 3376\n");  // the ends of viridis: #440154
+    assert_contains(&d.script, " 16639781 5117\n"); // #fde725
     dsc_drawing_fini(&d);
     draw("heatmap", &t,
          &(dsc_figure_options){.title = "My title", .x = "n", .y = "num_speculative_tokens"}, "svg",
@@ -168,10 +184,15 @@ static void test_numbers(void **state)
     draw("accept-histogram", &t, NULL, "svg", &d);
     assert_contains(&d.script, "at draft length 18");
     assert_int_equal(d.data.rows, 2 * 19);
-    double sum = 0;
-    for (size_t m = 0; m < 19; m++)
+    double sum = 0, mean = 0;
+    char key[16];
+    for (size_t m = 0; m < 19; m++) {
         sum += dsc_table_real(&d.data, m, 2);
+        mean += (double)m * dsc_table_real(&d.data, m, 2) / 100;
+    }
     assert_close(sum, 100, 1e-9);
+    snprintf(key, sizeof key, ": %.2f'", mean);
+    assert_contains(&d.script, key);
     dsc_drawing_fini(&d);
     dsc_table_fini(&t);
 }
@@ -365,11 +386,13 @@ static void test_refusals(void **state)
     refuse("heatmap", &t, &(dsc_figure_options){.column = "a b c d e f g h i j"}, "needs a column");
     refuse("heatmap", &t, &(dsc_figure_options){.column = "num_speculative_tokens"},
            "three columns");
-    dsc_figure_filter f = {"semantics", "nope"}, g = {"nope", "1"}, h = {"n", "two"};
+    dsc_figure_filter f = {"semantics", "nope"}, g = {"nope", "1"}, h = {"n", "two"},
+                      x = {"n", "1x"};
     refuse("llma-speedup", &t, &(dsc_figure_options){.filter = &f, .filters = 1},
            "contains paper)");
     refuse("llma-speedup", &t, &(dsc_figure_options){.filter = &g, .filters = 1}, "column 'nope'");
     refuse("llma-speedup", &t, &(dsc_figure_options){.filter = &h, .filters = 1}, "n = two");
+    refuse("llma-speedup", &t, &(dsc_figure_options){.filter = &x, .filters = 1}, "n = 1x");
     refuse("llma-speedup", &t, &(dsc_figure_options){.width = 10}, "width must be");
     assert_int_equal(dsc_figure_draw(dsc_figure_find("heatmap"), &t, NULL, "gif", &d, &err),
                      DSC_EUSAGE);
@@ -519,15 +542,15 @@ static void test_environment(void **state)
 SUITE(plots)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_text),          cmocka_unit_test(test_wrap),
-        cmocka_unit_test(test_axis),          cmocka_unit_test(test_thin),
-        cmocka_unit_test(test_groups),        cmocka_unit_test(test_list),
-        cmocka_unit_test(test_numbers),       cmocka_unit_test(test_hostile),
-        cmocka_unit_test(test_terminals),     cmocka_unit_test(test_edges),
-        cmocka_unit_test(test_best_is_drawn), cmocka_unit_test(test_extremes),
-        cmocka_unit_test(test_panels),        cmocka_unit_test(test_refusals),
-        cmocka_unit_test(test_files),         cmocka_unit_test(test_child),
-        cmocka_unit_test(test_environment),
+        cmocka_unit_test(test_text),     cmocka_unit_test(test_wrap),
+        cmocka_unit_test(test_axis),     cmocka_unit_test(test_ramp),
+        cmocka_unit_test(test_thin),     cmocka_unit_test(test_groups),
+        cmocka_unit_test(test_list),     cmocka_unit_test(test_numbers),
+        cmocka_unit_test(test_hostile),  cmocka_unit_test(test_terminals),
+        cmocka_unit_test(test_edges),    cmocka_unit_test(test_best_is_drawn),
+        cmocka_unit_test(test_extremes), cmocka_unit_test(test_panels),
+        cmocka_unit_test(test_refusals), cmocka_unit_test(test_files),
+        cmocka_unit_test(test_child),    cmocka_unit_test(test_environment),
     };
     return cmocka_run_group_tests(tests, enter_scratch, leave_scratch);
 }

@@ -5,6 +5,7 @@
 #include "tests/unit/trace_fixture.h"
 
 #include "sim/reduce/reduce.h"
+#include "sim/reduce/reduce_row.h"
 #include "theory/rows/fast_exp.h"
 #include "theory/rows/log_row.h"
 
@@ -339,6 +340,35 @@ static void refuses(void **state)
     expect_failure(reduce("a.dst", "c.dst", (dsc_reduce){.K = 65}), DSC_EUSAGE, &e, "1 to 64");
 }
 
+// Lists come in any order, and recorded probabilities add up to 1 only about: facts are of the row
+// divided by its sum.
+static void reads_lists(void **state)
+{
+    (void)state;
+    enum { COUNT = 4, Y = 5 };
+    static const int32_t token[COUNT] = {7, 3, 4, Y};
+    static const double p[COUNT] = {.3, .1, .3, .3};
+    for (double sum = .5; sum <= 1.5; sum += .5) {
+        float logp[COUNT], dist[9];
+        double expected = 0;
+        for (int i = 0; i < COUNT; i++) {
+            logp[i] = (float)log(p[i] * sum);
+            expected -= p[i] * log(p[i]);
+        }
+        const dsc_row row = {.token = token, .logp = logp, .count = COUNT, .tail = -INFINITY};
+        dsc_row_facts f;
+        dsc_row_read_listed(&row, Y, &f);
+        dsc_row_spread_listed(&row, 9, dist, &f);
+        assert_true(f.has_argmax && f.has_rank_y && f.has_logp_y);
+        assert_int_equal(f.argmax, 4);
+        assert_int_equal(f.rank_y, 1);
+        assert_close(f.mass, sum, 1e-6);
+        assert_close(f.logp_y, log(.3), 1e-6);
+        assert_close(f.entropy, expected, 1e-6);
+        assert_close((double)dist[3], .1 * sum, 1e-7);
+    }
+}
+
 static void exponentiates(void **state)
 {
     (void)state;
@@ -435,6 +465,7 @@ SUITE(reduce)
         WITH_SCRATCH(keeps_rows_when_asked),
         WITH_SCRATCH(leaves_out_what_is_open),
         WITH_SCRATCH(refuses),
+        cmocka_unit_test(reads_lists),
         cmocka_unit_test(exponentiates),
         cmocka_unit_test(exponentiates_floats),
         cmocka_unit_test(reads_rows_of_logarithms),

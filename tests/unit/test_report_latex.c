@@ -75,6 +75,12 @@ static void test_files(void **state)
     assert_non_null(strstr(page, "\\section*{Limitations}"));
     assert_non_null(strstr(page, "\\toprule\nn & num\\_\\allowbreak{}speculative"));
     assert_int_equal(strncmp(picture, "%PDF", 4), 0);
+    // All rows of the table.
+    const char *row = strstr(page, "\\midrule\n"), *end = strstr(page, "\\bottomrule");
+    int rows = -2; // begins and ends the line of \midrule
+    for (; row && row < end; row = strchr(row + 1, '\n'))
+        rows++;
+    assert_int_equal(rows, 10);
     // The same table gives the same bytes.
     assert_ok(write_latex("grid.tsv", "my re_port.tex", NULL, true, &err), err);
     char *again = read_text("my re_port.tex"), *redrawn = read_text("my-re-port-figure-1.pdf");

@@ -570,6 +570,12 @@ static void what_does_not_fit_is_refused(void **state)
     dsc_cost_fini(&cost);
     expect_failure(dsc_cost_parse(&cost, "roofline:llama-3.1-70b,eagle,h100,tp=2,memory=79", &err),
                    DSC_EUSAGE, &err, "GB of weights");
+    // Layers of 68.451 + 6.979 billion weights in 4 bits and scales, 0.51953 bytes; embedding and
+    // output matrix of 2.103 + 1.051 in 16 bits.
+    expect_failure(
+        dsc_cost_parse(&cost, "roofline:llama-3.1-70b,llama-3.1-8b,h100,weights=w4a16,memory=40",
+                       &err),
+        DSC_EUSAGE, &err, "45.5 GB of weights");
 }
 
 // --- published steps ---------------------------------------------------------------------------

@@ -226,6 +226,7 @@ static const struct {
     {ENTRY("\"U8\"", "[2]", "[0,2]"), 1, "truncated"},
     {ENTRY("\"U8\"", "[1]", "[0,9223372036854775807]"), 1, "truncated"},
     {ENTRY("\"U8\"", "[2]", "[0,1]"), 1, "shape requires 2"},
+    {ENTRY("\"U8\"", "[1]", "[0,2]"), 2, "shape requires 1"},
     {ENTRY("\"U16\"", "[1]", "[0,1]"), 1, "shape requires 2"},
     {ENTRY("\"U8\"", "[1]", "[1,2]"), 2, "hole"},
     {ENTRY("\"U8\"", "[1]", "[0,1]"), 2, "but the file has"},

@@ -208,6 +208,28 @@ static void parts_of_prompts_have_their_measured_time(void **state)
     dsc_cost_fini(&cost);
 }
 
+// 10 tokens in the two passes of two sequences: 2.5 tokens of each sequence, on average.
+static void passes_of_draft_trees_have_their_mean_width(void **state)
+{
+    (void)state;
+    char text[500];
+    double s;
+    dsc_cost cost;
+    dsc_error err = {0};
+    put_text(in_scratch("t.tsv"), "tokens\ttarget_s\tdraft_s\n1\t1\t0.01\n8\t1\t0.08\n");
+    snprintf(text, sizeof text, "table:%s", in_scratch("t.tsv"));
+    assert_ok(dsc_cost_parse(&cost, text, &err), err);
+    const dsc_serve_price price = {
+        .cost = &cost, .drafting = DSC_SERVE_DRAFT_EACH, .prefill_s = NAN};
+    dsc_serve_step *step = calloc(1, sizeof *step);
+    *step = (dsc_serve_step){
+        .decoding = 2, .draft_context = 20, .draft_tokens = 10, .longest = 2, .drafts = {0, 2, 2}};
+    assert_ok(dsc_serve_draft_time(&price, step, &s, &err), err);
+    assert_close(s, 2 * .025, 1e-15);
+    free(step);
+    dsc_cost_fini(&cost);
+}
+
 // --- what is refused -----------------------------------------------------------------------------
 
 #define TIMES "\"begin_s\":0,\"target_s\":1,\"draft_s\":0.5,\"overhead_s\":0"
@@ -288,6 +310,7 @@ SUITE(serve_steps)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(what_is_written_is_read),
         cmocka_unit_test(parts_of_prompts_have_their_measured_time),
+        cmocka_unit_test(passes_of_draft_trees_have_their_mean_width),
         cmocka_unit_test(what_no_engine_writes_is_refused),
     };
     return cmocka_run_group_tests(tests, make_scratch, remove_scratch);

@@ -33,6 +33,7 @@ static void check_row(const dsc_row *row, const double *dist, int32_t vocab, int
 {
     double is[MOST_VOCAB], least = 1, others = 0, tail = dsc_row_dist(row, vocab, is);
     assert_int_equal(row->count, listed);
+    assert_int_equal(!row->token, listed == vocab); // all of them are no list
     for (int32_t x = 0; x < vocab; x++)
         if (is[x] > 0) {
             assert_close(is[x] / dist[x], 1, 1e-5);

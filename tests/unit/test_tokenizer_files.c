@@ -196,6 +196,17 @@ static void test_good_file(void **state)
     assert_string_equal(pieces(&p, "  b "), "ab");
     assert_string_equal(pieces(&p, "  "), ""); // nothing is put before nothing
     close_pair(&p);
+    for (int right = 0; right < 2; right++) { // of one side only; the space that is left becomes b
+        char text[600];
+        snprintf(text, sizeof text,
+                 "{\"normalizer\":{\"type\":\"Sequence\",\"normalizers\":[{\"type\":\"Strip\","
+                 "\"strip_left\":%s,\"strip_right\":%s},{\"type\":\"Replace\","
+                 "\"pattern\":{\"String\":\" \"},\"content\":\"b\"}]}," GOOD "}",
+                 right ? "false" : "true", right ? "true" : "false");
+        p = open_text(text);
+        assert_string_equal(pieces(&p, " a "), right ? "b|a" : "ab");
+        close_pair(&p);
+    }
     p = open_text("{\"normalizer\":{\"type\":\"Sequence\",\"normalizers\":[{\"type\":\"Prepend\","
                   "\"prepend\":\"x\"},{\"type\":\"Replace\",\"pattern\":{\"String\":\"x\"},"
                   "\"content\":\"a\"}]}," GOOD "}");
