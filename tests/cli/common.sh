@@ -41,12 +41,12 @@ summary() {
     [ "$failed" = 0 ]
 }
 
-# Whether two numbers differ by no more than a share of the second and a tolerance. To mawk, nan is close to
-# everything.
+# Whether two numbers differ by no more than a share of the second, which is then not 0, and a tolerance.
+# To mawk, nan is close to everything.
 close_to() { # A B SHARE [TOLERANCE]
-    awk -v a="$1" -v b="$2" -v share="$3" -v tolerance="${4:-0}" 'BEGIN {
+    awk -v a="$1" -v b="$2" -v share="$3" -v tolerance="${4-}" 'BEGIN {
         number = "^[-+]?[.]?[0-9]"; d = a - b; e = share * (b < 0 ? -b : b) + tolerance
-        exit !(a ~ number && b ~ number && d <= e && -d <= e) }'
+        exit !(a ~ number && b ~ number && (b != 0 || tolerance != "") && d <= e && -d <= e) }'
 }
 
 # The command must succeed; what it prints is shown when it does not.

@@ -6,9 +6,10 @@
 # those of check-quick, the rest of check, and the parts of check-all whose files hold the fault. What
 # fails first is written into the table. Before a release, and when tests leave the lists.
 #
-#   run.sh [ID]...    in a build folder of a git checkout; 86 faults take half an hour
+#   run.sh [ID]...    in a build folder, with live mode, of a git checkout; 86 faults take half an hour
 #
-# ID may be a pattern ('serve-*'). Exits with 1 where a fault survives that is not known to ("-" in `by`).
+# ID may be a pattern ('serve-*'). Exits with 1 where a fault survives that is not known to ("-" in `by`)
+# or does not build, with 2 for an ID or a fragment that does not exist.
 set -u
 here=$(cd "$(dirname "$0")" && pwd) || exit 99
 top=$(cd "$here/../.." && pwd) || exit 99
@@ -24,7 +25,11 @@ export LC_ALL MAKEFLAGS DSC_TEST_DATA
 tab=$(printf '\t')
 work=$(mktemp -d "${TMPDIR:-/tmp}/draftscope-mutants.XXXXXX") || exit 99
 trap 'chmod -R u+w "$work"; rm -rf "$work"' EXIT
-trap 'exit 1' HUP INT TERM
+trap 'kill $process 2>/dev/null; exit 1' HUP INT TERM
+process=''
+# What runs in the background ignores SIGINT unless it is told not to.
+reset=''
+env --default-signal=INT true 2>/dev/null && reset='env --default-signal=INT'
 config=$(./config.status --config)
 
 fail() {
@@ -33,28 +38,36 @@ fail() {
     exit 99
 }
 
-# Runs tests; a fault may make one endless, or greedy. A part is named first: "gpu TEST".
-tests() { # part or "", tests, suites
-    if [ "$1" ]; then
-        set -- check-part PART="$1" ${2:+"part_tests_$1=$2"} ONLY="$3"
-    else
-        set -- check ${2:+"TESTS=$2"} ONLY="$3"
-    fi
-    # shellcheck disable=SC3045 # where there is no such limit, none is set
+# Runs make, whose children end with it: a fault may make a test endless, or greedy. It runs in the
+# background, so that signals to this script need not wait for it.
+limited() { # arguments of make...
+    # shellcheck disable=SC3045,SC2086 # where there is no such limit, none is set
     (test "$1" = check-part || ulimit -v 16000000 2>/dev/null
-        timeout -k 10 900 make "$@") >"$work/log" 2>&1 </dev/null
+        exec $reset timeout -k 10 900 make "$@") >"$work/log" 2>&1 </dev/null &
+    process=$!
+    wait $process
 }
 
-# Sets `by` to the first test of the log that failed, and its suite. One that did not end is in no log.
-killer() { # part or ""
-    awk -v part="$1" '/^(FAIL|ERROR):? / && !test { test = $2 }
-        END { if (test) print (part ? part " " : "") test }' "$work/log" >"$work/killer"
-    read -r by <"$work/killer" || {
-        by=${was:-timeout}
-        return
-    }
-    suite=$(sed -n 's/^not ok - suite //p' "$work/build/${by#* }.log" 2>/dev/null | head -n 1)
-    by=$by${suite:+ $suite}
+# Runs tests, and sets `by` to the first that fails and its suite. One that does not end is in no log.
+notice() { # part or "", tests, suites
+    if [ "$1" ]; then
+        limited check-part PART="$1" ${2:+"part_tests_$1=$2"} ONLY="$3"
+    else
+        limited check ${2:+"TESTS=$2"} ONLY="$3"
+    fi
+    code=$?
+    by=''
+    [ $code != 0 ] || return 1
+    test=$(awk '/^(FAIL|ERROR):? / { print $2; exit }' "$work/log")
+    if [ "$test" ]; then
+        suite=$(sed -n 's/^not ok - suite //p' "$work/build/$test.log" 2>/dev/null | head -n 1)
+        by=${1:+$1 }$test${suite:+ $suite}
+    elif [ $code = 124 ] || [ $code = 137 ]; then
+        case $2 in
+        *'$'* | '') by=timeout ;;
+        *) by=${1:+$1 }$2${3:+ $3} ;;
+        esac
+    fi
 }
 
 # The parts of check-all that a file is in. Fuzzing and clang take longer than all else.
@@ -79,49 +92,56 @@ mutate() { # id, original
         END { exit found != 1 }' "$table" "$2"
 }
 
-# Sets `by` to what notices the fault that has been built, or to "-".
-find_killer() { # file, part, tests and suites that may
-    if [ "$3" ]; then
-        test=${3%% *} suites=
-        [ "$test" = "$3" ] || suites=${3#* }
-        tests "$2" "$test" "$suites" || {
-            killer "$2"
-            return
-        }
+# Sets `by` to what notices the fault that has been built, or to "-"; to nothing where make fails for
+# another reason.
+find_killer() { # file, part, test, suites: what may, or ""
+    if [ "$3" ] && notice "$2" "$3" "$4"; then
+        return
     fi
     # shellcheck disable=SC2016 # variables of make
     for list in '$(quick_tests)' '$(filter-out $(quick_tests),$(live_tests) $(cuda_tests) $(code_tests) $(text_tests))'; do
-        tests "" "$list" "" || {
-            killer ""
-            return
-        }
+        notice "" "$list" "" && return
     done
     for part in $(parts_of "$1"); do
-        tests "$part" "" "" || {
-            killer "$part"
-            return
-        }
+        notice "$part" "" "" && return
     done
     by=-
 }
+
+# The faults, before anything is built.
+grep -v '^#\|^id	' "$table" >"$work/all"
+for pattern in "${@:-*}"; do
+    found=''
+    while IFS= read -r line; do
+        # shellcheck disable=SC2254 # a pattern
+        case ${line%%"$tab"*} in $pattern) found=yes && printf '%s\n' "$line" ;; esac
+    done <"$work/all" >>"$work/chosen"
+    [ "$found" ] || {
+        echo "run.sh: no fault '$pattern' in $table" >&2
+        exit 2
+    }
+done
+sort -u "$work/chosen" >"$work/faults"
+while IFS=$tab read -r id file _; do
+    mutate "$id" "$top/$file" >"$work/mutated" || {
+        echo "run.sh: $id: the fragment does not occur once in $file: move the fault" >&2
+        exit 2
+    }
+done <"$work/faults"
 
 mkdir "$work/source" "$work/build" &&
     (cd "$top" && git ls-files -z --cached --others --exclude-standard | tar --null -T - -cf -) |
     tar -xf - -C "$work/source" && (cd "$work/source" && ./bootstrap) >"$work/log" 2>&1 || fail "no copy"
 cd "$work/build" || exit 99
 eval "'$work/source/configure' $config" >"$work/log" 2>&1 || fail "no configuration"
-grep -v '^#\|^id	' "$table" | while IFS= read -r line; do
-    selected=$#
-    for pattern; do
-        # shellcheck disable=SC2254 # a pattern
-        case ${line%%"$tab"*} in $pattern) selected=0 ;; esac
-    done
-    [ "$selected" != 0 ] || printf '%s\n' "$line"
-done >"$work/faults"
-tests "" "" "" || fail "tests fail without a fault"
+limited check || fail "tests fail without a fault"
 cut -f 6 "$work/faults" | grep '^[a-z]* ' | sort -u >"$work/parts"
 while read -r part test suites; do
-    tests "$part" "$test" "$suites" || fail "$test fails without a fault"
+    ! notice "$part" "$test" "$suites" || fail "$test fails without a fault"
+    if grep '^skipped: ' "$work/log"; then
+        grep -v "$tab$part [^$tab]*\$" "$work/faults" >"$work/others"
+        mv "$work/others" "$work/faults"
+    fi
 done <"$work/parts"
 
 count=0 killed=0 status=0
@@ -129,25 +149,28 @@ while IFS=$tab read -r id file _ _ _ was; do
     start=$(date +%s)
     count=$((count + 1))
     cp "$work/source/$file" "$work/original"
-    if ! mutate "$id" "$work/original" >"$work/source/$file"; then
-        by="$id: the fragment does not occur once in $file" status=1
-    elif ! make check TESTS= >"$work/log" 2>&1 </dev/null; then
-        by="does not build: $(grep -m 1 ': error:\|\*\*\*' "$work/log")" status=1
-    else
-        part=${was%% *} expected=$was
-        case $part in
-        */* | - | timeout) part='' ;;
-        *) expected=${was#* } ;;
+    mutate "$id" "$work/original" >"$work/source/$file"
+    by=''
+    if limited check TESTS=; then
+        case $was in
+        '' | - | timeout) find_killer "$file" "" "" "" ;;
+        tests/*' '*) find_killer "$file" "" "${was%% *}" "${was#* }" ;;
+        tests/*) find_killer "$file" "" "$was" "" ;;
+        *' '*) find_killer "$file" "${was%% *}" "${was#* }" "" ;;
         esac
-        case $was in - | timeout) expected='' ;; esac
-        find_killer "$file" "$part" "$expected"
-        case $by in
-        -) [ "$was" = - ] || status=1 ;;
-        *) killed=$((killed + 1)) ;;
-        esac
+    fi
+    case $by in
+    '') by="does not build: $(grep -m 1 ': error:\|\*\*\*' "$work/log")" status=1 ;;
+    *)
+        if [ "$by" != - ]; then
+            killed=$((killed + 1))
+        elif [ "$was" != - ]; then
+            status=1
+        fi
         awk -F '\t' -v OFS='\t' -v id="$id" -v by="$by" '$1 == id { $6 = by } { print }' "$table" \
             >"$table.new" && mv "$table.new" "$table"
-    fi
+        ;;
+    esac
     printf '%s\t%s\t%s s\n' "$id" "$by" $(($(date +%s) - start))
     cp "$work/original" "$work/source/$file"
 done <"$work/faults"
