@@ -1,12 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
-// The loop, the exact replay of all draft lengths and a straightforward implementation of LLMA must
-// agree to the last count, and their metrics with a direct recomputation from the records of steps.
+// The loop and the exact replay of all draft lengths must agree to the last count, and their
+// metrics with a direct recomputation from the records of steps.
 #include "tests/close.h"
 
 #include "sim/expect/expect.h"
 #include "sim/loop.h"
 #include "sim/model/model_trace.h"
-#include "tests/bench/llma_baseline.h"
 
 #include <math.h>
 #include <string.h>
@@ -314,37 +313,6 @@ static void loop_equals_expect(void **state)
     free_bench(b);
 }
 
-static void llma_equals_the_straightforward_program(void **state)
-{
-    (void)state;
-    bench *b = new_bench();
-    made_up *m = calloc(1, sizeof *m);
-    for (uint32_t seed = 0; seed < 300; seed++) {
-        make_up(m, seed);
-        for (int64_t r = 0; r < m->request.references; r++)
-            m->kind[r] = DSC_REFERENCE_DOCUMENT;
-        for (int n = 1; n <= 8; n++)
-            for (int k = 0; k < 20; k += 3) {
-                baseline_counts scan = {0}, dictionary = {0};
-                baseline_scan(&m->request, n, k, &scan);
-                baseline_dictionary(&m->request, n, k, &dictionary);
-                assert_memory_equal(&scan, &dictionary, sizeof scan);
-                dsc_counts loop;
-                int64_t lists[LISTS];
-                dsc_config paper = llma(n, k, 5, 0, 0, 0), code = llma(n, k + 1, 5, 0, 1, 0);
-                run_loop(b, &paper, &m->request, 0, &loop, lists);
-                assert_int_equal(loop.target_calls, scan.calls);
-                assert_int_equal(loop.num_drafts_started, scan.drafts);
-                assert_int_equal(loop.num_draft_tokens, scan.draft_tokens);
-                assert_int_equal(loop.num_accepted_tokens, scan.accepted);
-                run_loop(b, &code, &m->request, 0, &loop, lists);
-                assert_int_equal(loop.target_calls, scan.calls);
-            }
-    }
-    free(m);
-    free_bench(b);
-}
-
 // Every step drafts a whole reference in vain: more draft tokens than 32 bits hold.
 static void long_drafts_do_not_overflow(void **state)
 {
@@ -494,7 +462,6 @@ SUITE(replay)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(loop_equals_expect),
-        cmocka_unit_test(llma_equals_the_straightforward_program),
         cmocka_unit_test(long_drafts_do_not_overflow),
         cmocka_unit_test(oracle_accepts_everything),
         cmocka_unit_test(references_choose_what_is_copied),

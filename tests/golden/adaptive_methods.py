@@ -10,7 +10,7 @@ from math import log, sqrt
 
 import model_methods
 import text_methods
-from counts import accepted, run
+from counts import Draft, accepted, add, run
 
 
 class Ema:
@@ -121,7 +121,7 @@ def drive(requests, counts, draft, options):
                 path = path[: accepted([path], r.output, i)]
                 calls = len(path) if calls else 0
             last.update(length=length, drafted=len(path), calls=calls)
-            return [path], len(path), len(path) > 0, calls
+            return Draft([path], calls=calls)
 
         def after(i, n):
             if last["drafted"] or not last["length"]:
@@ -150,10 +150,9 @@ def adaptive_ngram(requests, counts, **options):
 
     def on(r):
         def write(text, i, length):
-            paths, *_ = text_methods.ngram_draft(r, text, i, int(b["prompt_lookup_max"]),
-                                                 int(b["prompt_lookup_min"]), length,
-                                                 b["semantics"])
-            return (paths[0] if paths else []), 0
+            draft = text_methods.ngram_draft(r, text, i, int(b["prompt_lookup_max"]),
+                                             int(b["prompt_lookup_min"]), length, b["semantics"])
+            return (draft.paths[0] if draft.paths else []), 0
         return write
     drive(requests, counts, on, options)
 
@@ -191,11 +190,6 @@ def adaptive_recorded(requests, counts, **options):
             k = accepted if hasattr(controller, "cuts") else k
             passes = int(b["draft_passes"])
             calls = k if passes == -1 else passes if k else 0
-            counts.target_calls += 1
-            counts.num_drafts_started += k > 0
-            counts.num_drafts += k > 0
-            counts.num_draft_tokens += k
-            counts.num_accepted_tokens += accepted
-            counts.draft_calls += calls
+            add(counts, k, k > 0, accepted, calls)
             controller.observe(accepted, accepted + 1, 1 + draft_cost * calls + verify_cost * k)
             p += accepted + 1

@@ -74,7 +74,7 @@ RENAMED = {
 def table():
     """Yields the rows to compute: method, options, trace, target, draft, middle, prompt, output."""
     text = ("rag", "cache", "edits", "edge", "past_eos")
-    small, short = ("cache", "edits", "edge"), ("cache", "edits", "edge", "past_eos")
+    small, short = ("cache", "edits", "edge"), ("cache", "edits", "edge", "past_eos", "few")
     rows = []
 
     def on_traces(method, options, traces, draft=None, middle=None):
@@ -103,12 +103,19 @@ def table():
         for n, k, most in ((1, 1, 5), (2, 100, 0), (1, 4, 1), (3, 3, 2)):
             on_traces("llma", f"n={n} {LENGTH}={k} max-match={most} semantics=paper references={which}",
                       ["edge"])
+    for which in ("docs", "turns", "prompt", "all"):
+        for semantics in ("paper", "code"):
+            for n, k, most in ((1, 1, 5), (1, 4, 0), (2, 18, 3), (3, 8, 8), (1, 100, 2)):
+                on_traces("llma", f"n={n} {LENGTH}={k} max-match={most} semantics={semantics} "
+                          f"references={which}", ["few"])
     on_traces("llma", f"n=1 {LENGTH}=18 max-match=0 semantics=paper references=docs", ["rag", "cache"])
 
     for semantics in ("original", "transformers", "vllm", "llama.cpp"):
         for most, least, length in ((3, 1, 10), (3, 1, 1), (2, 2, 5), (1, 1, 3), (5, 3, 40)):
             on_traces("ngram", f"prompt-lookup-max={most} prompt-lookup-min={least} "
-                      f"{LENGTH}={length} semantics={semantics}", text)
+                      f"{LENGTH}={length} semantics={semantics}", text + ("few",))
+        on_traces("ngram", f"prompt-lookup-max=6 prompt-lookup-min=2 {LENGTH}=15 "
+                  f"semantics={semantics}", ["few"])
         on_models("ngram", f"prompt-lookup-max=3 prompt-lookup-min=1 {LENGTH}=4 "
                   f"semantics={semantics}")
 
@@ -143,7 +150,7 @@ def table():
 
     for length, least in ((5, 4), (5, 2), (1, 1), (20, 3), (100, 1), (8, 100000), (0, 1)):
         options = f"{LENGTH}={length} match-threshold={least}"
-        on_traces("sa-draft-model", options, small, drafts[0])
+        on_traces("sa-draft-model", options, small + ("few",), drafts[0])
         on_models("sa-draft-model", options, drafts[1])
     on_traces("sa-draft-model", f"{LENGTH}=4 match-threshold=4", ["rag"], drafts[1])
     on_models("sa-draft-model", f"{LENGTH}=6 match-threshold=2", drafts[2], trace="cache")
@@ -223,6 +230,10 @@ def table():
                        f"pool-from-prompt={prompt} semantics={semantics}")
             on_models("lookahead", options)
             on_models("lookahead", options, target="order=3,mix=0", trace="cache")
+        for window, level, guesses, prompt in ((1, 2, 3, "off"), (1, 7, 2, "on"), (5, 3, 5, "on"),
+                                               (6, 4, 0, "off"), (3, 6, 20, "on")):
+            on_models("lookahead", f"window={window} level={level} guesses={guesses} "
+                      f"pool-from-prompt={prompt} semantics={semantics}", trace="few")
     on_models("lookahead", "window=3 level=2 guesses=2 pool-from-prompt=off semantics=paper")
 
     for semantics in ("paper", "code"):
@@ -236,6 +247,13 @@ def table():
                        f"semantics={semantics}")
             on_models("ouroboros", options, drafts[1])
             on_models("ouroboros", options, drafts[0], target="order=3,mix=0", trace="cache")
+            on_models("ouroboros", options, drafts[0], trace="few")
+        for length, window, level, phrases, ahead, verify, reuse in (
+                (8, 4, 3, 3, "off", "on", "off"), (9, 6, 2, 3, "on", "on", "on"),
+                (1, 3, 3, 4, "on", "off", "on"), (7, 1, 3, 1, "on", "on", "on")):
+            on_models("ouroboros", f"{LENGTH}={length} window={window} level={level} "
+                      f"phrases={phrases} draft-lookahead={ahead} from-verification={verify} "
+                      f"reuse={reuse} semantics={semantics}", drafts[0], trace="few")
 
     for before, after in (("on", "on"), ("on", "off"), ("off", "on"), ("off", "off")):
         for window in (1, 2, 4, 20):
@@ -262,7 +280,7 @@ class World:
     def __init__(self, top):
         tokenizer = Tokenizer(f"{top}/traces/sample/tokenizer.json")
         self.trace = {name: load(top, name, tokenizer) for name in ("rag", "cache", "edits")}
-        for name in ("edge", "past_eos"):
+        for name in ("edge", "few", "past_eos"):
             self.trace[name] = load_ids(f"{top}/tests/golden/{name}.jsonl", tokenizer.eos)
         for name in ("recorded", "logged"):
             with open(f"{top}/tests/golden/{name}.jsonl", encoding="utf-8") as lines:

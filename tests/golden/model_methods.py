@@ -6,7 +6,7 @@ Drafting stops at EOS and at the token that fills the output to its limit: no to
 """
 from fractions import Fraction
 
-from counts import run
+from counts import Draft, add, nodes, run
 
 # EAGLE-1 (Li et al. 2024): the tree `mc_sim_7b_63` of its program.
 EAGLE = """0 1 2 3 0,0 0,1 0,2 1,0 1,1 2,0 2,1 3,0 0,0,0 0,0,1 0,0,2 0,1,0 0,1,1 0,2,0 0,2,1 1,0,0
@@ -36,11 +36,18 @@ def write(r, draft, text, i, length, stop=lambda before, token: False):
     return path
 
 
+def fresh(r, i):
+    """Returns the tokens that a head has not read yet: those of the last step, or one at first."""
+    tokens = i - r.read if i else 1
+    r.read = i
+    return tokens
+
+
 def chain(requests, counts, draft, length):
     for r in requests:
         def propose(text, i, r=r):
             path = write(r, draft, text, i, length)
-            return [path], len(path), len(path) > 0, len(path)
+            return Draft([path], calls=len(path))
         run(r, propose, counts)
 
 
@@ -71,8 +78,8 @@ def sa_draft_model(requests, counts, draft, length, threshold):
                 known = text[: len(text) - i] + text[len(text) - i + 1 :]
                 match_len, pos = repeated(known)
                 if match_len >= threshold:
-                    path = known[pos : pos + length]
-            return [path], len(path), len(path) > 0, calls
+                    return Draft([known[pos : pos + length]], started=True, calls=calls, extra=1)
+            return Draft([path], calls=calls)
         run(r, propose, counts)
 
 
@@ -84,7 +91,7 @@ def hf_dynamic(requests, counts, draft, start, up, down, least, most):
         def propose(text, i, r=r, state=state):
             path = write(r, draft, text, i, max(least, min(most, state["length"])))
             state["drafted"] = len(path)
-            return [path], len(path), len(path) > 0, len(path)
+            return Draft([path], calls=len(path))
 
         def after(i, n, state=state):
             whole = n == state["drafted"]
@@ -99,7 +106,7 @@ def threshold(requests, counts, draft, confidence, most):
             def unsure(before, token):
                 return draft.confidence(before, token) < Fraction(confidence)
             path = write(r, draft, text, i, most, unsure)
-            return [path], len(path), len(path) > 0, len(path)
+            return Draft([path], calls=len(path))
         run(r, propose, counts)
 
 
@@ -108,7 +115,7 @@ def spectr(requests, counts, draft, drafts, length):
     for r in requests:
         def propose(text, i, r=r):
             path = write(r, draft, text, i, length)
-            return [path] * drafts, drafts * len(path), len(path) > 0, len(path)
+            return Draft([path] * drafts, calls=len(path), call_tokens=drafts * len(path))
         run(r, propose, counts)
 
 
@@ -118,11 +125,11 @@ def spectr_tree(requests, counts, draft, widths):
     for r in requests:
         def propose(text, i, r=r):
             path = write(r, draft, text, i, len(widths))
-            tokens, level = 0, 1
+            levels = [1]
             for depth in range(len(path)):
-                level *= widths[depth]
-                tokens += level
-            return [path], tokens, len(path) > 0, len(path)
+                levels.append(levels[-1] * widths[depth])
+            return Draft([path], sum(levels[1:]), calls=len(path),
+                         call_tokens=sum(levels[1:-1], fresh(r, i)) if path else 0)
         run(r, propose, counts)
 
 
@@ -146,15 +153,17 @@ def draft_tree(requests, counts, draft, nodes):
     """Drafts a tree level by level; a child of rank r is the (r + 1)-th most probable token."""
     for r in requests:
         def propose(text, i, r=r):
-            tokens = {(): []}
-            levels = set()  # the draft model runs once per level that has a node to expand
+            tokens, expanded = {(): []}, set()
             for ranks in nodes:
                 above = tokens.get(ranks[:-1])
                 if above is None or ends(r, i, above):
                     continue
                 tokens[ranks] = above + [draft.best(text + above, ranks[-1])]
-                levels.add(len(ranks))
-            return list(tokens.values()), len(tokens) - 1, len(tokens) > 1, len(levels)
+                expanded.add(ranks[:-1])
+            # The draft model runs once per level that has a node to expand.
+            calls = len({len(ranks) for ranks in expanded})
+            return Draft(list(tokens.values()), len(tokens) - 1, calls=calls,
+                         call_tokens=fresh(r, i) + len(expanded) - 1 if expanded else 0)
         run(r, propose, counts)
 
 
@@ -163,31 +172,33 @@ def tree(requests, counts, draft, name):
 
 
 def dynamic_candidates(r, i, text, draft, steps, k):
-    """Grows EAGLE-2's candidates; returns them as (probability, path) and the number of passes.
+    """Grows EAGLE-2's candidates; returns them as (probability, path), the number of passes, and
+    of expanded nodes.
 
     The k best candidates of a level are expanded, the better first. Python's sort keeps the order
     of equal ones.
     """
-    every, level, passes = [], [(Fraction(1), [])], 0
+    every, level, passes, expanded = [], [(Fraction(1), [])], 0, 0
     while level and passes < steps:
         children = []
         for p, path in level:
             for rank in range(k):
                 token = draft.best(text + path, rank)
                 children.append((p * draft.confidence(text + path, token), path + [token]))
-        passes += 1
+        passes, expanded = passes + 1, expanded + len(level)
         every += children
         best = sorted(children, key=lambda c: -c[0])[:k]
         level = [c for c in best if not ends(r, i, c[1])]
-    return every, passes
+    return every, passes, expanded
 
 
 def dynamic_tree(requests, counts, draft, steps, k, tokens):
     for r in requests:
         def propose(text, i, r=r):
-            every, passes = dynamic_candidates(r, i, text, draft, steps, k)
+            every, passes, expanded = dynamic_candidates(r, i, text, draft, steps, k)
             kept = sorted(every, key=lambda c: -c[0])[: tokens - 1]
-            return [path for _, path in kept], len(kept), True, passes
+            return Draft([path for _, path in kept], len(kept), True, passes,
+                         fresh(r, i) + expanded - 1)
         run(r, propose, counts)
 
 
@@ -236,18 +247,19 @@ def cascade(requests, counts, draft, middle, length, inner_length):
     """
     for r in requests:
         def propose(text, i, r=r):
-            path, calls = [], 0
+            path, calls, tokens = [], 0, 0
             while len(path) < length and not ends(r, i, path):
                 room = length - len(path) - 1
                 inner = write(r, draft, text + path, i + len(path), min(inner_length, room))
                 calls += len(inner) + 1
+                tokens += 2 * len(inner) + 1
                 for token in inner + [None]:
                     if ends(r, i, path):
                         break
                     path.append(middle.best(text + path))
                     if path[-1] != token:
                         break
-            return [path], len(path), len(path) > 0, calls
+            return Draft([path], calls=calls, call_tokens=tokens)
         run(r, propose, counts)
 
 
@@ -269,15 +281,13 @@ def pearl(requests, counts, draft, window, pre_verify, post_verify):
                 tested = new[:1] if pre_verify else []
             else:
                 tested = pending + (new[:1] if pre_verify and post_verify else [])
-            counts.target_calls += 1
-            counts.num_drafts_started += len(new) > 0  # a window is begun
-            counts.num_drafts += len(tested) > 0
-            counts.num_draft_tokens += len(tested)
-            counts.draft_calls += len(new)
             n = 0
             while n < len(tested) and i + n < len(out) - 1 and tested[n] == out[i + n]:
                 n += 1
-            counts.num_accepted_tokens += n
+            # The target's pass has not the last tested token where drafting goes on beside it.
+            unscored = len(tested) > 0 and (post_verify or not opened)
+            add(counts, len(tested), len(new) > 0, n, len(new), scored=-unscored)
+            counts.drafts = (counts.drafts + nodes([tested], i)) % 2**31
             i += n
             if n < len(tested):  # a correction, or the token that ends the output
                 i += 1
@@ -341,7 +351,7 @@ def parallel(requests, counts, draft, length):
                 if ends(r, i, path):
                     break
                 path.append(max(range(len(dist)), key=lambda x: (dist[x], -x)))
-            return [path], len(path), len(path) > 0, min(len(path), 1)
+            return Draft([path], calls=min(len(path), 1))
         run(r, propose, counts)
 
 
@@ -357,5 +367,5 @@ def ddtree(requests, counts, draft, length, nodes):
                 level = sorted(level, key=lambda entry: -entry[0])[:nodes]
                 paths += level
             paths = [path for p, path in sorted(paths, key=lambda entry: -entry[0])[:nodes] if p > 0]
-            return paths, len(paths), len(paths) > 0, min(len(paths), 1)
+            return Draft(paths, len(paths), calls=min(len(paths), 1))
         run(r, propose, counts)

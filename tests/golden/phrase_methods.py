@@ -3,7 +3,7 @@
 
 A phrase is a key token and the N - 1 tokens that follow it.
 """
-from counts import accepted, run
+from counts import Draft, accepted, run
 from model_methods import ends, write
 from philox import uniform
 
@@ -45,6 +45,9 @@ class Window:
     def full(self):
         return len(self.columns[0]) == self.last
 
+    def tokens(self):
+        return len(self.zero) + sum(map(len, self.columns))
+
     def step(self, model, text, pool):
         """Runs a pass over the window after `text`."""
         new = [model.best(text + self.zero[:i] + column) for i, column in enumerate(self.columns)]
@@ -76,9 +79,8 @@ def lookahead(requests, counts, target, window, level, guesses, pool_from_prompt
 
         def propose(text, i, r=r, pool=pool, jacobi=jacobi):
             phrases = pool.of(text[-1]) if jacobi.full() else []
-            paths = [phrase[:taken] for phrase in phrases]
-            tokens = sum(len(path) for path in paths)
-            return paths, tokens, tokens > 0, 0
+            return Draft([phrase[:taken] for phrase in phrases], started=bool(phrases),
+                         scored=jacobi.tokens() + len(phrases) * (level - 1 - taken))
 
         def after(i, n, r=r, pool=pool, jacobi=jacobi, history=history):
             jacobi.step(target, r.prompt + r.output[:i], pool)
@@ -91,24 +93,24 @@ def lookahead(requests, counts, target, window, level, guesses, pool_from_prompt
 
 
 def draft_by_lookahead(r, i, draft, text, gamma, jacobi, pool, taken):
-    """Returns the draft model's tokens, at most gamma, and the number of its passes."""
-    path, calls = [], 0
+    """Returns the draft model's tokens, at most gamma, the number of its passes and of the tokens
+    in them."""
+    path, calls, tokens = [], 0, 0
     while len(path) < gamma and not ends(r, i, path):
         before = text + path
-        calls += 1
-        best = []
-        if jacobi.full():
-            for phrase in pool.of(before[-1]):
-                n = 0
-                while n < taken and draft.best(before + phrase[:n]) == phrase[n]:
-                    n += 1
-                if n > len(best):
-                    best = phrase[:n]
+        best, phrases = [], pool.of(before[-1]) if jacobi.full() else []
+        calls, tokens = calls + 1, tokens + 1 + jacobi.tokens() + sum(map(len, phrases))
+        for phrase in phrases:
+            n = 0
+            while n < taken and draft.best(before + phrase[:n]) == phrase[n]:
+                n += 1
+            if n > len(best):
+                best = phrase[:n]
         jacobi.step(draft, before, pool)
         for token in best + [draft.best(before + best)]:
             if len(path) < gamma and not ends(r, i, path):
                 path.append(token)
-    return path, calls
+    return path, calls, tokens
 
 
 def phrases_of_rejected(target, text, path, n, level, pool):
@@ -142,15 +144,17 @@ def ouroboros(requests, counts, target, draft, length, window, level, phrases, d
 
         def propose(text, i, r=r, state=state):
             if draft_lookahead:
-                path, calls = draft_by_lookahead(r, i, draft, text, length, state["jacobi"], pool,
-                                                 taken)
+                path, calls, seen = draft_by_lookahead(r, i, draft, text, length, state["jacobi"],
+                                                       pool, taken)
             else:
                 path = write(r, draft, text, i, length)
-                calls = len(path)
+                calls = seen = len(path)
             tried = [] if ends(r, i, path) or not phrases else pool.of(path[-1])[-phrases:]
             state["path"], state["tried"] = path, tried
             paths = [path] + [path + phrase[:taken] for phrase in tried]
-            return paths, len(path) + taken * len(tried), len(path) > 0, calls
+            matched = sum(target.best(text + path[:j]) == path[j] for j in range(len(path)))
+            return Draft(paths, len(path) + taken * len(tried), calls=calls, call_tokens=seen,
+                         scored=len(tried) * (level - 1 - taken), extra=matched)
 
         def after(i, n, r=r, state=state):
             if not from_verification:

@@ -4,19 +4,15 @@
 A step at output position p of accept lengths a accepts min(a[p], k) tokens, but never the last one of
 the output, and writes one more. Recorded steps are added up as they are.
 """
+from counts import add
 
 
 def calls(passes, drafted):
     return drafted if passes == -1 else passes if drafted else 0
 
 
-def add(counts, drafted, accepted, passes):
-    counts.target_calls += 1
-    counts.num_drafts_started += drafted > 0
-    counts.num_drafts += drafted > 0
-    counts.num_draft_tokens += drafted
-    counts.num_accepted_tokens += accepted
-    counts.draft_calls += calls(passes, drafted)
+def step(counts, drafted, accepted, passes):
+    add(counts, drafted, drafted > 0, accepted, calls(passes, drafted))
 
 
 def recorded(requests, counts, drafter, k, policy="fixed", draft_passes=-1):
@@ -26,7 +22,7 @@ def recorded(requests, counts, drafter, k, policy="fixed", draft_passes=-1):
         counts.output_tokens += n
         while p < n:
             accepted = min(lengths[p], k, n - 1 - p)
-            add(counts, accepted if policy == "oracle" else k, accepted, draft_passes)
+            step(counts, accepted if policy == "oracle" else k, accepted, draft_passes)
             p += accepted + 1
 
 
@@ -40,7 +36,7 @@ def recorded_steps(requests, counts, length=0, draft_passes=-1):
             n = max(n, written)
         counts.output_tokens += n
         for _ in range(n - written):  # tokens that no step wrote
-            add(counts, 0, 0, draft_passes)
+            step(counts, 0, 0, draft_passes)
         beyond = max(written - n, 0)  # the last step was cut
         for i, (a, d) in enumerate(zip(accepted, drafted)):
-            add(counts, d, a - (beyond if i + 1 == len(accepted) else 0), draft_passes)
+            step(counts, d, a - (beyond if i + 1 == len(accepted) else 0), draft_passes)

@@ -13,6 +13,7 @@ class Request:
     limit: int = 0  # tokens the output may have at most
     eos: int = 1
     index: int = 0
+    read: int = 0  # output tokens that a draft model has read (model_methods.fresh)
 
 
 def load(top, name, tokenizer):

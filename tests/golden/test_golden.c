@@ -31,6 +31,10 @@ enum {
     NUM_DRAFT_TOKENS,
     NUM_ACCEPTED_TOKENS,
     DRAFT_CALLS,
+    DRAFT_CALL_TOKENS,
+    TARGET_CALL_TOKENS,
+    EXTRA,
+    DRAFTS,
     COLUMNS
 };
 
@@ -75,8 +79,8 @@ static const struct {
 } input[] = {
     {"rag", "traces/sample/rag.jsonl"},          {"cache", "traces/sample/cache.jsonl"},
     {"edits", "traces/sample/edits.jsonl"},      {"edge", "tests/golden/edge.jsonl"},
-    {"past_eos", "tests/golden/past_eos.jsonl"}, {"recorded", "tests/golden/recorded.jsonl"},
-    {"logged", "tests/golden/logged.jsonl"}};
+    {"few", "tests/golden/few.jsonl"},           {"past_eos", "tests/golden/past_eos.jsonl"},
+    {"recorded", "tests/golden/recorded.jsonl"}, {"logged", "tests/golden/logged.jsonl"}};
 enum { INPUTS = sizeof input / sizeof *input, MODELS = 32 };
 
 // The data that rows share: the traces, and each model that a row names.
@@ -140,27 +144,67 @@ static void close_world(world *w)
         dsc_language_free(w->model[i].language);
 }
 
+// --- drafts --------------------------------------------------------------------------------------
+
+// The method of a row, and the sum of the hashes of its drafts' nodes (nodes() of counts.py).
+static const dsc_drafter_type *watched;
+static _Atomic uint64_t drafts;
+
+static uint64_t mix(uint64_t h, int64_t x)
+{
+    h = (h ^ (uint64_t)(x + 1)) * 0x9E3779B97F4A7C15;
+    return h ^ h >> 32;
+}
+
+static int ascending(const void *a, const void *b)
+{
+    const uint64_t x = *(const uint64_t *)a, y = *(const uint64_t *)b;
+    return (x > y) - (x < y);
+}
+
+// Proposes as the method does, and adds the different paths of the draft to the sum.
+static int watch(void *state, const int32_t *output, int64_t length, dsc_draft *draft,
+                 dsc_error *err)
+{
+    const int rc = watched->propose(state, output, length, draft, err);
+    uint64_t *hash = rc || !draft->proposed ? NULL : calloc(draft->proposed, sizeof *hash);
+    for (size_t i = 0; hash && i < draft->proposed; i++)
+        hash[i] =
+            mix(draft->parent[i] < 0 ? mix(0, length) : hash[draft->parent[i]], draft->token[i]);
+    if (hash)
+        qsort(hash, draft->proposed, sizeof *hash, ascending);
+    for (size_t i = 0; hash && i < draft->proposed; i++)
+        drafts += i && hash[i] == hash[i - 1] ? 0 : hash[i];
+    free(hash);
+    return rc;
+}
+
 // --- runs ----------------------------------------------------------------------------------------
 
-// Runs one configuration with greedy verification. Drafts that need no model are also replayed
-// without the loop, with the same counts.
+// Runs one configuration with greedy verification, and sets `drafts`. Drafts that need no model are
+// also replayed without the loop, with the same counts.
 static dsc_counts run(const dsc_trace *trace, const dsc_config *config, const dsc_workload *models)
 {
     dsc_error e;
     dsc_results a, b;
     dsc_run_options o = {.engine = DSC_ENGINE_LOOP, .workload = models, .threads = 2};
-    assert_ok(dsc_run(trace, config, 1, &o, &a, &e), e);
+    dsc_config seen = *config;
+    dsc_drafter_type watching = *config->drafter;
+    watched = config->drafter;
+    watching.propose = watch;
+    drafts = 0;
+    if (!strstr(watched->name, "recorded")) // whose drafts are lengths without tokens
+        seen.drafter = &watching;
+    assert_ok(dsc_run(trace, &seen, 1, &o, &a, &e), e);
     dsc_counts c = a.counts[0];
     const dsc_drafter_type *d = config->drafter;
     if (!models && d->match_lengths && (!d->is_chain || d->is_chain(config))) {
         o.engine = DSC_ENGINE_EXPECT;
         assert_ok(dsc_run(trace, config, 1, &o, &b, &e), e);
-        assert_int_equal(c.target_calls, b.counts[0].target_calls);
-        assert_int_equal(c.num_drafts_started, b.counts[0].num_drafts_started);
-        assert_int_equal(c.num_drafts, b.counts[0].num_drafts);
-        assert_int_equal(c.num_draft_tokens, b.counts[0].num_draft_tokens);
-        assert_int_equal(c.num_accepted_tokens, b.counts[0].num_accepted_tokens);
-        assert_int_equal(c.draft_calls, b.counts[0].draft_calls);
+        assert_memory_equal(&c, b.counts, DSC_COUNTS_TOTALS * sizeof(int64_t));
+        assert_int_equal(c.histogram_length, b.counts->histogram_length);
+        assert_memory_equal(c.histogram, b.counts->histogram,
+                            (size_t)c.histogram_length * sizeof(int64_t));
         dsc_results_fini(&b);
     }
     dsc_results_fini(&a);
@@ -184,9 +228,18 @@ static int compare_row(world *w, const dsc_table *golden, size_t row)
     configure(&config, cell[METHOD].text, cell[OPTIONS].text, words, sizeof words);
     dsc_counts c = run(find_trace(w, cell[TRACE].text), &config,
                        models.target || models.draft ? &models : NULL);
-    const int64_t ours[COLUMNS - REQUESTS] = {
-        c.requests,   c.output_tokens,    c.target_calls,        c.num_drafts_started,
-        c.num_drafts, c.num_draft_tokens, c.num_accepted_tokens, c.draft_calls};
+    const int64_t ours[COLUMNS - REQUESTS] = {c.requests,
+                                              c.output_tokens,
+                                              c.target_calls,
+                                              c.num_drafts_started,
+                                              c.num_drafts,
+                                              c.num_draft_tokens,
+                                              c.num_accepted_tokens,
+                                              c.draft_calls,
+                                              c.draft_call_tokens,
+                                              c.target_call_tokens,
+                                              c.extra[0],
+                                              drafts % (1u << 31)};
     for (int i = REQUESTS; i < COLUMNS; i++)
         if (ours[i - REQUESTS] != cell[i].i && ++wrong)
             print_error("golden.tsv:%zu: %s %s on %s%s: %s is %lld, golden %lld\n",

@@ -3,21 +3,20 @@
 import struct
 from fractions import Fraction
 
-from counts import run
+from counts import Draft, run
 
 
 def none(requests, counts):
     """Runs without a draft: one token per target call."""
     for r in requests:
-        run(r, lambda text, i: ([], 0, False, 0), counts)
+        run(r, lambda text, i: Draft(), counts)
 
 
 def oracle(requests, counts, k):
     """Drafts k correct tokens at every step, never the last token of the output."""
     for r in requests:
         def propose(text, i, r=r):
-            path = r.output[:-1][i : i + k]
-            return [path], len(path), len(path) > 0, 0
+            return Draft([r.output[:-1][i : i + k]])
         run(r, propose, counts)
 
 
@@ -40,9 +39,8 @@ def llma(requests, counts, n, k, max_match, semantics, references):
                 for tokens in where:
                     for p in range(len(tokens) - length + 1):
                         if tokens[p] == last[0] and tokens[p : p + length] == last:
-                            path = tokens[p + length : p + length + copied]
-                            return [path], len(path), True, 0
-            return [], 0, False, 0
+                            return Draft([tokens[p + length : p + length + copied]], started=True)
+            return Draft()
         run(r, propose, counts)
 
 
@@ -65,7 +63,7 @@ def ngram(requests, counts, n_most, n_least, length, semantics):
 
 
 def ngram_draft(r, text, i, n_most, n_least, length, semantics):
-    """Returns a draft of ngram as propose() does."""
+    """Returns a draft of ngram as a Draft."""
     if semantics == "llama.cpp":
         return ngram_simple(text, i, n_most, length)
     for n in range(min(n_most, len(text) - 1), n_least - 1, -1):
@@ -81,25 +79,25 @@ def ngram_draft(r, text, i, n_most, n_least, length, semantics):
                     continue
                 if semantics == "transformers" and r.eos in path:
                     path = path[: path.index(r.eos)]
-                return [path], len(path), len(path) > 0, 0
+                return Draft([path])
             if end <= len(text) and start < len(text) - n:
-                return [text[start:end]], length, True, 0
-    return [], 0, False, 0
+                return Draft([text[start:end]])
+    return Draft()
 
 
 def ngram_simple(text, i, size_n, size_m):
     """Drafts as common_ngram_simple_draft of llama.cpp; a server has one output token before it."""
     tokens, cur_len = text[:-1], len(text) - 1
     if i == 0 or cur_len <= size_n + size_m + 1:
-        return [], 0, False, 0
+        return Draft()
     pattern = text[-size_n:]
     for j in range(cur_len - size_n - 1, 0, -1):
         if tokens[j : j + size_n] == pattern:
             path = tokens[j + size_n :][:size_m]
             if len(path) >= size_n:
-                return [path], len(path), True, 0
+                return Draft([path])
             break
-    return [], 0, False, 0
+    return Draft()
 
 
 def single(x):
@@ -244,6 +242,6 @@ def suffix(requests, counts, length, max_tree_depth, branches, max_spec_factor, 
             if max_cached_requests:
                 other = everyone.speculate(text, *how)
                 best = other if other[0] > best[0] else best
-            return best[1], best[2], best[2] > 0, 0
+            return Draft(best[1], best[2])
 
         run(r, propose, counts, after=lambda i, n, add=add: add(i, i + n + 1))

@@ -2,7 +2,7 @@
 """The method that drafts from a trie of all requests: ngram-tree."""
 from collections import OrderedDict
 
-from counts import run
+from counts import Draft, run
 
 
 class Trie:
@@ -150,7 +150,7 @@ def ngram_tree(requests, counts, num_draft_tokens=12, min_bfs_breadth=1, max_bfs
                            max_bfs_breadth)
             else:
                 by_frequency(trie, anchors, tree, num_draft_tokens - 1, max_bfs_breadth)
-            return tree, len(tree), len(tree) > 0, 0
+            return Draft(tree, len(tree))
 
         run(r, propose, counts,
             after=lambda i, n, r=r: trie.insert((r.prompt + r.output[: i + n + 1])[-max_trie_depth:]))

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// Lookahead decoding: the pool of phrases, the method step by step against a second, plain
-// implementation, outputs and distributions of outputs.
-#include "lookahead_reference.h"
+// Lookahead decoding: the pool of phrases, outputs and distributions of outputs. tests/golden has
+// the method step by step.
+#include "pair_fixture.h"
 
 #include "sim/draft/phrase_pool.h"
 #include "sim/draft/window.h"
@@ -64,7 +64,7 @@ static void the_pool_keeps_keys_apart(void **state)
     dsc_arena_fini(&arena);
 }
 
-// --- step by step --------------------------------------------------------------------------------
+// --- the method ----------------------------------------------------------------------------------
 
 typedef struct setting {
     const char *window, *level, *guesses, *prompt, *semantics;
@@ -92,105 +92,6 @@ static dsc_config config(const setting *s)
                                s->guesses, "pool-from-prompt", s->prompt, "semantics", s->semantics,
                                NULL};
     return config_of(&dsc_drafter_lookahead, set);
-}
-
-typedef struct reference {
-    ref_text text, history;
-    ref_pool pool;
-    ref_window window;
-    int64_t histogram[RUN_HISTOGRAM], width[RUN_WIDTH];
-} reference;
-
-static void remember(reference *r, int32_t token)
-{
-    int n = r->window.level;
-    put(&r->history, token);
-    if (r->history.n >= n)
-        ref_add(&r->pool, r->history.token[r->history.n - n],
-                r->history.token + r->history.n - n + 1);
-}
-
-// The longest guess and the target's own token, at most N - 1 or N tokens; how many.
-static int emit(const reference *r, const bench *b, bool code, int32_t *out, int *guesses)
-{
-    int at[REF_LIST], n = r->window.level - (code ? 2 : 1), best = 0;
-    int32_t current = r->text.token[r->text.n - 1];
-    *guesses = ref_full(&r->window) ? ref_find(&r->pool, current, at) : 0;
-    out[0] = say(b->target, &r->text);
-    for (int g = 0; g < *guesses; g++) {
-        int32_t said[REF_DEEP];
-        int hit = ref_follow(b->target, &r->text, r->pool.phrase[at[g]].token, n, said);
-        if (hit > best) {
-            best = hit;
-            memcpy(out, said, sizeof said);
-        }
-    }
-    return best + 1;
-}
-
-static void refer(reference *r, const bench *b, const setting *s, const dsc_drafter_input *in,
-                  int64_t tokens)
-{
-    bool code = !strcmp(s->semantics, "code"), prompt = !strcmp(s->prompt, "on"), ended = false;
-    dsc_token_view p = in->request->prompt;
-    r->text.n = r->history.n = 0;
-    r->pool = (ref_pool){.length = atoi(s->level) - 1, .most = atoi(s->guesses)};
-    ref_begin(&r->window, atoi(s->window), atoi(s->level), in);
-    for (int64_t i = 0; i < p.count; i++) {
-        put(&r->text, p.id[i]);
-        if (prompt)
-            remember(r, p.id[i]);
-    }
-    while (!ended) {
-        int32_t out[REF_DEEP];
-        ref_text before = r->text;
-        int guesses, n = emit(r, b, code, out, &guesses), done = 0;
-        r->width[ref_nodes(&r->window) + guesses * r->pool.length]++;
-        while (done < n && !ended) {
-            put(&r->text, out[done]);
-            ended = out[done++] == b->target->end_token || r->text.n == p.count + tokens;
-        }
-        r->histogram[done - 1]++;
-        ref_step(&r->window, b->target, &before, &r->pool);
-        for (int i = 0; i < done && prompt; i++)
-            remember(r, out[code ? done - 1 : i]);
-    }
-}
-
-static void it_is_what_was_described(void **state)
-{
-    (void)state;
-    bench *b = ngram_bench(1, 6, 3);
-    reference *r = calloc(1, sizeof *r);
-    int64_t taken = 0, refused = 0;
-    assert_non_null(r);
-    for (size_t i = 0; i < sizeof settings / sizeof *settings; i++) {
-        dsc_config c = config(&settings[i]);
-        memset(r->histogram, 0, sizeof r->histogram);
-        memset(r->width, 0, sizeof r->width);
-        bench_clear(b);
-        for (int64_t q = 0; q < 6; q++) {
-            dsc_request request = {.index = q, .prompt = bench_prompt(b, q, 20)};
-            dsc_drafter_input in = {.request = &request, .config = &c, .seed = 5};
-            run_one(b, &c, &dsc_verifier_greedy, request.prompt, q, 120, 0, NULL);
-            refer(r, b, &settings[i], &in, 120);
-            assert_int_equal(b->t.base.length, r->text.n - 20);
-            assert_memory_equal(b->t.base.output, r->text.token + 20,
-                                (size_t)b->t.base.length * sizeof(int32_t));
-        }
-        same_counts(b->histogram, r->histogram, RUN_HISTOGRAM, "histogram", name_of(&settings[i]));
-        same_counts(b->width, r->width, RUN_WIDTH, "width", name_of(&settings[i]));
-        assert_true(dsc_config_width(&c) < RUN_WIDTH);
-        for (int64_t m = dsc_config_limit(&c) + 1; m < RUN_HISTOGRAM; m++)
-            assert_int_equal(b->histogram[m], 0);
-        for (int64_t m = dsc_config_width(&c); m < RUN_WIDTH; m++)
-            assert_int_equal(b->width[m], 0);
-        taken += b->counts.num_accepted_tokens;
-        refused += b->histogram[0];
-    }
-    assert_true(taken > 1000 && refused > 100); // there was something to see
-    free(r);
-    bench_free(b);
 }
 
 // A full window and all guesses: (N - 1)(W + G) tokens in a pass.
@@ -266,7 +167,6 @@ SUITE(lookahead)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(the_pool_forgets_the_oldest),
         cmocka_unit_test(the_pool_keeps_keys_apart),
-        cmocka_unit_test_setup_teardown(it_is_what_was_described, make_scratch, remove_scratch),
         cmocka_unit_test(passes_are_as_wide_as_the_paper_says),
         cmocka_unit_test(outputs_are_the_targets_own),
         cmocka_unit_test(drawn_outputs_follow_the_dist),

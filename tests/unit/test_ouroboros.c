@@ -1,12 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
-// Ouroboros: step by step against a second, plain implementation with each part on and off; the
-// order of its ablation; requests that leave phrases to the next ones, and the orders they come in.
-#include "lookahead_reference.h"
+// Ouroboros: its outputs, the order of its ablation, requests that leave phrases to the next ones,
+// and the orders they come in. tests/golden has the method step by step.
+#include "pair_fixture.h"
 
 #include "sim/model/workload.h"
 #include "sim/run/run.h"
-
-// --- step by step --------------------------------------------------------------------------------
 
 typedef struct setting {
     const char *length, *window, *level, *phrases, *lookahead, *verification, *reuse, *semantics;
@@ -25,15 +23,6 @@ static const setting settings[] = {
     {"7", "1", "3", "1", "on", "on", "on", "paper"},
     {"5", "7", "4", "3", "off", "off", "off", "paper"},
 };
-
-static const char *name_of(const setting *s)
-{
-    static char name[300];
-    snprintf(name, sizeof name, "gamma=%s W=%s N=%s K=%s lookahead %s verification %s reuse %s %s",
-             s->length, s->window, s->level, s->phrases, s->lookahead, s->verification, s->reuse,
-             s->semantics);
-    return name;
-}
 
 static dsc_config config(const setting *s)
 {
@@ -55,202 +44,6 @@ static dsc_config config(const setting *s)
                                s->semantics,
                                NULL};
     return config_of(&dsc_drafter_ouroboros, set);
-}
-
-typedef struct reference {
-    const setting *s;
-    ref_text text;
-    ref_pool pool;
-    ref_window window;
-    int end; // tokens of the text at most
-    int64_t histogram[RUN_HISTOGRAM], width[RUN_WIDTH];
-    int64_t draft_calls, draft_call_tokens, matched;
-} reference;
-
-static int usable(const setting *s)
-{
-    return atoi(s->level) - (!strcmp(s->semantics, "code") ? 2 : 1);
-}
-
-static bool on(const char *s)
-{
-    return !strcmp(s, "on");
-}
-
-static bool put_and_end(reference *r, const bench *b, ref_text *t, int32_t token)
-{
-    put(t, token);
-    return token == b->target->end_token || t->n == r->end;
-}
-
-// One pass of the draft model: what it adds to the draft.
-static bool draft_on(reference *r, const bench *b, ref_text *draft)
-{
-    int at[REF_LIST], most = r->text.n + atoi(r->s->length), best = 0;
-    ref_text before = *draft;
-    int32_t out[REF_DEEP] = {say(b->draft, draft)}, said[REF_DEEP];
-    bool ended = false;
-    r->draft_calls++;
-    r->draft_call_tokens++;
-    if (!on(r->s->lookahead))
-        return put_and_end(r, b, draft, out[0]);
-    int guesses = ref_full(&r->window) ? ref_find(&r->pool, draft->token[draft->n - 1], at) : 0;
-    for (int g = 0; g < guesses; g++) {
-        const int32_t *phrase = r->pool.phrase[at[g]].token;
-        int hit = ref_follow(b->draft, draft, phrase, usable(r->s), said);
-        if (hit > best) {
-            best = hit;
-            memcpy(out, said, sizeof said);
-        }
-    }
-    r->draft_call_tokens += ref_nodes(&r->window) + guesses * r->pool.length;
-    for (int i = 0; i <= best && draft->n < most && !ended; i++)
-        ended = put_and_end(r, b, draft, out[i]);
-    ref_step(&r->window, b->draft, &before, &r->pool);
-    return ended;
-}
-
-// Source (b): a[j] and the target's argmax after it, then the one after a[j + 1] if they agree, ...
-static void from_rejected(reference *r, const int32_t *a, const int32_t *after, int n)
-{
-    for (int j = 0; j < n; j++) {
-        int32_t phrase[REF_DEEP];
-        int m = 0;
-        phrase[m] = after[j];
-        while (m + 1 < r->pool.length && j + m + 1 < n && a[j + m + 1] == after[j + m]) {
-            m++;
-            phrase[m] = after[j + m];
-        }
-        if (m + 1 == r->pool.length)
-            ref_add(&r->pool, a[j], phrase);
-    }
-}
-
-// Verifies K phrases behind an accepted draft: the tokens that follow it in out[], how many; and
-// corrects them.
-static int verify_phrases(reference *r, const bench *b, const ref_text *draft, const int *at, int n,
-                          int32_t *out)
-{
-    int best = 0, winner = -1;
-    int32_t said[REF_DEEP];
-    out[0] = say(b->target, draft);
-    for (int k = 0; k < n; k++) {
-        int hit = ref_follow(b->target, draft, r->pool.phrase[at[k]].token, usable(r->s), said);
-        if (hit > best) {
-            best = hit;
-            winner = k;
-            memcpy(out, said, sizeof said);
-        }
-    }
-    for (int k = 0; k < n && on(r->s->verification); k++) {
-        ref_text t = *draft;
-        int32_t *phrase = r->pool.phrase[at[k]].token;
-        if (k == winner && !strcmp(r->s->semantics, "paper"))
-            continue;
-        for (int i = 0; i < r->pool.length; i++) {
-            int32_t token = say(b->target, &t);
-            put(&t, phrase[i]);
-            phrase[i] = token;
-        }
-    }
-    return best + 1;
-}
-
-static bool emit(reference *r, const bench *b, const int32_t *out, int n, int *done)
-{
-    bool ended = false;
-    for (*done = 0; *done < n && !ended; ++*done)
-        ended = put_and_end(r, b, &r->text, out[*done]);
-    r->histogram[*done - 1]++;
-    return ended;
-}
-
-static bool round_of(reference *r, const bench *b)
-{
-    int all[REF_LIST], *tried = all, suffixes = 0, done, start = r->text.n;
-    int32_t after[REF_WIDE], out[REF_WIDE];
-    ref_text draft = r->text;
-    bool draft_ends = false;
-    while (draft.n < start + atoi(r->s->length) && !draft_ends)
-        draft_ends = draft_on(r, b, &draft);
-    int n = draft.n - start, accepted = 0;
-    if (!draft_ends) {
-        int have = ref_find(&r->pool, draft.token[draft.n - 1], all), most = atoi(r->s->phrases);
-        suffixes = have < most ? have : most;
-        tried = all + (have - suffixes);
-    }
-    r->width[n + suffixes * r->pool.length]++;
-    for (int i = 0; i <= n; i++) {
-        ref_text t = draft;
-        t.n = start + i;
-        after[i] = say(b->target, &t);
-        r->matched += i < n && draft.token[start + i] == after[i];
-    }
-    while (accepted < n && draft.token[start + accepted] == after[accepted])
-        accepted++;
-    memcpy(out, draft.token + start, (size_t)n * sizeof *out);
-    if (accepted < n) {
-        out[accepted] = after[accepted];
-        bool ended = emit(r, b, out, accepted + 1, &done);
-        if (done == accepted + 1 && on(r->s->verification))
-            from_rejected(r, draft.token + start + accepted, after + accepted + 1, n - accepted);
-        return ended;
-    }
-    if (draft_ends)
-        return emit(r, b, out, n, &done);
-    n += verify_phrases(r, b, &draft, tried, suffixes, out + n);
-    return emit(r, b, out, n, &done);
-}
-
-static void refer(reference *r, const bench *b, const dsc_drafter_input *in, int64_t tokens)
-{
-    dsc_token_view p = in->request->prompt;
-    r->text.n = 0;
-    r->end = (int)(p.count + tokens);
-    if (!on(r->s->reuse) || in->request->index == 0)
-        r->pool = (ref_pool){.length = atoi(r->s->level) - 1, .most = atoi(r->s->window)};
-    ref_begin(&r->window, atoi(r->s->window), atoi(r->s->level), in);
-    for (int64_t i = 0; i < p.count; i++)
-        put(&r->text, p.id[i]);
-    while (!round_of(r, b)) {
-    }
-}
-
-static void it_is_what_was_described(void **state)
-{
-    (void)state;
-    bench *b = ngram_bench(2, 7, 4);
-    reference *r = calloc(1, sizeof *r);
-    assert_non_null(r);
-    for (size_t i = 0; i < sizeof settings / sizeof *settings; i++) {
-        dsc_config c = config(&settings[i]);
-        dsc_history history = {0};
-        memset(r, 0, sizeof *r);
-        r->s = &settings[i];
-        bench_clear(b);
-        for (int64_t q = 0; q < 8; q++) {
-            dsc_request request = {.index = q, .prompt = bench_prompt(b, q, 20)};
-            dsc_drafter_input in = {.request = &request, .config = &c, .seed = 5};
-            run_one(b, &c, &dsc_verifier_greedy, request.prompt, q, 100, 0, &history);
-            refer(r, b, &in, 100);
-            assert_int_equal(b->t.base.length, r->text.n - 20);
-            assert_memory_equal(b->t.base.output, r->text.token + 20,
-                                (size_t)b->t.base.length * sizeof(int32_t));
-        }
-        same_counts(b->histogram, r->histogram, RUN_HISTOGRAM, "histogram", name_of(&settings[i]));
-        same_counts(b->width, r->width, RUN_WIDTH, "width", name_of(&settings[i]));
-        const int64_t ours[] = {b->counts.draft_calls, b->counts.draft_call_tokens,
-                                b->counts.extra[0]},
-                      theirs[] = {r->draft_calls, r->draft_call_tokens, r->matched};
-        same_counts(ours, theirs, 3, "draft calls, tokens in them, matches", name_of(&settings[i]));
-        for (int64_t m = dsc_config_limit(&c) + 1; m < RUN_HISTOGRAM; m++)
-            assert_int_equal(b->histogram[m], 0);
-        for (int64_t m = dsc_config_width(&c); m < RUN_WIDTH; m++)
-            assert_int_equal(b->width[m], 0);
-        dsc_arena_fini(&history.arena);
-    }
-    free(r);
-    bench_free(b);
 }
 
 // --- outputs -------------------------------------------------------------------------------------
@@ -440,7 +233,6 @@ static void orders_change_no_output(void **state)
 SUITE(ouroboros)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test_setup_teardown(it_is_what_was_described, make_scratch, remove_scratch),
         cmocka_unit_test(outputs_are_the_targets_own),
         cmocka_unit_test_setup_teardown(each_part_helps, make_scratch, remove_scratch),
         cmocka_unit_test_setup_teardown(runs_do_not_depend_on_threads, make_scratch,
