@@ -41,12 +41,17 @@ summary() {
     [ "$failed" = 0 ]
 }
 
+# Whether an expression of awk is true of numbers. Comparisons alone accept nan and an empty value.
+holds() { # EXPRESSION NAME=NUMBER...
+    expression=$1
+    shift
+    awk "BEGIN { for (i = 1; i < ARGC - 1; i++) unfit += ARGV[i] !~ /=[-+]?[.]?[0-9][-+.0-9e]*\$/ }
+        END { exit unfit || !($expression) }" "$@" /dev/null
+}
 # Whether two numbers differ by no more than a share of the second, which is then not 0, and a tolerance.
-# To mawk, nan is close to everything.
 close_to() { # A B SHARE [TOLERANCE]
-    awk -v a="$1" -v b="$2" -v share="$3" -v tolerance="${4-}" 'BEGIN {
-        number = "^[-+]?[.]?[0-9]"; d = a - b; e = share * (b < 0 ? -b : b) + tolerance
-        exit !(a ~ number && b ~ number && (b != 0 || tolerance != "") && d <= e && -d <= e) }'
+    holds "(b != 0 || $# > 3) && (a - b) ^ 2 <= (share * (b < 0 ? -b : b) + tolerance) ^ 2" \
+        a="$1" b="$2" share="$3" tolerance="${4:-0}"
 }
 
 # The command must succeed; what it prints is shown when it does not.
@@ -69,27 +74,44 @@ metrics() {
         awk '{ printf "%s", $1; for (i = 2; i <= NF; i++) printf " %.12g", $i; print "" }'
 }
 
+# The command must succeed; what it prints stays in the file.
+into() { # FILE, command...
+    into_file=$1
+    shift
+    if "$@" >"$into_file" 2>err </dev/null; then ok; else not_ok "$* ($(cat err))"; fi
+}
 # What `good` and `bad` run; scripts whose calls have words in common say so with one of their own.
 program() {
     "$draftscope" "$@"
 }
 good() { # arguments...: exit code 0; `out` and `err` stay
-    if program "$@" >out 2>err </dev/null; then ok; else not_ok "$* ($(cat err))"; fi
+    into out program "$@"
 }
-# That exit code and one line on stderr, which has the words. A call that is refused prints nothing.
+# That exit code and, after notes, one line on stderr, which has the words. A call that is refused prints
+# nothing, and its words are not those of any usage error: a mistyped command or option fails the check.
+notes='^draftscope: (evaluate|note|rule): '
+usage='draftscope: unknown option command (did you mean see: draftscope --help)'
 bad() { # exit code, 'words', arguments...
     expected=$1 words=$2
     shift 2
-    program "$@" >out 2>err </dev/null
+    rejects "$expected" "$words" program "$@"
+}
+rejects() { # exit code, 'words', command...
+    expected=$1 words=$2
+    shift 2
+    "$@" >out 2>err </dev/null
     code=$?
+    grep -vE "$notes" err >refusal
     if [ $code != "$expected" ]; then
-        not_ok "exit $code, not $expected: $* ($(head -n 1 err))"
-    elif ! grep -qF -e "$words" err; then
-        not_ok "'$words' is not in: $(cat err)"
-    elif [ "$(wc -l <err)" != 1 ]; then
+        not_ok "exit $code, not $expected: $* ($(head -n 1 refusal))"
+    elif ! grep -qF -e "$words" refusal; then
+        not_ok "'$words' is not in: $(cat refusal)"
+    elif [ "$(wc -l <refusal)" != 1 ]; then
         not_ok "more than one line on stderr: $*"
     elif [ "$code" = 2 ] && [ -s out ]; then
         not_ok "something on stdout: $*"
+    elif [ "$code" = 2 ] && echo "$usage $*" | grep -qF -e "$words"; then
+        not_ok "'$words' could be of another usage error: $*"
     else
         ok
     fi

@@ -48,8 +48,8 @@ strip() { # FILE: rows without the key column and without the header
 number=1
 printf '%s\n' "$values" | while IFS= read -r value; do
     number=$((number + 1))
-    "$draftscope" trace cut all.dst --where "scenario=$value" -o cut.dst --force
-    "$draftscope" sweep cut.dst $sim -o cut.tsv --force 2>err
+    "$draftscope" trace cut all.dst --where "scenario=$value" -o cut.dst --force || exit
+    "$draftscope" sweep cut.dst $sim -o cut.tsv --force 2>err || exit
     strip sweep.tsv | sed -n "${number}p" >a
     strip cut.tsv >b
     cmp a b && echo same

@@ -92,7 +92,7 @@ faq() { # fragment, arguments
     fragment=$1
     shift
     check "docs/faq.md has a heading with \"$fragment\"" grep -qF -e "$fragment" headings
-    "$DRAFTSCOPE" "$@" >message 2>&1
+    "$DRAFTSCOPE" "$@" >message 2>&1 # any code: some headings are notes
     check "\"$fragment\" is printed by $*" grep -qF -e "$fragment" message
 }
 echo '{"prompt": "a", "output": "b"}' >text.jsonl

@@ -117,7 +117,7 @@ for log in vanilla:0.6 eagle:1.6 sps-68m:6.5; do # as was measured, a little abo
         --tokenizer "$bench/../tokenizers/llama2.json" -o "$name.dst"
     good sim rag.dst --method none --cost "fit:$name.dst"
     check "$name: worst residual $(worst) % is at most ${log#*:} %" \
-        awk -v x="$(worst)" -v y="${log#*:}" 'BEGIN { exit !(x > 0 && x <= y) }'
+        holds 'x > 0 && x <= y' x="$(worst)" y="${log#*:}"
 done
 good sim rag.dst --method none --cost fit:vanilla.dst
 if ! command -v python3 >/dev/null; then

@@ -38,9 +38,7 @@ for run in replay replay-cxx; do
     [ -x $run ] || continue
     ./$run rag.dst llma n=1 num-speculative-tokens=18 >printed
     check "$run: the program's number of calls" [ "$(sed -n 's/^target_calls *//p' printed)" = "$(cat expected)" ]
-    ./$run rag.dst llma n=0 >printed 2>error
-    check "$run: exit 2 for a value out of range" [ $? = 2 ]
-    check "$run: the range is named" grep -q "'0' is not an integer from 1" error
+    rejects 2 "'0' is not an integer from 1" ./$run rag.dst llma n=0
     ./$run rag.dst llna >printed 2>error
     check "$run: the nearest method is named" grep -q "did you mean llma" error
 done
@@ -51,6 +49,7 @@ for run in theory theory-cxx; do
     [ -x $run ] || continue
     check "$run: rules are in their order" sh -c "./$run | awk '
         NR == 2 { one = \$2; bad += \$3 != one || \$4 != one }
+        { bad += /nan/ || NF < 4 }
         NR > 2 { bad += \$2 < one || \$3 < one || \$2 > \$4 || \$3 > \$4 || \$4 < last }
         { last = \$4 }
         END { exit bad || NR != 9 }'"
@@ -61,7 +60,6 @@ for run in my_drafter my_drafter-cxx; do
     [ -x $run ] || continue
     check "$run: no drafts, one token per call" [ "$(./$run rag.dst 0)" = "block efficiency 1.0000" ]
     check "$run: drafts are accepted" sh -c "./$run rag.dst 4 | awk '{ exit !(\$3 > 1.05 && \$3 < 5) }'"
-    ./$run rag.dst 65 >printed 2>error
-    check "$run: exit 2 for a length out of range" [ $? = 2 ]
+    rejects 2 "'65' is not an integer from" ./$run rag.dst 65
 done
 summary

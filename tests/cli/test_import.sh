@@ -16,7 +16,7 @@ says 'every assistant turn of a chat is a request'
 says 'the requests are of 2 models, m (2), n (1); --model NAME selects one'
 good trace import "$data/chat.jsonl" --tokenizer bytes --turns last --model m --chat-template llama3 -o last.dst
 says '1 requests of other models were left out'
-"$draftscope" trace export last.dst >out
+into out "$draftscope" trace export last.dst
 check "the template of --chat-template" grep -qF '<|start_header_id|>user<|end_header_id|>\n\nMore<|eot_id|>' out
 mkdir model
 cp "$sample/tokenizer.json" model

@@ -122,7 +122,7 @@ same_as_sim() { # MODEL MAX_TOKENS METHOD PARAMETERS...
     drafts=$(field num_drafts) drafted=$(field num_draft_tokens)
     check "the output is imported" "$draftscope" trace import run.jsonl --vocab-size 67 -o run.dst \
         --force --progress never
-    "$draftscope" sim run.dst --json --method "$@" >out
+    into out "$draftscope" sim run.dst --json --method "$@"
     is target_calls "$calls"
     is num_accepted_tokens "$accepted"
     is num_drafts "$drafts"
@@ -218,8 +218,8 @@ fi
 
 # --- errors ------------------------------------------------------------------------------------
 run="run --method none --max-tokens 8"
-bad 2 "--method" run --target "$llama" --prompts ids.jsonl
-bad 2 "--target" $run --prompts ids.jsonl
+bad 2 "--method NAME expected" run --target "$llama" --prompts ids.jsonl
+bad 2 "--target DIR (or" $run --prompts ids.jsonl
 bad 2 "--draft DIR" run --target "$llama" --method draft-model --prompts ids.jsonl
 bad 2 "none of them" $run --target "$llama"
 bad 2 "no argument without -p" $run --target "$llama" --prompts ids.jsonl more
@@ -235,7 +235,7 @@ cp "$llama/config.json" pickle
 : >pickle/pytorch_model.bin
 bad 4 "safetensors" $run --target pickle --prompts ids.jsonl
 bad 4 "nothing.jsonl" $run --target "$llama" --prompts nothing.jsonl
-bad 2 "device" $run --target "$llama" --device tpu --prompts ids.jsonl
+bad 2 "no device is called 'tpu'" $run --target "$llama" --device tpu --prompts ids.jsonl
 if "$draftscope" live list | grep -q 'cuda .*not built in'; then
     bad 3 "CUDA" $run --target "$llama" --device cuda --prompts ids.jsonl
 fi

@@ -18,8 +18,7 @@ says() { # words
     check "'$1' is in: $(cat err)" grep -qF -e "$1" err
 }
 near() { # FIELD EXPRESSION: equal to 6 digits
-    check "$1 is $(field "$1"), not $2" awk "BEGIN {
-        x = $(field "$1"); y = $2; exit !(x / y > .999999 && x / y < 1.000001) }"
+    check "$1 is $(field "$1"), not $2" holds "x / ($2) > .999999 && x / ($2) < 1.000001" x="$(field "$1")"
 }
 echo '{"prompt": [1, 5, 9, 13, 17, 21, 5, 9]}' >ids.jsonl
 run() { # METHOD AND PARAMETERS...

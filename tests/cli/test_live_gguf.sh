@@ -38,7 +38,7 @@ check "a draft model: same outputs" test "$(tokens gguf.jsonl)" = "$(tokens draf
 echo '{"prompt": "the lower", "output": " hello world"}' >text.jsonl
 "$draftscope" trace import --tokenizer "$oracle/gguf/pieces.gguf" text.jsonl -o text.dst >/dev/null 2>err
 check "trace import --tokenizer FILE.gguf: $(cat err)" test $? = 0
-"$draftscope" trace export text.dst -o text.out >/dev/null 2>&1
+into said "$draftscope" trace export text.dst -o text.out
 check "the text comes back: $(cat text.out)" grep -q 'the lower' text.out
 
 cp text.jsonl no.gguf

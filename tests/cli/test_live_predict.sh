@@ -60,11 +60,7 @@ nearly() { # as both: what was drafted is as much, or a little more
 refused() { # 'words on stderr' trace, method and its options
     words=$1 trace=$2
     shift 2
-    "$draftscope" sim "$trace" "$@" >out 2>err
-    code=$?
-    if [ $code = 2 ] && grep -qF -e "$words" err; then ok; else
-        not_ok "$*: exit $code, '$words' is not in: $(cat err)"
-    fi
+    bad 2 "$words" sim "$trace" "$@"
 }
 
 # --- a draft model, an EAGLE head, Medusa heads ------------------------------------------------
@@ -128,11 +124,11 @@ same "chain, expected" $kept
 
 # Sampled drafts at temperature 1 are expected only on request; a greedy run has none.
 both draft.dst draft --method spectr --num-speculative-tokens 4
-"$draftscope" sim draft.dst --json --method spectr --num-speculative-tokens 4 >sim.json 2>err
+into sim.json "$draftscope" sim draft.dst --json --method spectr --num-speculative-tokens 4
 # shellcheck disable=SC2086
 same "spectr, as it ran" $kept $drafted
 if grep -q 'note: spectr' err; then not_ok "spectr: $(cat err)"; else ok; fi
-"$draftscope" sim draft.dst --json --method spectr --num-speculative-tokens 4 --evaluate expect >sim.json 2>err
+into sim.json "$draftscope" sim draft.dst --json --method spectr --num-speculative-tokens 4 --evaluate expect
 if grep -q 'note: spectr: .* temperature 0, .* temperature 1' err; then ok; else
     not_ok "spectr expected: $(cat err)"
 fi
@@ -179,13 +175,13 @@ says 'rule: greedy, though' --method tree
 rule_is greedy
 says 'draft_rank' --method draft-model --rule greedy
 rule_is greedy
-"$draftscope" sim drawn.dst --json --method draft-model --rule rejection >given.json 2>err
-"$draftscope" sim drawn.dst --json --method draft-model >sim.json 2>err
+into given.json "$draftscope" sim drawn.dst --json --method draft-model --rule rejection
+into sim.json "$draftscope" sim drawn.dst --json --method draft-model
 if cmp -s given.json sim.json; then ok; else not_ok "the default is another rejection"; fi
 "$draftscope" trace merge drawn.dst -o merged.dst >out 2>err || not_ok "merge: $(cat err)"
-"$draftscope" sim merged.dst --json --method draft-model >sim.json 2>err
+into sim.json "$draftscope" sim merged.dst --json --method draft-model
 rule_is rejection
-"$draftscope" sim draft.dst --json --method draft-model >sim.json 2>err
+into sim.json "$draftscope" sim draft.dst --json --method draft-model
 rule_is greedy
 
 summary

@@ -72,13 +72,13 @@ fi
 
 # Distributions of a greedy recording have another temperature: replaying sampled drafts prints a
 # note.
-"$draftscope" sim llama.dst --method spectr --num-drafts 2 --rule kseq >sim.out 2>err
+into sim.out "$draftscope" sim llama.dst --method spectr --num-drafts 2 --rule kseq
 check "distributions from which nothing was sampled" grep -q 'note: spectr: .* temperature 0, .* temperature 1' err
-"$draftscope" sim llama.dst --method draft-model --num-speculative-tokens 3 >sim.out 2>err
+into sim.out "$draftscope" sim llama.dst --method draft-model --num-speculative-tokens 3
 check "ranks are those of the run" sh -c '! grep -q note err'
 good record --target "$fixtures/llama" --draft "$fixtures/llama_old" --method draft-model --num-speculative-tokens 2 \
     --prompts ids.jsonl --max-tokens 12 --temperature .8 --num-drafts 2 -o drawn.dst
-"$draftscope" sim drawn.dst --method spectr --num-drafts 2 --rule kseq >sim.out 2>err
+into sim.out "$draftscope" sim drawn.dst --method spectr --num-drafts 2 --rule kseq
 check "distributions from which tokens were sampled" sh -c '! grep -q note err'
 
 # --- what is recorded --------------------------------------------------------------------------
@@ -148,34 +148,26 @@ of_method offsets.dst llama_medusa --method parallel --num-speculative-tokens 2
 of_method offsets.dst llama_medusa --method ddtree --num-speculative-tokens 2 --num-draft-tokens 12
 # They survive JSON lines and a merge.
 for trace in trees offsets; do
-    "$draftscope" trace export $trace.dst >$trace.jsonl
+    into $trace.jsonl "$draftscope" trace export $trace.dst
     "$draftscope" trace import --vocab-size 256 $trace.jsonl -o again.dst --force --progress never \
         >out 2>err || not_ok "import of $trace: $(cat err)"
     hash_of() { "$draftscope" trace info --json "$1" | sed -n 's/.*"hash": "\([0-9a-f]*\)".*/\1/p'; }
     check "$trace: exported and imported" test "$(hash_of $trace.dst)" = "$(hash_of again.dst)"
 done
-refuses() { # what the message contains, command...
-    message=$1
-    shift
-    "$@" >out 2>err
-    code=$?
-    check "$message: exit 2 ($code)" test $code = 2
-    check "$message" grep -q -e "$message" err
-}
-refuses 'eagle-topk 4 is larger (draftscope live record --candidates 9:4' \
+rejects 2 'eagle-topk 4 is larger (draftscope live record --candidates 9:4' \
     "$draftscope" sim trees.dst --method dynamic-tree --num-steps 9 --eagle-topk 4 --num-draft-tokens 9
 good record $models --draft "$fixtures/llama_old" --method none --prompts ids.jsonl --max-tokens 40 \
     --candidates 4:3:12 -o few.dst
 of_method few.dst llama_old --method dynamic-tree --num-steps 4 --eagle-topk 3 --num-draft-tokens 13
-refuses 'best 12 candidates; --num-draft-tokens 14 needs 13' \
+rejects 2 'best 12 candidates; --num-draft-tokens 14 needs 13' \
     "$draftscope" sim few.dst --method dynamic-tree --num-steps 4 --eagle-topk 3 --num-draft-tokens 14
-refuses 'needs the candidates of a draft model, which the trace lacks' \
+rejects 2 'needs the candidates of a draft model, which the trace lacks' \
     "$draftscope" sim offsets.dst --method dynamic-tree
-refuses 'needs the marginals of a parallel drafter, which the trace lacks' \
+rejects 2 'needs the marginals of a parallel drafter, which the trace lacks' \
     "$draftscope" sim trees.dst --method ddtree
-refuses 'marginals of 2 offsets; --num-speculative-tokens 3' \
+rejects 2 'marginals of 2 offsets; --num-speculative-tokens 3' \
     "$draftscope" sim offsets.dst --method parallel --num-speculative-tokens 3
-refuses 'all of the 16 recorded candidates of an offset' \
+rejects 2 'all of the 16 recorded candidates of an offset' \
     "$draftscope" sim offsets.dst --method ddtree --num-speculative-tokens 2 --num-draft-tokens 200
 record_trees() { # draft model, words, options
     draft=$1 words=$2
@@ -197,11 +189,11 @@ bad 2 '--candidates requires a draft model' record $models --method none --promp
 good run --target "$fixtures/llama_old" --method llma --references all --num-speculative-tokens 4 --replay llama.dst \
     --json --baseline
 cp out replayed.json
-"$draftscope" sim llama.dst --method llma --references all --num-speculative-tokens 4 --json >sim.json 2>err
+into sim.json "$draftscope" sim llama.dst --method llma --references all --num-speculative-tokens 4 --json
 same "replayed and simulated" replayed.json sim.json
 bad 2 'outputs are as recorded' run --target "$fixtures/llama_old" --method none --replay llama.dst \
     --max-tokens 5
-"$draftscope" trace synth --target markov:300 --requests 3 --max-tokens 9 -o other.dst
+into said "$draftscope" trace synth --target markov:300 --requests 3 --max-tokens 9 -o other.dst
 bad 4 'is not in the target' run --target "$fixtures/llama_old" --method none --json \
     --replay other.dst
 # Beyond the record the target answers itself: the model that wrote the record takes the same steps
@@ -291,8 +283,7 @@ for word in target_measured draft_measured device_name 'column target_share' \
     'column target_again_s' 'column draft_again_s' command repeats; do
     check "the table contains $word" grep -q "^# $word" cost.tsv
 done
-"$draftscope" sim llama.dst --method draft-model --num-speculative-tokens 3 --cost table:cost.tsv --batch-size 1,2 --json \
-    >sim.json 2>err
+into sim.json "$draftscope" sim llama.dst --method draft-model --num-speculative-tokens 3 --cost table:cost.tsv --batch-size 1,2 --json
 check "sim reads it: $(cat err)" grep -q '"speedup": [0-9]' sim.json
 if command -v gnuplot >/dev/null; then
     check "plot cost draws it" "$draftscope" plot cost cost.tsv -o cost.svg
@@ -302,13 +293,13 @@ good profile --shape "$fixtures/llama/config.json" --random-weights 1 --dtype f3
 check "no prefill tokens" sh -c '! grep -q prefill_tokens one.tsv'
 check "one cell" test "$(grep -c '^[0-9]' one.tsv)" = 1
 check "one model alone never runs after another" sh -c '! grep -q again_s one.tsv'
-bad 2 'exists' profile --target "$fixtures/llama" -o one.tsv
-bad 2 'learned' profile --target "$fixtures/gpt2" --context 4096 -o x.tsv
+bad 2 'one.tsv exists already' profile --target "$fixtures/llama" -o one.tsv
+bad 2 'the model has 32 learned positions' profile --target "$fixtures/gpt2" --context 4096 -o x.tsv
 bad 2 'measured with a batch size of 1' profile --target "$fixtures/llama" \
     --draft "$fixtures/llama_eagle" --batch-size 2 --tokens 1 --context 0 -o x.tsv
 good profile --target "$fixtures/llama" --draft "$fixtures/llama_eagle" --tokens 1:4 \
     --context 0:16 --repeats 1 -o eagle.tsv
-bad 2 'tokens' profile --target "$fixtures/llama" --tokens 0:4 -o x.tsv
+bad 2 "'0' is not an integer from 1" profile --target "$fixtures/llama" --tokens 0:4 -o x.tsv
 check "a refused command leaves no files" test ! -e x.tsv -a ! -e x.tsv.tmp
 
 summary

@@ -21,7 +21,7 @@ field() { # of the JSON line in `out`
     sed -n "s/.*\"$1\": \([^,}]*\).*/\1/p" out
 }
 near() { # VALUE EXPECTED TOLERANCE
-    check "$1 is $2" awk "BEGIN { d = $1 - $2; exit !(d <= $3 && -d <= $3) }"
+    check "$1 is $2" holds "(x - $2) ^ 2 <= $3 ^ 2" x="$1"
 }
 awk 'BEGIN { for (i = 0; i < 6; i++) printf "{\"prompt\": [1, %d, %d, 7, %d]}\n", 3 + i, 20 + 3 * i, 40 + i }' \
     >ids.jsonl

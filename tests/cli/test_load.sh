@@ -126,7 +126,7 @@ wrong="advise rag.dst --cost linear:0.02,0.0004 -o wrong"
 bad 2 '--slo needs loads' $wrong --slo ttft=1
 bad 2 '--prefill-time needs loads' $wrong --prefill-time 0.001
 bad 2 "--slo: 'ttft'" $wrong --slo ttft
-bad 2 '--arrivals' $wrong --arrivals poisson
+bad 2 "'poisson' is not closed:CLIENTS" $wrong --arrivals poisson
 bad 2 '0 of 29 requests have arrival_s' $wrong --arrivals recorded
 bad 2 '--arrivals needs costs in seconds' advise rag.dst --arrivals closed:1 -o wrong
 printf 'tokens\ttarget_s\n1\t1\n64\t2\n' >cost.table

@@ -267,10 +267,10 @@ undocumented() {
   "$DRAFTSCOPE" sim all.dst --method llma --per-request | grep -v '^#' | head -n 1 | tr '\t' '\n'
 } >program
 undocumented "draftscope-sim(1): every field that is printed" draftscope-sim.1
-"$DRAFTSCOPE" sweep all.dst --method llma -o all.tsv
+into said "$DRAFTSCOPE" sweep all.dst --method llma -o all.tsv
 grep -v '^#' all.tsv | head -n 1 | tr '\t' '\n' >program
 undocumented "draftscope-sweep(1): every column that is written" draftscope-sweep.1
-"$DRAFTSCOPE" sweep all.dst --method llma --shard 1/1 -o all.shard
+into said "$DRAFTSCOPE" sweep all.dst --method llma --shard 1/1 -o all.shard
 sed -n 's/^# column \([a-z_]*\): \(.*\)/\1\t\2/p' all.shard >program
 entries draftscope-merge.1 DESCRIPTION Shards >page
 same "draftscope-merge(1): columns of a shard, word for word" program page
@@ -323,52 +323,52 @@ for path in "$man_dir"/draftscope-*.1; do
     check "$page: exit codes 0, 1 and 2" sh -c '! grep . missing'
 done
 
-# exits CODE PAGE ARGUMENTS...: the program exits so, and the page of the command says it may.
+# exits CODE PAGE 'WORDS' ARGUMENTS...: the program exits so, and the page of the command says it may.
 exits() {
     code=$1 page=$2
     shift 2
-    "$DRAFTSCOPE" "$@" >"${stdout:-/dev/null}" 2>error
-    echo $? >got
+    if [ "$code" = 0 ]; then good "$@"; else bad "$code" "$@"; fi
     codes "$page" | grep -x "$code" >listed
-    check "exit $code, as in $page: $*" sh -c "cat got error; test \$(cat got) = $code && test -s listed"
+    check "$page lists exit code $code" test -s listed
 }
 printf 'num_speculative_tokens\tn\tspeedup\n4\t1\t1.5\n8\t1\t2\n' >table.tsv
 exits 0 draftscope.1 --version
-exits 2 draftscope.1 nonsense
-exits 2 draftscope-sim.1 sim all.dst --method llma --num-speculative-tokens -1
-exits 4 draftscope-sim.1 sim nothing.dst --method none
-exits 2 draftscope-sweep.1 sweep all.dst --method llma -o all.tsv
-exits 4 draftscope-sweep.1 sweep nothing.dst --method llma -o new.tsv
-exits 2 draftscope-tune.1 tune all.dst --method llma --lenth 3
-exits 4 draftscope-tune.1 tune nothing.dst --method llma
-exits 2 draftscope-merge.1 merge
-exits 4 draftscope-merge.1 merge all.tsv -o new.tsv
-exits 2 draftscope-trace.1 trace import --tokenizer bytes all.jsonl -o all.dst
-exits 4 draftscope-trace.1 trace verify nothing.dst
-exits 2 draftscope-plot.1 plot nonsense table.tsv -o new.svg
-exits 4 draftscope-plot.1 plot heatmap nothing.tsv -o new.svg
-exits 2 draftscope-report.1 report
-exits 4 draftscope-report.1 report nothing.tsv -o new.html
-exits 2 draftscope-list.1 list nonsense
+exits 2 draftscope.1 "unknown command 'nonsense'" nonsense
+exits 2 draftscope-sim.1 "'-1' is not an integer from" sim all.dst --method llma --num-speculative-tokens -1
+exits 4 draftscope-sim.1 'nothing.dst' sim nothing.dst --method none
+exits 2 draftscope-sweep.1 'all.tsv exists already' sweep all.dst --method llma -o all.tsv
+exits 4 draftscope-sweep.1 'nothing.dst' sweep nothing.dst --method llma -o new.tsv
+exits 2 draftscope-tune.1 'unknown option --lenth' tune all.dst --method llma --lenth 3
+exits 4 draftscope-tune.1 'nothing.dst' tune nothing.dst --method llma
+exits 2 draftscope-merge.1 'one or more shards of a sweep expected' merge
+exits 4 draftscope-merge.1 'all.tsv' merge all.tsv -o new.tsv
+exits 2 draftscope-trace.1 'all.dst exists already' trace import --tokenizer bytes all.jsonl -o all.dst
+exits 4 draftscope-trace.1 'nothing.dst' trace verify nothing.dst
+exits 2 draftscope-plot.1 "unknown figure 'nonsense'" plot nonsense table.tsv -o new.svg
+exits 4 draftscope-plot.1 'nothing.tsv' plot heatmap nothing.tsv -o new.svg
+exits 2 draftscope-report.1 'at least one result expected' report
+exits 4 draftscope-report.1 'nothing.tsv' report nothing.tsv -o new.html
+exits 2 draftscope-list.1 "'nonsense' is not one of methods" list nonsense
 if [ "$live" ]; then
-    exits 2 draftscope-live.1 live nonsense
-    exits 4 draftscope-live.1 live run --method none --target nothing --prompts all.jsonl
+    exits 2 draftscope-live.1 "unknown live command 'nonsense'" live nonsense
+    exits 4 draftscope-live.1 'nothing' live run --method none --target nothing --prompts all.jsonl
 fi
-exits 2 draftscope-theory.1 theory accept
-exits 2 draftscope-validate.1 validate
-exits 2 draftscope-validate.1 validate --published nonsense
-exits 4 draftscope-validate.1 validate --published --tables nothing
-exits 2 draftscope-theory.1 theory nonsense
-exits 4 draftscope-theory.1 theory accept --draft nothing.csv --target nothing.csv
+exits 2 draftscope-theory.1 'no distributions given' theory accept
+exits 2 draftscope-validate.1 'give --published, or --trace' validate
+exits 2 draftscope-validate.1 "unknown row 'nonsense'" validate --published nonsense
+exits 4 draftscope-validate.1 'nothing' validate --published --tables nothing
+exits 2 draftscope-theory.1 "unknown theory command 'nonsense'" theory nonsense
+exits 4 draftscope-theory.1 'nothing.csv' theory accept --draft nothing.csv --target nothing.csv
 mkdir empty
 PATH=$work/empty "$DRAFTSCOPE" plot heatmap table.tsv -o new.svg >said 2>&1
 check "exit 3, as in draftscope-plot.1: no gnuplot" test $? = 3
 if [ -w /dev/full ]; then
-    stdout=/dev/full
-    exits 1 draftscope-list.1 list methods
-    exits 1 draftscope-sim.1 sim all.dst --method none
-    exits 1 draftscope-theory.1 theory accept --bernoulli .5,.25
-    stdout=
+    program() {
+        "$draftscope" "$@" >/dev/full
+    }
+    exits 1 draftscope-list.1 'No space left' list methods
+    exits 1 draftscope-sim.1 'No space left' sim all.dst --method none
+    exits 1 draftscope-theory.1 'No space left' theory accept --bernoulli .5,.25
 else
     skip "exit 1 on a full disk" "no /dev/full"
 fi

@@ -198,7 +198,7 @@ for text in 0/4 5/4 4 a/b 1/0 '' 1/4/; do
     bad 2 'I/N' $grid --shard "$text" -o x
 done
 bad 2 'requires --shard' $grid --request-block 4 -o x
-bad 2 'request-block' $grid --shard 1/2 --request-block -1 -o x
+bad 2 "--request-block: '-1'" $grid --shard 1/2 --request-block -1 -o x
 
 # --- expectations: configurations are shared out, requests stay together -------------------------
 good trace synth --target markov:9,seed=2 --requests 40 --max-tokens 30 -o drawn.dst
@@ -243,7 +243,7 @@ check "a method among others has the row that it has alone" \
 bad 2 'given twice' sweep --target markov:9 --method draft-model,draft-model -o x
 bad 2 'did you mean chain' sweep --target markov:9 --method none,chian -o x
 bad 2 'no valid (method, rule) combination. First problem: method' sweep --target markov:9 --method suffix,ngram --rule kseq -o x
-bad 2 'both' sweep many.dst --target markov:9 --method draft-model -o x
+bad 2 'SPEC expected, not both' sweep many.dst --target markov:9 --method draft-model -o x
 
 # --- batches: several rows for a configuration ----------------------------------------------------
 busy="sweep --target markov:9,seed=2 --requests 12 --max-tokens 24 --method draft-model,spectr,tree --num-speculative-tokens 1:3

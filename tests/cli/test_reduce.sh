@@ -11,13 +11,6 @@ trace() {
 info() { # TRACE FIELD
     trace info "$1" | sed -n "s/^$2  *//p"
 }
-exits() { # CODE WORDS ARGUMENTS...
-    code=$1 words=$2
-    shift 2
-    check "exit $code, \"$words\": $*" sh -c '"$DRAFTSCOPE" trace "$@" >out 2>&1; test $? = '"$code"' &&
-        grep -F -- "'"$words"'" out || { cat out; false; }' sh "$@"
-}
-
 trace synth --target markov:300,noise=1 --requests 6 --max-tokens 50 --logprobs 300 -o rows.dst
 check "reduce with one thread" trace reduce rows.dst -o a.dst --threads 1
 check "the result is a valid trace" trace verify a.dst
@@ -46,20 +39,21 @@ check "argmax as recorded by synth" sh -c 'for f in rows a; do
     test $(grep -c . a.out) = 12 && cmp rows.out a.out'
 
 trace synth --target markov:300 --requests 2 --logprobs 8 -o lists.dst
-exits 0 "kseq, specinfer, otm: left out, because" reduce lists.dst -o lists-reduced.dst
+good trace reduce lists.dst -o lists-reduced.dst
+check "what is left out" grep -qF 'kseq, specinfer, otm: left out, because' err
 check "recorded entropies are kept" sh -c '"$DRAFTSCOPE" trace info lists-reduced.dst |
     grep "^recorded  .*draft_entropy" | grep -v "kseq\|rows"'
 echo '{"prompt": [1], "output": [5, 2], "draft_rows": [[[5, -0.5]], [[3, -0.1]]],
     "target_rows": [[[5, -0.5]], [[2, -0.1]]]}' | tr -d '\n' >unknown.jsonl
 trace import --vocab-size 10 unknown.jsonl -o unknown.dst
-exits 4 "request 0, position 1: the draft's row does not list the output's token 2" \
-    reduce unknown.dst -o u.dst
+bad 4 "request 0, position 1: the draft's row does not list the output's token 2" \
+    trace reduce unknown.dst -o u.dst
 check "no output after an error" sh -c '! ls -d u.dst* 2>/dev/null'
 trace synth --target markov:9 --requests 1 -o none.dst
-exits 4 "the rows of the draft are not recorded" reduce none.dst -o u.dst
-exits 2 "a.dst" reduce rows.dst -o a.dst
-exits 2 "one trace" reduce -o u.dst
-exits 2 "give the trace to write: -o NAME.dst" reduce rows.dst
-exits 2 "--num-drafts" reduce rows.dst -o u.dst --num-drafts 65
+bad 4 "the rows of the draft are not recorded" trace reduce none.dst -o u.dst
+bad 2 "a.dst exists already" trace reduce rows.dst -o a.dst
+bad 2 "one trace" trace reduce -o u.dst
+bad 2 "give the trace to write: -o NAME.dst" trace reduce rows.dst
+bad 2 "'65' is not an integer from 1 to 64" trace reduce rows.dst -o u.dst --num-drafts 65
 
 summary

@@ -81,8 +81,8 @@ else
 fi
 
 # --- refusals ------------------------------------------------------------------------------------
-bad 2 '--shard' $mixed --shard 0/3 -o x
-bad 2 '--shard' $mixed --shard 4/3 -o x
+bad 2 "'0/3' is not I/N" $mixed --shard 0/3 -o x
+bad 2 "'4/3' is not I/N" $mixed --shard 4/3 -o x
 bad 2 '-o FILE expected' $mixed --shard 1/3
 bad 2 'JSON lines' $mixed --shard 1/3 --json -o x
 bad 2 '--shard and --timeline' $mixed --shard 1/3 --timeline t.json -o x

@@ -75,10 +75,8 @@ equal 'no draft passes' "$(sum few.tsv measured_draft_s)" 0
 refused() { # code, words on stderr, arguments of live profile...
     code=$1 words=$2
     shift 2
-    "$draftscope" live profile "$@" -o x.tsv >out 2>err
-    got=$?
-    check "$words: exit $got: $(cat err)" sh -c 'test "$1" = "$2" && grep -qF -- "$3" err &&
-        test "$(wc -l <err)" = 1 && test ! -e x.tsv' sh "$got" "$code" "$words"
+    bad "$code" "$words" live profile "$@" -o x.tsv
+    [ ! -e x.tsv ] || not_ok "$words: left a file"
 }
 refused 2 'passes of a draft model: --draft names one' $target --schedule steps.jsonl
 refused 2 'no passes of a draft model: leave --draft out' $models --schedule plain.jsonl
@@ -96,19 +94,11 @@ refused 4 'negative.jsonl:5: tokens must contain whole numbers from 1' $target -
 { sed -n 1p plain.jsonl; sed -n 4p plain.jsonl; sed -n 3p plain.jsonl; } >back.jsonl
 refused 4 'back.jsonl:3: step must be a whole number that ascends' $target --schedule back.jsonl
 refused 4 'cost.tsv:1: column' $target --schedule cost.tsv
-never() { # words on stderr, arguments...
-    words=$1
-    shift
-    "$draftscope" "$@" >out 2>err
-    got=$?
-    check "$words: exit $got: $(cat err)" sh -c 'test "$1" != 0 && grep -qF -- "$2" err &&
-        test "$(wc -l <err)" = 1' sh "$got" "$words"
-}
-never 'exists' $load --schedule steps.jsonl
-never 'would be overwritten' $load --schedule cost.tsv --force
-never 'prefill_tokens' $load --max-num-batched-tokens 256
+bad 2 'steps.jsonl exists already' $load --schedule steps.jsonl
+bad 2 'would be overwritten' $load --schedule cost.tsv --force
+bad 4 'a pass with prefill_tokens 252 was not measured' $load --max-num-batched-tokens 256
 awk -F '\t' '/^#/ || $4 == 0 || $4 == "prefill_tokens"' cost.tsv >decode.tsv
-never '--prefill-time S gives the seconds of each, or draftscope live profile measures them' \
+bad 2 '--prefill-time S gives the seconds of each, or draftscope live profile measures them' \
     serve served.dst --method none --cost table:decode.tsv --arrivals closed:1
 
 # --- an interruption -------------------------------------------------------------------------------

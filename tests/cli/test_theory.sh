@@ -18,9 +18,8 @@ near() {
             /^#/ { next }
             !header { for (i = 1; i <= NF; i++) at[$i] = i; header = 1; next }
             $at["k"] == k && (pair == "" || $at["pair"] == pair) { print $at[name]; exit }' out)
-        check "${pair-}: $want at k = $k, not '$got'" awk -v a="$got" -v b="${want#*=}" \
-            -v t="$tolerance" 'BEGIN { if (a == "" || (a == "nan") != (b == "nan")) exit 1
-                exit !(a == "nan" || (a - b <= t && b - a <= t)) }'
+        [ "$got,${want#*=}" = nan,nan ] && ok ||
+            check "${pair-}: $want at k = $k, not '$got'" close_to "$got" "${want#*=}" 0 "$tolerance"
     done
 }
 
@@ -87,8 +86,8 @@ BEGIN {
 }
 /^#/ { next }
 !names++ { for (i = 1; i <= NF; i++) at[$i] = i; next }
-{ rows++; d = $at["block_efficiency"] / (all / calls[$at["length"]]) - 1; if (d * d > 1e-18) bad = 1 }
-END { exit bad || rows != 3 }' sd.tsv
+{ d = $at["block_efficiency"] / (all / calls[$at["length"]]) - 1; rows += d * d < 1e-18 }
+END { exit rows != 3 }' sd.tsv
 check "the effect of a request is the integral" [ $? = 0 ]
 good theory length --acceptance-by-position .8,.7,.9 --request-sd 0 -o same.tsv
 good theory length --acceptance-by-position .8,.7,.9 -o plain.tsv
@@ -102,20 +101,21 @@ check "rejection <= specinfer <= kseq <= otm <= 1, growing with k; the sampler w
     /^#/ { next }
     !header { for (i = 1; i <= NF; i++) at[$i] = i; header = 1; next }
     {
-        e = 1e-9; n++
-        s = $at["rejection"]; m = $at["specinfer"]; q = $at["kseq"]; o = $at["otm"]
-        if (s > m + e || m > q + e || q > o + e || o > 1 + e) bad = 1
-        if (o < last - e || $at["otm_wor"] < o - e || $at["gap"] < 0 || $at["gap"] > 1e-6) bad = 1
-        if ($at["lemma3_upper"] < o - e || $at["otm_greedy"] > 1 + e) bad = 1
+        e = 1e-9
+        s = $at["rejection"]; m = $at["specinfer"]; q = $at["kseq"]; o = $at["otm"]; greedy = $at["otm_greedy"]
+        n += s > 0 && s < m + e && m < q + e && q < o + e && o < 1 + e && o > last - e && greedy > 0 &&
+            greedy < 1 + e && $at["otm_wor"] > o - e && $at["lemma3_upper"] > o - e && $at["gap"] ~ /^[0-9]/ &&
+            $at["gap"] < 1e-6
         last = o
     }
-    END { exit n != 16 || bad }' out
+    END { exit n != 16 }' out
 check "a bound has its two columns" sh -c "grep -v '^#' out | head -n 1 | grep -q 'specinfer_wor_low	specinfer_wor_high'"
 check "there is no number next to bounds" awk -F '\t' '/^#/ { next }
     !header { for (i = 1; i <= NF; i++) at[$i] = i; header = 1; next }
     { lo = $at["specinfer_wor_low"]; hi = $at["specinfer_wor_high"]; n = $at["specinfer_wor"]
-      if (lo > hi || (n == "nan") != (hi - lo > 1e-10) || (n != "nan" && (n < lo || n > hi))) bad = 1 }
-    END { exit bad }' out
+      bad += lo !~ /^[0-9]/ || hi !~ /^[0-9]/ || lo > hi || (n == "nan") != (hi - lo > 1e-10) ||
+          (n != "nan" && (n < lo || n > hi)); rows++ }
+    END { exit bad || rows != 16 }' out
 cp out zipf3
 accept --zipf 500,1.1,.7 --seed 3 --num-drafts 1:16
 check "the same seed gives the same bytes" cmp -s out zipf3
@@ -227,7 +227,7 @@ check "ranges: low <= high, and no number where there is a range" awk -F '\t' '/
     !header { for (i = 1; i <= NF; i++) { at[$i] = i; name[i] = $i } n = NF; header = 1; next }
     { for (i = 1; i <= n; i++) if (name[i] ~ /_low$/) {
         q = substr(name[i], 1, length(name[i]) - 4); lo = $i; hi = $(i + 1)
-        if (lo > hi + 1e-12 || ($at[q] == "nan") != (hi - lo > 1e-10)) bad = 1; rows++ } }
+        bad += !(lo < hi + 1e-12) || hi !~ /^[0-9]/ || ($at[q] == "nan") != (hi - lo > 1e-10); rows++ } }
     END { exit bad || !rows }' out
 accept --trace rows.dst --summary --num-drafts 1,2
 near 1e-6 2 positions=4 rejection=nan
@@ -247,7 +247,7 @@ bad 2 'no distributions given' theory accept --target p.csv
 bad 2 'from 0 to 1' theory accept --bernoulli 1.5,.5
 bad 2 'from 0 to 1' theory accept --bernoulli .5,nan
 bad 2 'P,Q' theory accept --bernoulli .5
-bad 2 'twice' theory accept --bernoulli .5,.1,.1
+bad 2 '0.1 is given twice' theory accept --bernoulli .5,.1,.1
 bad 2 'divide' theory accept --uniform 32,3
 bad 2 '64 does not divide 32' theory accept --uniform 32,64
 bad 2 'V,S,NOISE' theory accept --zipf 100,1
@@ -255,18 +255,18 @@ bad 2 'integer' theory accept --zipf 0,1,1
 bad 2 'from 0 to 100' theory accept --zipf 10,1,-1
 bad 2 'from 1 to 64' theory accept --bernoulli .5,.1 --num-drafts 0
 bad 2 'from 1 to 64' theory accept --bernoulli .5,.1 --num-drafts 65
-bad 2 'twice' theory accept --bernoulli .5,.1 --num-drafts 2,1:3
-bad 2 '--complete' theory accept --bernoulli .5,.1 --complete
+bad 2 '2 is given twice' theory accept --bernoulli .5,.1 --num-drafts 2,1:3
+bad 2 '--complete requires --summary' theory accept --bernoulli .5,.1 --complete
 bad 2 'there is no row 2' theory accept --draft p.csv --target q.csv --rows 0:2
 bad 2 'did you mean --bernoulli' theory accept --bernouli .5,.1
 bad 2 'too many' theory accept p.csv --draft p.csv --target q.csv
 bad 2 'not to logits' theory accept --draft p.csv --target q.csv --logits --normalize
-bad 2 '--top-p' theory accept --draft p.csv --target q.csv --top-p 0
-bad 2 '--temperature' theory accept --draft p.csv --target q.csv --temperature -1
-bad 2 'request' theory accept --trace rows.dst
-bad 2 'request' theory accept --trace rows.dst --request 2
-bad 2 'position' theory accept --trace rows.dst --request 0 --position 2
-bad 2 '--request' theory accept --trace rows.dst --position 1 --summary
+bad 2 "--top-p: '0' is not" theory accept --draft p.csv --target q.csv --top-p 0
+bad 2 "--temperature: '-1' is not" theory accept --draft p.csv --target q.csv --temperature -1
+bad 2 '--trace needs --request I' theory accept --trace rows.dst
+bad 2 'there is no request 2' theory accept --trace rows.dst --request 2
+bad 2 'there is no output token 2' theory accept --trace rows.dst --request 0 --position 2
+bad 2 '--position requires --request' theory accept --trace rows.dst --position 1 --summary
 bad 2 'unlisted' theory accept --trace rows.dst --request 0 --temperature .5
 good theory accept --bernoulli .5,.1 -o kept.tsv
 bad 2 'exists already' theory accept --bernoulli .5,.2 -o kept.tsv
@@ -332,8 +332,7 @@ closed() {
         got=$(awk -F '\t' -v name="${want%%=*}" '/^#/ { next }
             !n { for (n = 1; n <= NF; n++) at[$n] = n; next }
             END { print name in at ? $at[name] : "none" }' out)
-        check "$want, not '$got'" awk -v a="$got" -v b="${want#*=}" \
-            'BEGIN { exit !(a == b || (a - b < 1e-12 && b - a < 1e-12 && a ~ /^[0-9]/)) }'
+        [ "$got" = "${want#*=}" ] && ok || check "$want, not '$got'" close_to "$got" "${want#*=}" 0 1e-12
     done
 }
 good theory speedup --alpha .5,.8 -k 1,3 --draft-cost .2,.1
@@ -413,10 +412,10 @@ fi
 good theory speedup --acceptance-by-position .9,.8,.7,.5 --steps 10000000 --seed 3 -o simulated.tsv
 check "simulated steps agree with the closed form" awk -F '\t' '/^#/ { next }
     !n { n = split($0, name); for (i = 1; i <= n; i++) at[name[i]] = i; next }
-    { rows++; d = $at["simulated_accepted"] - $at["accepted"]; e = $at["simulated_error"] }
-    e <= 0 || d > 5 * e || d < -5 * e { bad = 1 }
-    END { exit rows != 4 || bad }' simulated.tsv
-bad 2 'steps' theory speedup --alpha .5 --steps -1
+    { d = $at["simulated_accepted"] - $at["accepted"]; e = $at["simulated_error"]
+      rows += e > 0 && d < 5 * e && d > -5 * e }
+    END { exit rows != 4 }' simulated.tsv
+bad 2 "'-1' is not an integer" theory speedup --alpha .5 --steps -1
 
 # --- certify -------------------------------------------------------------------------------------
 # The rules and the bound on a chain of models: the theory is contradicted at no position, rules are
@@ -436,7 +435,7 @@ cell() { # RULE DRAFTS LENGTH COLUMN
             print $at[name] }' certify.tsv
 }
 ordered() { # LESS MORE
-    check "$1 <= $2" awk -v a="$1" -v b="$2" 'BEGIN { exit !(a != "" && b != "" && a <= b + 1e-9) }'
+    check "$1 <= $2" holds 'a <= b + 1e-9' a="$1" b="$2"
 }
 for l in 1 2 3; do
     ordered "$(cell rejection '' $l accepted)" "$(cell block '' $l accepted)"
@@ -455,13 +454,12 @@ check "gbv: nothing above the bound" [ "$(cell gbv 4 1 above_bound)" = 0 ]
 good theory accept --trace chain.dst --summary -K 2 --complete -o accept.tsv
 otm=$(awk -F '\t' '/^#/ { next } !header { for (i = 1; i <= NF; i++) at[$i] = i; header = 1; next }
     { print $at["otm"] }' accept.tsv)
-check "the bound of one token is the optimum ($otm)" \
-    awk -v a="$otm" -v b="$(cell bound 2 1 accepted)" 'BEGIN { exit !((a - b) ^ 2 < 1e-18) }'
+check "the bound of one token is the optimum ($otm)" close_to "$otm" "$(cell bound 2 1 accepted)" 0 1e-9
 command -v gnuplot >/dev/null && good plot rules certify.tsv -o certify.svg
 good trace synth --target markov:30 --requests 2 --max-tokens 8 -o without.dst
 bad 2 'lacks the distributions of both models' theory certify without.dst
 bad 2 'one trace expected' theory certify
-bad 2 'num-drafts' theory certify chain.dst -K 65
+bad 2 "--num-drafts: '65'" theory certify chain.dst -K 65
 bad 2 'at most 16' theory certify chain.dst -K 1:17
 good trace synth --target markov:30 --logprobs 5 --requests 2 --max-tokens 8 -o listed.dst
 bad 4 'request 0: position 0: ' theory certify listed.dst

@@ -7,16 +7,6 @@ LC_ALL=C
 export LC_ALL
 sample=$top/traces/sample
 
-# exits CODE "WORDS" ARGUMENTS...: that code, and one line on stderr that has the words.
-exits() {
-    code=$1 words=$2
-    shift 2
-    "$DRAFTSCOPE" tune "$@" >out 2>err </dev/null
-    echo $? >got
-    check "exit $code: tune $*" sh -c 'cat got err
-        test "$(cat got)" = "$1" && test "$(wc -l <err)" = 1 && grep -qF -e "$2" err' sh "$code" "$words"
-}
-
 tune() {
     "$DRAFTSCOPE" tune "$@" >out 2>err </dev/null
 }
@@ -37,10 +27,9 @@ value() { # KEY FILE: of the first row
 cost=linear:0.02,0.0002
 tune rag.dst --method llma --n 2 --num-speculative-tokens 16 --cost $cost --split 0 --json
 cp out one
-"$DRAFTSCOPE" sim rag.dst --method llma --n 2 --num-speculative-tokens 16 --cost $cost --json >two
+into two "$DRAFTSCOPE" sim rag.dst --method llma --n 2 --num-speculative-tokens 16 --cost $cost --json
 wanted=$(sed 's/.*"speedup": \([^,}]*\).*/\1/' two)
-check "the figure is that of sim" awk -v a="$(value test one)" -v b="$wanted" \
-    'BEGIN { d = a / b - 1; print a, b; exit !(d < 1e-12 && d > -1e-12) }'
+check "the figure is that of sim, $wanted" close_to "$(value test one)" "$wanted" 1e-12
 says 'none: selected and reported on the same 29 requests'
 
 # --- searches ------------------------------------------------------------------------------------
@@ -69,8 +58,8 @@ check "and tries less" test "$(rows out | wc -l)" -lt 25
 says 'of 16 configurations, 2 rounds'
 tune $grid --search coordinate --start llma.num-speculative-tokens=32 --start n=4 --json
 says '2 rounds from n=4 num-speculative-tokens=32'
-check "from elsewhere it may end elsewhere" awk -v a="$(value selection out)" -v b="$(value selection grid.json)" \
-    'BEGIN { exit !(a < b && a > 0.99 * b) }'
+check "from elsewhere it may end elsewhere" \
+    holds 'a < b && a > 0.99 * b' a="$(value selection out)" b="$(value selection grid.json)"
 one="rag.dst --method llma --num-speculative-tokens 1:64 --cost linear:0.02,0.0008 --top 0"
 tune $one --json
 cp out grid.json
@@ -85,14 +74,14 @@ says '3 combinations, the first: --prompt-lookup-min 2 exceeds --prompt-lookup-m
 tune rag.dst --method llma --num-speculative-tokens 1:64 --objective block_efficiency --top 1 --json
 check "without a price the longest is best" sh -c 'test "$(sed -n "s/.*tokens=\([0-9]*\)\".*/\1/p" out | head -n 1)" -gt 16'
 tune rag.dst --method llma --num-speculative-tokens 8 --cost $cost --objective throughput --split 0 --json
-check "throughput is tokens per second" awk -v a="$(value test out)" 'BEGIN { exit !(a > 50 && a < 150) }'
+check "throughput is tokens per second" holds 'a > 50 && a < 150' a="$(value test out)"
 tune --target markov:50,3 --method draft-model,threshold --num-speculative-tokens 0:4 --assistant-confidence-threshold 0.2,0.4 \
     --cost linear:0.02,0.0002,0.002 --requests 40 --max-tokens 32 --top 0 --json
 check "methods on a model" grep -q '"rule": "rejection"' out
 check "a draft length of 0 is no speculation" sh -c 'grep "num-speculative-tokens=0" out | grep -q "\"test\": 1.0,"'
 tune rag.dst --method llma --num-speculative-tokens 4,8 -o a.jsonl
 check "JSON lines in a file" grep -q '^{"#": {.*"best": "llma num-speculative-tokens=8: ' a.jsonl
-exits 2 "a.jsonl exists" rag.dst --method llma --num-speculative-tokens 4,8 -o a.jsonl
+bad 2 "a.jsonl exists" tune rag.dst --method llma --num-speculative-tokens 4,8 -o a.jsonl
 tune rag.dst --method llma --num-speculative-tokens 4 -o a.jsonl --force
 check "--force" test "$(rows a.jsonl | wc -l)" = 2
 tune rag.dst --method llma
@@ -105,7 +94,7 @@ check "rounded" sh -c '! grep -q "[0-9]\\.[0-9][0-9][0-9]" out'
 # --- other names, and texts that are given once per value --------------------------------------
 tune rag.dst --method pld --pld.k 4,8 --semantics vllm --json
 check "a synonym is the method" grep -q '"parameters": "num-speculative-tokens=[48] semantics=vllm"' out
-"$DRAFTSCOPE" recommend rag.dst --method llma -k 4..8:4 --json >two 2>err
+into two "$DRAFTSCOPE" recommend rag.dst --method llma -k 4..8:4 --json
 tune rag.dst --method llma --length 4,8 --json
 check "commands, options and ranges have synonyms" sh -c 'grep \"rank\" out >a; grep \"rank\" two | diff a -'
 trees="--target markov:50,3 --requests 4 --max-tokens 8 --temperature 0 --json"
@@ -123,17 +112,17 @@ check "small sizes are tried" sh -c 'grep -q "tree=chain:1" out && grep -q "budg
     grep -q "num-steps=1 eagle-topk=2 num-draft-tokens=2" out && grep -q "\"num-speculative-tokens=1\"" out'
 check "and the defaults" sh -c 'grep -q "tree=eagle" out && grep -q "budget=64 depth=8" out &&
     grep -q "num-steps=8 eagle-topk=10 num-draft-tokens=60" out && grep -q "num-speculative-tokens=5" out'
-check "the first is not slower than plain decoding" awk -v x="$(value test out)" 'BEGIN { exit !(x >= 1) }'
+check "the first is not slower than plain decoding" holds 'x >= 1' x="$(value test out)"
 slow() { # PARAMETERS: the speedup of that row is below 1
-    check "$1 is slower than plain decoding" awk -v x="$(grep -F "\"$1\"" out |
-        sed 's/.*"test": \([^,]*\).*/\1/')" 'BEGIN { exit !(x < 1) }'
+    check "$1 is slower than plain decoding" \
+        holds 'x < 1' x="$(grep -F "\"$1\"" out | sed 's/.*"test": \([^,]*\).*/\1/')"
 }
 slow "tree=eagle"
 slow "num-steps=8 eagle-topk=10 num-draft-tokens=60"
 tune --target markov:50,3 --method lookahead,ouroboros $cpu --top 0 --json
 check "all sizes" test "$(grep -c '"lookahead"' out) $(grep -c '"ouroboros"' out)" = "60 108"
 slow "window=7 level=5 guesses=7"
-check "no size that loses is first" awk -v x="$(value test out)" 'BEGIN { exit !(x >= 1) }'
+check "no size that loses is first" holds 'x >= 1' x="$(value test out)"
 tune --target markov:50,3 --method lookahead --window 7 $cpu --top 0 --json
 check "a list leaves the others at their defaults" test "$(grep -c '"lookahead"' out)" = 1
 tune --target markov:50,3 --method lookahead,draft-model --draft-model.k 2 $cpu --top 0 --json
@@ -175,7 +164,7 @@ tune $chain --engine vllm --draft-kind mtp --rule block
 says '{"method": "mtp", "num_speculative_tokens": 3, "draft_sample_method": "probabilistic", "rejection_sample_method": "block"}'
 tune $chain --engine sglang --rule block
 says 'no recommendation: the engine has no setting for any configuration that was tried'
-exits 2 "supports none of the methods; it supports " $chain --engine sglang --draft-kind medusa
+bad 2 "supports none of the methods; it supports " tune $chain --engine sglang --draft-kind medusa
 tune $chain --export-acceptance vllm --json
 check "acceptance for load tests" grep -q 'synthetic_acceptance_rates.*num_speculative_tokens.*: 3' out
 tune $chain --export-acceptance tensorrt-llm
@@ -207,35 +196,35 @@ tune --target iid:.9 --method oracle --num-speculative-tokens 4 --cost $cost
 says '# verdict: no recommendation: no method that drafts was tried'
 
 # --- what is wrong -------------------------------------------------------------------------------
-exits 2 "--method NAME expected" rag.dst
-exits 2 "did you mean llma?" rag.dst --method lma
-exits 2 "unknown method ''" rag.dst --method llma,
-exits 2 "llma is given twice" rag.dst --method llma,llma
-exits 2 "unknown option --nn (did you mean --n?)" rag.dst --method llma --nn 3
-exits 2 "unknown option --guesses (it is an option of method lookahead)" rag.dst --method llma --guesses 3
-exits 2 "unknown option --per-request (it is an option of draftscope sim, draftscope serve)" rag.dst --per-request
-exits 2 "'n' is not [METHOD.]PARAMETER=VALUE" rag.dst --method llma --start n
-exits 2 "ngram is not one of the methods" rag.dst --method llma --start ngram.k=3
-exits 2 "unknown parameter 'nn'" rag.dst --method llma --start nn=3
-exits 2 "unknown option --ngram.num-speculative-tokens" rag.dst --method llma --ngram.num-speculative-tokens 3
-exits 2 "--num-speculative-tokens: 'x' is not an integer" rag.dst --method llma --num-speculative-tokens x
-exits 2 "method llma: --num-speculative-tokens is given twice" rag.dst --method llma --num-speculative-tokens 3 --num-speculative-tokens 4
-exits 2 "'num-speculative-tokens=5' is not a value of --num-speculative-tokens" rag.dst --method llma --num-speculative-tokens 3,4 --start num-speculative-tokens=5
-exits 2 "more than 1000000 configurations" rag.dst --method llma --num-speculative-tokens 0:999999 --n 1,2
-exits 2 "try a coordinate search" rag.dst --method llma --num-speculative-tokens 1:4 --n 1:2 --search golden
-exits 2 "numbers in ascending order" rag.dst --method llma --num-speculative-tokens 4,1 --search golden
-exits 2 "numbers in ascending order" rag.dst --method llma --tie first,random --search golden
-exits 2 "supports none of the methods; it supports draft-model" rag.dst --method llma --engine sglang
-exits 2 "no configuration to try: --prompt-lookup-min 4" rag.dst --method ngram --prompt-lookup-min 4
-exits 2 "--split: '1'" rag.dst --method llma --split 1
-exits 2 "--resamples: '3'" rag.dst --method llma --resamples 3
-exits 2 "--cost: 'free'" rag.dst --method llma --cost free
-exits 2 "not neither" --method llma
-exits 2 "not both" rag.dst --method llma --target markov:50,3
-exits 2 "a split takes at least 2 requests" --target markov:50,3 --method draft-model --requests 1
-exits 2 "too many arguments" rag.dst rag.dst --method llma
-exits 2 "needs column draft_argmax" rag.dst --method draft-model --num-speculative-tokens 1:3
-exits 2 "1024 MiB" --target markov:50,3 --method draft-model --num-speculative-tokens 1:9999 --requests 100000
-exits 4 "nothing.dst" nothing.dst --method llma
+bad 2 "--method NAME expected" tune rag.dst
+bad 2 "did you mean llma?" tune rag.dst --method lma
+bad 2 "unknown method ''" tune rag.dst --method llma,
+bad 2 "llma is given twice" tune rag.dst --method llma,llma
+bad 2 "unknown option --nn (did you mean --n?)" tune rag.dst --method llma --nn 3
+bad 2 "unknown option --guesses (it is an option of method lookahead)" tune rag.dst --method llma --guesses 3
+bad 2 "unknown option --per-request (it is an option of draftscope sim, draftscope serve)" tune rag.dst --per-request
+bad 2 "'n' is not [METHOD.]PARAMETER=VALUE" tune rag.dst --method llma --start n
+bad 2 "ngram is not one of the methods" tune rag.dst --method llma --start ngram.k=3
+bad 2 "unknown parameter 'nn'" tune rag.dst --method llma --start nn=3
+bad 2 "unknown option --ngram.num-speculative-tokens" tune rag.dst --method llma --ngram.num-speculative-tokens 3
+bad 2 "--num-speculative-tokens: 'x' is not an integer" tune rag.dst --method llma --num-speculative-tokens x
+bad 2 "method llma: --num-speculative-tokens is given twice" tune rag.dst --method llma --num-speculative-tokens 3 --num-speculative-tokens 4
+bad 2 "'num-speculative-tokens=5' is not a value of --num-speculative-tokens" tune rag.dst --method llma --num-speculative-tokens 3,4 --start num-speculative-tokens=5
+bad 2 "more than 1000000 configurations" tune rag.dst --method llma --num-speculative-tokens 0:999999 --n 1,2
+bad 2 "try a coordinate search" tune rag.dst --method llma --num-speculative-tokens 1:4 --n 1:2 --search golden
+bad 2 "numbers in ascending order" tune rag.dst --method llma --num-speculative-tokens 4,1 --search golden
+bad 2 "numbers in ascending order" tune rag.dst --method llma --tie first,random --search golden
+bad 2 "supports none of the methods; it supports draft-model" tune rag.dst --method llma --engine sglang
+bad 2 "no configuration to try: --prompt-lookup-min 4" tune rag.dst --method ngram --prompt-lookup-min 4
+bad 2 "--split: '1'" tune rag.dst --method llma --split 1
+bad 2 "--resamples: '3'" tune rag.dst --method llma --resamples 3
+bad 2 "--cost: 'free'" tune rag.dst --method llma --cost free
+bad 2 "not neither" tune --method llma
+bad 2 "not both" tune rag.dst --method llma --target markov:50,3
+bad 2 "a split takes at least 2 requests" tune --target markov:50,3 --method draft-model --requests 1
+bad 2 "too many arguments" tune rag.dst rag.dst --method llma
+bad 2 "needs column draft_argmax" tune rag.dst --method draft-model --num-speculative-tokens 1:3
+bad 2 "1024 MiB" tune --target markov:50,3 --method draft-model --num-speculative-tokens 1:9999 --requests 100000
+bad 4 "nothing.dst" tune nothing.dst --method llma
 
 summary

@@ -76,5 +76,5 @@ for order in file shuffle:3; do
     check "the last of the order are counted: $order" cmp a b
 done
 bad 2 "warmup is $all; it must be from 0 to $((all - 1))" sim all.dst --method ngram --warmup $all
-bad 2 '--warmup' sim all.dst --method ngram --warmup -1
+bad 2 "--warmup: '-1'" sim all.dst --method ngram --warmup -1
 summary

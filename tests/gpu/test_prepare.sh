@@ -49,7 +49,7 @@ DSC_TEST_DATA='' sh "$source/tests/gpu/prepare.sh" >"$work/log" 2>&1
 [ $? = 2 ] && last "DSC_TEST_DATA is to name the folder"
 ok $? "no data: exit code 2"
 sh "$source/tests/gpu/prepare.sh" a b >"$work/log" 2>&1
-[ $? = 2 ]
+[ $? = 2 ] && last 'at most one build folder is expected'
 ok $? "two build folders: exit code 2"
 mv "$work/build/Makefile" "$work/kept"
 prepare 67108864
@@ -90,6 +90,6 @@ call a
 [ $? = 3 ] && [ "$(wc -l <"$work/log")" = 1 ] && last 'b.tar.xz is missing: tests/gpu/prepare.sh makes it'
 ok $? "no bundle: exit code 3, one line"
 call c
-[ $? = 2 ]
+[ $? = 2 ] && last 'a or b is expected'
 ok $? "another word: exit code 2"
 summary

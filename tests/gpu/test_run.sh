@@ -181,14 +181,21 @@ ok $? "dry run without programs: JSON that names them"
 run r6
 [ $? = 3 ] && valid "$work/r6/results.json" && has r6 'There are no programs'
 ok $? "no programs: exit code 3"
-for options in --no-such "--only no-such" "--minutes two" "--device fpga" "--device cuda:" \
-    "--device cuda:;" --minutes \
-    "--skip-passed $work/none"; do
+while IFS='|' read -r options words; do
     # shellcheck disable=SC2086 # words
     run r6 $options
-    [ $? = 2 ] && [ "$(wc -l <"$work/log")" -le 2 ]
+    [ $? = 2 ] && grep -qF -e "$words" "$work/log" && [ "$(wc -l <"$work/log")" -le 2 ]
     ok $? "usage: exit code 2 for $options"
-done
+done <<END
+--no-such|--no-such is no option of this script
+--only no-such|--only no-such: --list lists the checks
+--minutes two|--minutes two: a number of minutes is expected
+--device fpga|cuda, cuda:N,SWITCH,... or cpu is expected
+--device cuda:|cuda:N, cuda:SWITCH,... is expected
+--device cuda:;|cuda:N, cuda:SWITCH,... is expected
+--minutes|--minutes needs a value
+--skip-passed $work/none|none: a results.json or an archive is expected
+END
 
 # --- libraries ---------------------------------------------------------------------------------
 # An ldd that misses one library, unless LD_LIBRARY_PATH has it.
@@ -221,7 +228,7 @@ hangs="[ \$open ] && exit 0
     echo done"
 bundle "$hangs"
 run r8 --only ops-quick --minutes .6
-[ $? = 2 ]
+[ $? = 2 ] && grep -qF -e '--minutes .6: a number of minutes is expected' "$work/log"
 ok $? "usage: .6 is no number of JSON"
 run r8 --only lossless-tree,ops-full --minutes 0.3 --archive "$work/r8.tgz"
 [ $? = 1 ] && valid "$work/r8/results.json" && says r8 ops-full "not run" &&

@@ -409,10 +409,10 @@ ok $? 'a kernel without a row fails'
 # ---- the whole road ------------------------------------------------------------------------------
 
 sh "$top/tests/gpu/sass.sh" --no-such >"$work/log" 2>&1
-[ $? = 2 ]
+[ $? = 2 ] && grep -q '^usage: sass.sh' "$work/log"
 ok $? "usage: exit code 2"
 sh "$top/tests/gpu/sass.sh" --expect "$work/none.tsv" >"$work/log" 2>&1
-[ $? = 2 ]
+[ $? = 2 ] && grep -q 'none.tsv: --expect takes a table' "$work/log"
 ok $? "no table: exit code 2"
 
 # yes or no: each of the eight loads of an iteration is used before the next one, or all are in

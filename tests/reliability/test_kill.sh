@@ -86,7 +86,7 @@ look_at_rest() { # run, number
     finished=$((finished + 1))
     check "$run: what is finished can be read" test -n "$(hash_of x.dst.tmp)"
     [ $(($2 % 5)) = 0 ] || return
-    "$DRAFTSCOPE" trace merge x.dst.tmp --shard-tokens 15000 -o taken.dst
+    "$DRAFTSCOPE" trace merge x.dst.tmp --shard-tokens 15000 -o taken.dst || not_ok "$run: not merged"
     check "$run: and taken" test "$(hash_of taken.dst)" = "$(hash_of x.dst.tmp)"
     rm -rf taken.dst
 }

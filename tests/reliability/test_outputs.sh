@@ -94,7 +94,9 @@ check "$i times two commands with one output: $broken broken" test $broken = 0
 
 # --- a report that fails -----------------------------------------------------------------------
 mkdir page
-check "a report without room for its page fails" sh -c '
-    ulimit -f 20; trap "" XFSZ; ! "$0" report grid.tsv --latex -o page 2>err' "$draftscope"
+small_files() {
+    (ulimit -f 20; trap '' XFSZ; exec "$draftscope" "$@")
+}
+rejects 1 'File too large' small_files report grid.tsv --latex -o page
 check "and leaves nothing: $(ls page)" test -z "$(ls page)"
 summary

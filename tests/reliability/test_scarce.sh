@@ -76,7 +76,7 @@ verdict() {
         if [ "${place:-1}" = 1 ]; then
             check "record, $n: no trace" test ! -e kept.dst
         else
-            "$draftscope" trace verify kept.dst >verified 2>&1
+            "$draftscope" trace verify kept.dst >verified 2>&1 || not_ok "record, $n: $(cat verified)"
             check "record, $n: what was finished" grep -q ": ok, $((place - 1)) requests" verified
         fi
         ;;
