@@ -132,7 +132,7 @@ static double compare_config(const bench *b, const dsc_config *c, const dsc_veri
     for (int s = 0; s <= last; s++) {
         double error = hypot(error_of(&loop, s), error_of(&sum, s));
         double z = (loop.sum[s] / (double)loop.n - sum.sum[s] / (double)sum.n) / fmax(error, 1e-9);
-        if (fabs(z) > 4)
+        if (!(fabs(z) <= 4))
             fail_msg("%s, %s, %s: %s %.4f in the loop, %.4f expected, %.1f s.e.", c->drafter->name,
                      rule->name, name, seen_name[s], loop.sum[s] / (double)loop.n,
                      sum.sum[s] / (double)sum.n, z);

@@ -396,7 +396,8 @@ static int compare_logits(void *user, int64_t i, const float *logits, dsc_error 
     for (int x = 0; x < VOCAB; x++)
         dist[x] = logits[x];
     int rc = dsc_probs_softmax("logits", dist, VOCAB, f->temperature, 0, 1, err);
-    f->worst = fmax(f->worst, fabs(log(dist[f->q->output.id[i]]) - (double)f->q->target_logp[i]));
+    const double error = log(dist[f->q->output.id[i]]) - (double)f->q->target_logp[i];
+    f->worst = isnan(error) ? INFINITY : fmax(f->worst, fabs(error));
     return rc;
 }
 

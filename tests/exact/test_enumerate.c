@@ -65,6 +65,7 @@ static double dist_error(const rule *r)
         double dist = o.rejected * r->residual[y];
         for (int m = 1; m <= r->k; m++)
             dist += o.accepted[y][m];
+        assert_true(isfinite(dist)); // fmax drops nan
         worst = fmax(worst, fabs(dist - r->target[y]));
     }
     return worst;

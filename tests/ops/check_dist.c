@@ -252,8 +252,8 @@ static void compare_row(const dists *l, int row, const live_sampling *dist, verd
     v->wrong += others > 0;
     for (int64_t i = 0; i < l->blocks; i++) {
         const double d = fabs(a[i] - b[i]);
-        if (!(d <= 0) && !(d / total <= v->error)) // also what is not a number
-            v->error = d / total;
+        if (!(d <= 0))
+            v->error = isnan(d) ? INFINITY : fmax(v->error, d / total);
     }
 }
 

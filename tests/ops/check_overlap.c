@@ -138,7 +138,8 @@ static void overlap_free(check *c, overlap *m)
 
 static double difference(dsc_mass a, dsc_mass b)
 {
-    return fmax(fabs(a.draft - b.draft), fabs(a.target - b.target));
+    const double draft = fabs(a.draft - b.draft), target = fabs(a.target - b.target);
+    return isnan(draft + target) ? INFINITY : fmax(draft, target);
 }
 
 // --- masses --------------------------------------------------------------------------------------
@@ -353,7 +354,8 @@ static void residual_samples(check *c, overlap *m, int pair)
             check_call(c, b->type->pass.wait(b, &c->error), "wait");
             others += !drawn(residual, before, m->vocab, m->sample[device], u);
         }
-        error = fmax(error, fabs(m->sample[0]->sum - m->sample[1]->sum));
+        error = fmax(error, difference((dsc_mass){.draft = m->sample[0]->sum},
+                                       (dsc_mass){.draft = m->sample[1]->sum}));
         written += !untouched(m->sample[1] + 1, sizeof *m->sample[0]);
     }
     free(residual);

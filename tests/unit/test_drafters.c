@@ -321,7 +321,7 @@ static void assert_wor(const double row[4])
                 sum += (seen - e) * (seen - e) / e;
                 degrees++;
             }
-    if (sum > degrees + 5 * sqrt(2 * degrees))
+    if (!(sum <= degrees + 5 * sqrt(2 * degrees)))
         fail_msg("chi-square %.1f of %d degrees of freedom", sum, degrees);
 }
 
@@ -382,7 +382,7 @@ static void assert_tokens(const dsc_drafter_type *d, char *settings, const dsc_v
     for (int m = 0; m < ROOM; m++)
         square += (double)histogram[m] * (m + 1 - mean) * (m + 1 - mean);
     double error = sqrt(square) / n;
-    if (fabs(mean - expected) > 4 * error)
+    if (!(fabs(mean - expected) <= 4 * error))
         fail_msg("%s with %s: %.4f tokens a step, +- %.4f, expected %.4f", d->name, rule->name,
                  mean, error, expected);
     counts->histogram = NULL;
