@@ -9,6 +9,7 @@ token per pass, and prints the best of the rounds as CSV. README.md describes wh
 """
 import argparse
 import contextlib
+import csv
 import json
 import os
 import platform
@@ -20,10 +21,10 @@ import time
 import gguf
 import numpy as np
 
-LAYERS, HIDDEN, HEADS, KV_HEADS, FORWARD, VOCAB = 30, 576, 9, 3, 1536, 49152
+HIDDEN, HEADS, KV_HEADS, FORWARD, VOCAB = 576, 9, 3, 1536, 49152
 HEAD, EPSILON, THETA, POSITIONS = HIDDEN // HEADS, 1e-5, 1e5, 8192
 CONFIG = {"architectures": ["LlamaForCausalLM"], "model_type": "llama", "hidden_size": HIDDEN,
-          "intermediate_size": FORWARD, "num_hidden_layers": LAYERS, "num_attention_heads": HEADS,
+          "intermediate_size": FORWARD, "num_attention_heads": HEADS,
           "num_key_value_heads": KV_HEADS, "vocab_size": VOCAB, "tie_word_embeddings": True,
           "rms_norm_eps": EPSILON, "rope_theta": THETA, "max_position_embeddings": POSITIONS,
           "hidden_act": "silu", "bos_token_id": 1, "eos_token_id": 2}
@@ -32,11 +33,11 @@ FILE_TYPE = {"F32": gguf.LlamaFileType.ALL_F32, "BF16": gguf.LlamaFileType.MOSTL
              "F16": gguf.LlamaFileType.MOSTLY_F16}
 
 
-def matrices():
+def matrices(layers):
     """Yields names in both formats, shape, and number of heads whose rows GGUF reorders (0:
     none)."""
     yield "model.embed_tokens", "token_embd", (VOCAB, HIDDEN), 0
-    for i in range(LAYERS):
+    for i in range(layers):
         ours, theirs, kv = f"model.layers.{i}.", f"blk.{i}.", KV_HEADS * HEAD
         yield ours + "self_attn.q_proj", theirs + "attn_q", (HIDDEN, HIDDEN), HEADS
         yield ours + "self_attn.k_proj", theirs + "attn_k", (kv, HIDDEN), KV_HEADS
@@ -47,8 +48,8 @@ def matrices():
         yield ours + "mlp.down_proj", theirs + "ffn_down", (HIDDEN, FORWARD), 0
 
 
-def norms():
-    for i in range(LAYERS):
+def norms(layers):
+    for i in range(layers):
         yield f"model.layers.{i}.input_layernorm", f"blk.{i}.attn_norm"
         yield f"model.layers.{i}.post_attention_layernorm", f"blk.{i}.ffn_norm"
     yield "model.norm", "output_norm"
@@ -69,17 +70,17 @@ def stored(x, dtype):
     return x.astype(np.float16) if dtype == "F16" else x
 
 
-def draw(dtype):
+def draw(dtype, layers):
     """Yields every tensor as (both names, stored array, heads); norms are ones in F32."""
     random = np.random.default_rng(1)
-    for ours, theirs, shape, heads in matrices():
+    for ours, theirs, shape, heads in matrices(layers):
         x = random.standard_normal(shape, dtype=np.float32) * np.float32(0.02)
         yield ours + ".weight", theirs + ".weight", stored(x, dtype), heads
-    for ours, theirs in norms():
+    for ours, theirs in norms(layers):
         yield ours + ".weight", theirs + ".weight", np.ones(HIDDEN, np.float32), 0
 
 
-def write_safetensors(folder, tensors, dtype):
+def write_safetensors(folder, tensors, dtype, layers):
     header, at = {}, 0
     for name, _, x, _ in tensors:
         kind = "F32" if x.dtype == np.float32 else dtype
@@ -92,13 +93,13 @@ def write_safetensors(folder, tensors, dtype):
         for _, _, x, _ in tensors:
             f.write(x.tobytes())
     with open(folder + "/config.json", "w", encoding="utf-8") as f:
-        json.dump({**CONFIG, "torch_dtype": TORCH[dtype]}, f)
+        json.dump({**CONFIG, "num_hidden_layers": layers, "torch_dtype": TORCH[dtype]}, f)
 
 
-def write_gguf(path, tensors, dtype):
+def write_gguf(path, tensors, dtype, layers):
     w = gguf.GGUFWriter(path, "llama")
     w.add_file_type(FILE_TYPE[dtype])
-    w.add_block_count(LAYERS)
+    w.add_block_count(layers)
     w.add_context_length(POSITIONS)
     w.add_embedding_length(HIDDEN)
     w.add_feed_forward_length(FORWARD)
@@ -121,13 +122,13 @@ def write_gguf(path, tensors, dtype):
     w.close()
 
 
-def make(work, dtype):
-    folder = os.path.join(work, dtype)
+def make(work, dtype, layers):
+    folder = os.path.join(work, f"{dtype}-{layers}")
     if not os.path.exists(folder + "/done"):
         os.makedirs(folder, exist_ok=True)
-        tensors = list(draw(dtype))
-        write_safetensors(folder, tensors, dtype)
-        write_gguf(folder + "/model.gguf", tensors, dtype)
+        tensors = list(draw(dtype, layers))
+        write_safetensors(folder, tensors, dtype, layers)
+        write_gguf(folder + "/model.gguf", tensors, dtype, layers)
         with open(folder + "/done", "w", encoding="utf-8"):
             pass
     return folder
@@ -177,11 +178,11 @@ def run_draftscope(o, folder, threads, context, tokens):
         table = scratch + "/profile.tsv"
         subprocess.run([o.draftscope, "live", "profile", "--target", folder, "--device", "cpu",
                         "--threads", str(threads), "--tokens", "1", "--context",
-                        str(context + tokens // 2), "--repeats", str(tokens), "-o", table,
-                        "--progress", "never"], check=True, stdout=subprocess.DEVNULL)
+                        str(context + tokens // 2), "--prefill-tokens", "0", "--repeats",
+                        str(tokens), "-o", table, "--progress", "never"], check=True, stdout=subprocess.DEVNULL)
         with open(table, encoding="utf-8") as f:
-            names, values = [line.rstrip("\n").split("\t") for line in f if line[0] != "#"]
-    return 1 / float(dict(zip(names, values))["target_s"])
+            [row] = csv.DictReader((line for line in f if line[0] != "#"), delimiter="\t")
+    return 1 / float(row["target_s"])
 
 
 def main():
@@ -193,13 +194,14 @@ def main():
     parser.add_argument("--context", type=int, default=64)
     parser.add_argument("--tokens", type=int, default=64)
     parser.add_argument("--rounds", type=int, default=3)
+    parser.add_argument("--layers", type=int, default=30, help="of the model (30: SmolLM2-135M)")
     o = parser.parse_args()
     import llama_cpp
-    print(f"# llama-cpp-python {llama_cpp.__version__}, {platform.machine()}, context {o.context}, "
-          f"{o.tokens} passes of one token, load {os.getloadavg()[0]:.1f}")
+    print(f"# llama-cpp-python {llama_cpp.__version__}, {platform.machine()}, {o.layers} layers, "
+          f"context {o.context}, {o.tokens} passes of one token, load {os.getloadavg()[0]:.1f}")
     print("dtype,threads,draftscope_tokens_s,llamacpp_tokens_s,ratio")
     for dtype in o.dtypes.split(","):
-        folder = make(o.work, dtype)
+        folder = make(o.work, dtype, o.layers)
         for threads in map(int, o.threads.split(",")):
             ours = theirs = 0
             for _ in range(o.rounds):
