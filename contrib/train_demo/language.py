@@ -56,9 +56,9 @@ def optimize(name, model, loss_of, stream, steps, rate, save):
         loss.backward()
         torch.nn.utils.clip_grad_norm_(parameters, 1.0)
         optimizer.step()
-        mean += loss.item() / every
-        if (step + 1) % every == 0:
-            print(f"{name}: step {step + 1} of {steps}, loss {mean:.4f}, "
+        mean += loss.item()
+        if (step + 1) % every == 0 or step + 1 == steps:
+            print(f"{name}: step {step + 1} of {steps}, loss {mean / (step % every + 1):.4f}, "
                   f"{time.monotonic() - start:.0f} s", flush=True)
             mean = 0.0
             save()

@@ -65,7 +65,7 @@ def write_prompts(folder, train, test):
         with open(folder / name, "w", encoding="utf-8") as f:
             f.writelines(json.dumps(row, ensure_ascii=False) + "\n" for row in rows)
 
-    few = test[::len(test) // 16][:16]
+    few = test[::len(test) // 16 or 1][:16]
     write("prompts.jsonl", [{"prompt": p} for p, _ in few])
     others = [row for row in test[2::5] if row not in few]
     write("problems.jsonl", [{"prompt": p} for p, _ in others[:240]])

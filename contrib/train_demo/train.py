@@ -58,7 +58,8 @@ def learn(stage, args, tokenizer, documents):
             heads.save_head(model, args.out / stage)
 
     stream = text.batches(documents, SEQUENCES, TOKENS, args.seed)
-    language.optimize(stage, model, loss, stream, *PLAN[stage], save)
+    steps, rate = PLAN[stage]
+    language.optimize(stage, model, loss, stream, args.steps or steps, rate, save)
 
 
 def report(args, tokenizer, test):
@@ -81,6 +82,7 @@ def main():
     parser.add_argument("--threads", type=int, default=2)
     parser.add_argument("--compile", action="store_true",
                         help="compile the target for training (faster; needs a C++ compiler)")
+    parser.add_argument("--steps", type=int, help="steps of every stage, for a trial (default: its own)")
     parser.add_argument("--stages", nargs="+", choices=STAGES, default=STAGES,
                         help="run only these stages on the files in OUT (default: all)")
     args = parser.parse_args()
