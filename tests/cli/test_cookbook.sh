@@ -1,9 +1,9 @@
 #!/bin/sh
 # SPDX-License-Identifier: Apache-2.0
-# The commands of docs/cookbook.md and README.md run after `make demo`, in order, in one folder for
-# each page, and the headings of docs/faq.md quote errors that the program prints. A block that begins
-# with ```sh is run. Each line of a ```text block must be in what the ```sh block before it printed (runs
-# of spaces count as one; a line of dots stands for any lines).
+# The commands of README.md, docs/ and other pages run after `make demo`, in order, in one folder for each
+# page, and the headings of docs/faq.md quote errors that the program prints. A block that begins with
+# ```sh is run, and of ```console what follows the prompt. Each line of a ```text block must be in what the
+# block before it printed (runs of spaces count as one; a line of dots stands for any lines).
 . "${top_srcdir:-.}/tests/cli/common.sh"
 set -u
 LC_ALL=C
@@ -33,25 +33,37 @@ check "the demo runs" sh "$top/contrib/demo.sh" "$draftscope" "$top" "$work/demo
 blocks() { # page, folder
     awk -v folder="$2" '
         /^```$/ && file { close(file); file = ""; next }
-        /^```(sh|text)$/ && !file {
+        /^```(sh|text|console)$/ && !file {
+            kind = substr($0, 4)
             number = sprintf("%s/%03d", folder, ++count)
             print title >(number ".title")
             close(number ".title")
-            file = number "." substr($0, 4)
+            file = number "." (kind == "text" ? "text" : "sh")
             printf "" >file
             next
         }
         /^#/ && !file { title = $0; sub(/^#+ */, "", title) }
+        file && kind == "console" { sub(/^\$ /, "") }
         file { print >file }' "$1"
 }
 
-# Leaves what the block prints in `printed`. A block that needs models is skipped without the
-# program that runs them; the exit code is then 1.
+# Leaves what the block prints in `printed`. A block is skipped without the program that runs models, GNU
+# parallel or published data, where it needs them; the exit code is then 1.
 run_block() { # script, folder to run it in, title
     if grep -q 'draftscope live' "$1" && ! [ "$live" ]; then
         skip "$3" "no draftscope-live"
         return 1
     fi
+    if grep -q '^parallel ' "$1" && ! command -v parallel >/dev/null; then
+        skip "$3" "no GNU parallel"
+        return 1
+    fi
+    for data in gsm8k.dst:gsm8k llma/rag.jsonl:llma; do
+        if grep -qF "${data%:*}" "$1" && ! [ -d "${DSC_TEST_DATA:-/nonexistent}/${data#*:}" ]; then
+            skip "$3" "no ${data#*:} in DSC_TEST_DATA"
+            return 1
+        fi
+    done
     : >failures
     check "$3: the commands run" sh -c 'cd "$2" && PATH=$1/bin:$PATH && sh -eu "$3" >"$1/printed" 2>&1 &&
         ! [ -s "$1/failures" ] || { cat "$1/failures" "$1/printed"; false; }' sh "$work" "$2" "$work/$1"
@@ -69,6 +81,10 @@ run_page() { # name, page, fewest blocks of commands
         ln -s "$top/$folder" "run-$1/$folder"
     done
     cp -r demo "run-$1/demo"
+    ln -s demo/rag.dst "$work/monday.dst" "$work/tuesday.dst" "run-$1/"
+    ln -s "$top/traces/sample/tokenizer.json" "run-$1/"
+    for name in logs answers; do ln -s "$top/traces/sample/rag.jsonl" "run-$1/$name.jsonl"; done
+    for data in gsm8k/train.jsonl gsm8k/test.jsonl llma tokenizers; do ln -s "${DSC_TEST_DATA-}/$data" "run-$1/"; done
     blocks "$top/$2" "blocks-$1"
     ran=0 printed=
     for title in "blocks-$1"/*.title; do
@@ -83,8 +99,21 @@ run_page() { # name, page, fewest blocks of commands
     done
     check "$2 has at least $3 blocks of commands, not $ran" [ "$ran" -ge "$3" ]
 }
+# Logs of two days, for the page that merges them.
+for day in monday tuesday; do
+    awk -v day=$day 'BEGIN { split("chat qa rag", category); for (i = 0; i < 150; i++)
+        printf "{\"id\": \"%s-%d\", \"prompt\": \"a\", \"output\": \"b\", \"metadata\": {\"category\": \"%s\"}}\n",
+            day, i, category[1 + i % 3] }' >$day.jsonl
+    good trace import --tokenizer bytes $day.jsonl -o $day.dst
+done
 run_page cookbook docs/cookbook.md 15
-run_page readme README.md 1
+run_page readme README.md 2
+for page in costs:1 data:2 faq:1 methods:3 metrics:1 results:2 serving:7 validation:1; do
+    run_page "${page%:*}" "docs/${page%:*}.md" "${page#*:}"
+done
+run_page demo live/demo/README.md 1
+run_page site contrib/site/index.md 1
+run_page parallel contrib/parallel.md 1
 
 # A fragment of a heading of the FAQ is printed by the command.
 grep '^### ' "$top/docs/faq.md" >headings

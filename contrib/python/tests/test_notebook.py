@@ -1,7 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The example notebook runs: by a kernel where nbclient is installed, and as plain code."""
+"""The example notebook runs: by a kernel where nbclient is installed, and as plain code. So does the code
+of docs/python.md."""
 import json
 import os
+import re
 import shutil
 
 import pytest
@@ -40,3 +42,14 @@ def test_cells_in_a_kernel(notebook, tmp_path):
     shown = [o["data"] for c in book.cells if c.cell_type == "code" for o in c.outputs
              if "data" in o]
     assert any("<svg" in data.get(SVG, "") for data in shown)
+
+
+def test_page(notebook, top, sample, pairs, tmp_path):
+    shutil.copy(sample / "rag.jsonl", tmp_path / "logs.jsonl")
+    shutil.copy(sample / "tokenizer.json", tmp_path)
+    page = (top / "docs" / "python.md").read_text(encoding="utf-8")
+    blocks = re.findall(r"```python\n(.*?)```", page, re.DOTALL)
+    names = {"draft": pairs[0], "target": pairs[1]}
+    for block in blocks:
+        exec(block, names)
+    assert len(blocks) >= 3 and len(names["trace"]) == 29 and names["accept"].rejection.shape == (20,)
