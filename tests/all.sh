@@ -62,6 +62,16 @@ run_part() { # part
         cp -R fuzz-found "$build/"
         return 1
         ;;
+    packages)
+        [ "$(id -u)" = 0 ] && python3 -m venv "$work/venv" &&
+            "$work/venv/bin/pip" download -q -d "$work" hatchling || {
+            echo "skipped: not root, no venv, or no package index"
+            return
+        }
+        sh "$top/contrib/setup.sh" debootstrap && cd "$build" && make deb &&
+            make check TESTS=tests/cli/test_deb.sh DSC_TEST_FRESH=yes VERBOSE=1 &&
+            "$work/venv/bin/pip" install "$top" && "$work/venv/bin/draftscope" --version
+        ;;
     *) cd "$build" && make check-part PART="$1" VERBOSE=1 ;;
     esac
 }

@@ -13,8 +13,8 @@ cd "$top"
 work=$(mktemp -d)
 trap 'rm -rf "$work"' EXIT
 {
-    git ls-files -- '*.sh' '*.py' '*.ipynb' '*.sbatch' '*.awk' 'examples/*.c' contrib/container/Dockerfile \
-        contrib/debian/rules | grep -v '^tests/.*/test_[a-z0-9_]*\.sh$'
+    git ls-files -- '*.sh' '*.py' '*.ipynb' '*.sbatch' '*.awk' 'examples/*.c' contrib/container/Dockerfile |
+        grep -v '^tests/.*/test_[a-z0-9_]*\.sh$'
     git ls-files -z -- '*.md' | xargs -0 grep -lE '^```(sh|console|python|c)$'
 } >"$work/files"
 grep -v '^#' tests/scripts.tsv >"$work/rows"

@@ -179,7 +179,8 @@ def run_draftscope(o, folder, threads, context, tokens):
         subprocess.run([o.draftscope, "live", "profile", "--target", folder, "--device", "cpu",
                         "--threads", str(threads), "--tokens", "1", "--context",
                         str(context + tokens // 2), "--prefill-tokens", "0", "--repeats",
-                        str(tokens), "-o", table, "--progress", "never"], check=True, stdout=subprocess.DEVNULL)
+                        str(tokens), "-o", table, "--progress", "never"],
+                       check=True, stdout=subprocess.DEVNULL)
         with open(table, encoding="utf-8") as f:
             [row] = csv.DictReader((line for line in f if line[0] != "#"), delimiter="\t")
     return 1 / float(row["target_s"])

@@ -126,7 +126,8 @@ def report(target, draft, heads, tokenizer, rows, seed):
     for name, model in ("target", target), ("draft", draft):
         nats, bits = held_out_loss(model, rows, documents)
         print(f"{name}: {nats:.4f} nats per token, {bits:.4f} bits per byte", flush=True)
-    prompts = [tokenizer.encode(prompt).ids for prompt, _ in rows[::len(rows) // PROMPTS or 1][:PROMPTS]]
+    chosen = rows[::len(rows) // PROMPTS or 1][:PROMPTS]
+    prompts = [tokenizer.encode(prompt).ids for prompt, _ in chosen]
     known = [(name, LOGITS[name], head) for name, head in heads.items()]
     for temperature in 1, 0:
         generator = torch.Generator().manual_seed(seed)

@@ -82,7 +82,8 @@ def main():
     parser.add_argument("--threads", type=int, default=2)
     parser.add_argument("--compile", action="store_true",
                         help="compile the target for training (faster; needs a C++ compiler)")
-    parser.add_argument("--steps", type=int, help="steps of every stage, for a trial (default: its own)")
+    parser.add_argument("--steps", type=int,
+                        help="steps of every stage, for a trial (default: its own)")
     parser.add_argument("--stages", nargs="+", choices=STAGES, default=STAGES,
                         help="run only these stages on the files in OUT (default: all)")
     args = parser.parse_args()

@@ -113,6 +113,8 @@ fi
 
 # --- generators of the tests -------------------------------------------------------------------
 if has golden/make_golden.py json; then
+    "$python" "$top/tests/golden/few.py" >few.jsonl
+    check "golden/few.py writes few.jsonl" cmp few.jsonl "$top/tests/golden/few.jsonl"
     "$python" "$top/tests/golden/make_golden.py" "$top" llma,ngram,pearl,lookahead >golden.tsv 2>err ||
         not_ok "golden/make_golden.py: $(tail -n 3 err)"
     check "golden/make_golden.py writes rows of golden.tsv" awk 'NR == FNR { known[$0]; next }
