@@ -6,7 +6,6 @@
 #include "model_fixture.h"
 #include "tests/zero_counts.h"
 
-#include "base/rng.h"
 #include "sim/loop.h"
 #include "sim/model/model_markov.h"
 #include "sim/model/model_synthetic.h"
@@ -79,46 +78,6 @@ static inline void run_one(bench *b, const dsc_config *c, const dsc_verifier_typ
                          .arena = &b->arena,
                          .history = history};
     assert_ok(dsc_loop_run(&b->loop, &in, &b->counts, &err), err);
-}
-
-// Sentences of few words, so that n-grams come again; a byte is a token.
-static inline const char *write_corpus(uint64_t seed)
-{
-    static const char *const word[] = {"the ", "cat ", "sat ", "on ",  "a ",   "mat ", "and ",
-                                       "ran ", "to ",  "one ", "two ", "dog ", "had ", "it. "};
-    static char text[200000];
-    size_t at = 0;
-    uint32_t w = 0;
-    for (uint32_t line = 0; line < 200; line++) {
-        for (uint32_t i = 0; i < 30; i++) {
-            double u = dsc_rng_uniform(seed, line, i, 77);
-            w = (w * 5 + (uint32_t)(u * u * 5)) % (sizeof word / sizeof *word);
-            at += (size_t)snprintf(text + at, sizeof text - at, "%s", word[w]);
-        }
-        text[at++] = '\n';
-    }
-    text[at] = 0;
-    const char *path = in_scratch("corpus.txt");
-    put_text(path, text);
-    return path;
-}
-
-static inline bench *ngram_bench(uint64_t seed, int target_order, int draft_order)
-{
-    char spec[500];
-    const char *path = write_corpus(seed);
-    snprintf(spec, sizeof spec, "ngram:%s,order=%d", path, target_order);
-    dsc_language *target = make(spec, DSC_SIDE_TARGET);
-    snprintf(spec, sizeof spec, "ngram:%s,order=%d", path, draft_order);
-    return bench_new(target, make(spec, DSC_SIDE_DRAFT));
-}
-
-static inline dsc_token_view bench_prompt(const bench *b, int64_t r, int64_t tokens)
-{
-    dsc_token_view prompt = b->target->type->text(b->target, r);
-    assert_true(prompt.count > tokens);
-    prompt.count = tokens;
-    return prompt;
 }
 
 // The greedy output of a configuration is the target's own, on pairs of 2 to 13 tokens.

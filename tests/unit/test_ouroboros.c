@@ -3,6 +3,7 @@
 // and the orders they come in. tests/golden has the method step by step.
 #include "pair_fixture.h"
 
+#include "base/rng.h"
 #include "sim/model/workload.h"
 #include "sim/run/run.h"
 
@@ -55,6 +56,48 @@ static void outputs_are_the_targets_own(void **state)
         const dsc_config c = config(&settings[i]);
         check_outputs(&c);
     }
+}
+
+// --- a pair of n-gram models ---------------------------------------------------------------------
+
+// Sentences of few words, so that n-grams come again; a byte is a token.
+static const char *write_corpus(uint64_t seed)
+{
+    static const char *const word[] = {"the ", "cat ", "sat ", "on ",  "a ",   "mat ", "and ",
+                                       "ran ", "to ",  "one ", "two ", "dog ", "had ", "it. "};
+    static char text[200000];
+    size_t at = 0;
+    uint32_t w = 0;
+    for (uint32_t line = 0; line < 200; line++) {
+        for (uint32_t i = 0; i < 30; i++) {
+            double u = dsc_rng_uniform(seed, line, i, 77);
+            w = (w * 5 + (uint32_t)(u * u * 5)) % (sizeof word / sizeof *word);
+            at += (size_t)snprintf(text + at, sizeof text - at, "%s", word[w]);
+        }
+        text[at++] = '\n';
+    }
+    text[at] = 0;
+    const char *path = in_scratch("corpus.txt");
+    put_text(path, text);
+    return path;
+}
+
+static bench *ngram_bench(uint64_t seed, int target_order, int draft_order)
+{
+    char spec[500];
+    const char *path = write_corpus(seed);
+    snprintf(spec, sizeof spec, "ngram:%s,order=%d", path, target_order);
+    dsc_language *target = make(spec, DSC_SIDE_TARGET);
+    snprintf(spec, sizeof spec, "ngram:%s,order=%d", path, draft_order);
+    return bench_new(target, make(spec, DSC_SIDE_DRAFT));
+}
+
+static dsc_token_view bench_prompt(const bench *b, int64_t r, int64_t tokens)
+{
+    dsc_token_view prompt = b->target->type->text(b->target, r);
+    assert_true(prompt.count > tokens);
+    prompt.count = tokens;
+    return prompt;
 }
 
 // --- the ablation --------------------------------------------------------------------------------
