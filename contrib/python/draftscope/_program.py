@@ -12,6 +12,7 @@ from typing import Any, List, NoReturn, Optional, Sequence, Tuple
 
 NATIVE = Path(__file__).resolve().parent / "_native"
 PATIENCE_S = 60  # an interrupted program keeps its finished work within this time
+LOOK_S = 1  # how often it is asked whether this process was interrupted
 
 
 class Error(Exception):
@@ -100,6 +101,19 @@ def _interrupt(process: "subprocess.Popen[str]") -> None:
         process.communicate()
 
 
+def _outputs(process: "subprocess.Popen[str]") -> Tuple[str, str]:
+    """What the program prints until it ends.
+
+    A signal that arrives just before the wait, or in another thread, does not end the wait:
+    Python only notes it, so that the wait has to end now and then.
+    """
+    while True:
+        try:
+            return process.communicate(timeout=LOOK_S)
+        except subprocess.TimeoutExpired:
+            pass
+
+
 def run(arguments: Sequence[str]) -> Tuple[str, List[str]]:
     """Runs draftscope with these arguments; returns its standard output and its notes.
 
@@ -112,7 +126,7 @@ def run(arguments: Sequence[str]) -> Tuple[str, List[str]]:
                           stderr=subprocess.PIPE, encoding="utf-8", errors="replace",
                           start_new_session=True) as process:
         try:
-            out, err = process.communicate()
+            out, err = _outputs(process)
         except BaseException:
             _interrupt(process)
             raise

@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """The commands as functions, against the program's own output."""
+import contextlib
 import json
 import os
 import signal
@@ -207,19 +208,27 @@ def test_version():
     assert program("--version").split()[1] == draftscope.__version__
 
 
-def test_interrupt(tmp_path):
-    """Ctrl-C, as a terminal and a notebook send it, ends the program too."""
-    script = textwrap.dedent("""
-        import signal
+@pytest.mark.parametrize("thread", [False, True])
+def test_interrupt(thread):
+    """Ctrl-C, as a terminal and a notebook send it, ends the program too, also when it arrives in
+    another thread, where Python notes it without an end to the wait."""
+    script = textwrap.dedent(f"""
+        import signal, threading, time
+        signal.alarm(120)  # an end, whatever happens
         signal.signal(signal.SIGINT, signal.default_int_handler)  # a background job ignores it
         import draftscope, draftscope._program as p
         sim, child = draftscope.sim, None  # loads pandas, which starts a program of its own
+        def interrupt():
+            time.sleep(0.3)
+            signal.pthread_kill(threading.get_ident(), signal.SIGINT)
         class Told(p.subprocess.Popen):
             def communicate(self, *a, **k):
                 global child
                 if not child:
                     child = self
                     print(self.pid, flush=True)
+                    if {thread}:
+                        threading.Thread(target=interrupt).start()
                 return super().communicate(*a, **k)
         p.subprocess.Popen = Told
         try:
@@ -230,13 +239,19 @@ def test_interrupt(tmp_path):
     with subprocess.Popen([sys.executable, "-c", script], stdout=subprocess.PIPE, text=True,
                           start_new_session=True) as python:
         child = int(python.stdout.readline())
-        os.killpg(python.pid, signal.SIGINT)
-        # The program ended in answer to the interruption, or, before it was ready to answer, by
-        # it; it was not killed after the time that it is given.
-        assert python.stdout.readline() in ("interrupted 130\n", f"interrupted {-signal.SIGINT}\n")
-        assert python.wait() == 0
-    with pytest.raises(ProcessLookupError):
-        os.kill(child, 0)
+        try:
+            if not thread:
+                os.killpg(python.pid, signal.SIGINT)
+            # The program ended in answer to the interruption, or, before it was ready to answer,
+            # by it; it was not killed after the time that it is given.
+            assert python.stdout.readline() in ("interrupted 130\n",
+                                                f"interrupted {-signal.SIGINT}\n")
+            assert python.wait() == 0
+            with pytest.raises(ProcessLookupError):
+                os.kill(child, 0)
+        finally:
+            with contextlib.suppress(ProcessLookupError):
+                os.kill(child, signal.SIGKILL)
 
 
 # --- figures -------------------------------------------------------------------------------------
