@@ -54,6 +54,37 @@ close_to() { # A B SHARE [TOLERANCE]
         a="$1" b="$2" share="$3" tolerance="${4:-0}"
 }
 
+# Waits until a command succeeds. Fails when the process has ended first, or after five minutes: a
+# machine may be busy.
+wait_until() { # PROCESS command...
+    awaited=$1
+    shift
+    tries=0
+    until "$@"; do
+        tries=$((tries + 1))
+        [ $tries -le 6000 ] && kill -0 "$awaited" 2>/dev/null || return 1
+        sleep 0.05
+    done
+}
+# Processor time of a process in hundredths of a second; fails when it has ended.
+processor_time() { # PROCESS
+    sed 's/.*) //' "/proc/$1/stat" 2>/dev/null |
+        awk '$1 != "Z" { print $12 + $13; runs = 1 } END { exit !runs }'
+}
+# Sends a signal and waits for the end of the process: `got` is its exit code and `spent` the processor
+# time, as above, that it took from the signal on, which no other process makes longer.
+stop() { # PROCESS SIGNAL
+    begun=$(processor_time "$1") spent=0 tries=0
+    kill -s "$2" "$1" 2>/dev/null
+    while now=$(processor_time "$1"); do
+        spent=$((now - begun)) tries=$((tries + 1))
+        [ $tries -le 6000 ] || kill -9 "$1"
+        sleep 0.05
+    done
+    wait "$1" 2>/dev/null
+    got=$?
+}
+
 # The command must succeed; what it prints is shown when it does not.
 check() { # description, command...
     checked=$1

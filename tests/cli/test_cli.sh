@@ -377,21 +377,18 @@ while [ $i -lt 40 ]; do
 done >many.jsonl
 good trace import --tokenizer "$tokenizer" many.jsonl -o many.dst
 slow="sweep many.dst --method llma --n 1:4 --num-speculative-tokens 1:16 --evaluate loop --block 1 --threads 1"
+has_rows() {
+    [ "$(cat cut.tsv.part 2>/dev/null | grep -c '^llma')" -ge 2 ]
+}
 interrupt() { # signal, exit code
     rm -f cut.tsv cut.tsv.part
     "$draftscope" $slow -o cut.tsv 2>err &
     pid=$!
-    tries=0
-    while [ $tries -lt 400 ] && [ "$(cat cut.tsv.part 2>/dev/null | grep -c '^llma')" -lt 2 ]; do
-        sleep 0.02
-        tries=$((tries + 1))
-    done
-    kill -s "$1" $pid
-    wait $pid
-    code=$?
-    check "SIG$1 ends with $2, not $code" [ $code = "$2" ]
+    wait_until $pid has_rows
+    stop $pid "$1"
+    check "SIG$1 ends with $2, not $got" [ $got = "$2" ]
     check "SIG$1: nothing under the final name" [ ! -e cut.tsv ]
-    check "SIG$1: finished rows are kept" [ "$(grep -c '^llma' cut.tsv.part)" -ge 2 ]
+    check "SIG$1: finished rows are kept" has_rows
 }
 # shellcheck disable=SC2086
 good $slow -o cut.tsv

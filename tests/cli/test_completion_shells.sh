@@ -201,7 +201,7 @@ END
     cat >terminal.zsh <<'END'
 zmodload zsh/zpty || exit 0
 zpty z 'TERM=dumb zsh -f -i'
-zpty -w z "PROMPT=; fpath=($work/functions \$fpath); autoload -Uz compinit; compinit -u -d $work/dump"
+zpty -w z "PROMPT=; fpath=(\$work/functions \$fpath); autoload -Uz compinit; compinit -u -d \$work/dump"
 # The terminal echoes what is typed before zsh reads it: only what zsh prints has these words.
 zpty -w z 'print -r -- REA""DY'
 zpty -r -m z text '*READY*'

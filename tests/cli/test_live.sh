@@ -290,15 +290,6 @@ check "exit 3 without draftscope-live" test $code = 3 -o $code = 0 # 0: one is i
 check "and one line" sh -c '! test -s err || grep -q "draftscope-live was found neither" err'
 
 # --- interrupted -------------------------------------------------------------------------------
-
-# Repeats a command until it succeeds, for at most half a minute.
-wait_until() {
-    tries=0
-    while [ $tries -lt 600 ] && ! "$@"; do
-        sleep 0.05
-        tries=$((tries + 1))
-    done
-}
 i=0
 while [ $i -lt 4000 ]; do
     echo '{"prompt": [1, 2, 3, 4]}'
@@ -307,10 +298,9 @@ done >many.jsonl
 "$draftscope" live run --shape ./shape.json --random-weights 1 --method ngram --prompts many.jsonl \
     --max-tokens 100 --json --progress json -o part.jsonl $threads >out 2>err &
 victim=$!
-wait_until grep -q "done" err
-kill -INT $victim
-wait $victim
-check "exit 130" test $? = 130
+wait_until $victim grep -q "done" err
+stop $victim INT
+check "exit 130" test $got = 130
 check "finished requests are on disk" test "$(wc -l <part.jsonl)" = "$(field requests)"
 check "some of them" test "$(field requests)" -ge 1 -a "$(field requests)" -lt 4000
 
@@ -322,10 +312,9 @@ for command in run record; do
     victim=$!
     { : >opened && exec sleep 600; } >wait &
     writer=$!
-    wait_until [ -e opened ]
-    kill -TERM $victim
-    wait $victim
-    check "$command: ended by SIGTERM while it read" test $? = 143
+    wait_until $victim [ -e opened ]
+    stop $victim TERM
+    check "$command: ended by SIGTERM while it read" test $got = 143
     kill $writer
     rm opened
     check "$command: nothing is left" sh -c '! ls -d early.dst*'

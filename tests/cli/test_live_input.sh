@@ -29,11 +29,7 @@ refuse_file() { # name in the folder `odd`, words of the message
     "$draftscope" live run --method none --target odd --prompts ids.jsonl --max-tokens 4 \
         --threads 1 >out 2>err </dev/null &
     process=$!
-    tries=0
-    while [ $tries -lt 600 ] && kill -0 $process 2>/dev/null; do
-        tries=$((tries + 1))
-        sleep 0.1
-    done
+    wait_until $process false
     kill -9 $process 2>/dev/null # it waits for ever
     wait $process
     code=$?

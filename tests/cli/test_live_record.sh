@@ -213,36 +213,25 @@ done
 
 awk 'BEGIN { for (i = 0; i < 3000; i++) printf "{\"prompt\": [1, %d, %d, 7]}\n",
     3 + i % 50, 4 + i % 41 }' >many.jsonl
-if sleep 0.05 2>/dev/null; then
-    begin() { # trace: a recording in the background, until a shard of it is finished
-        "$draftscope" live record --target "$fixtures/llama" --draft "$fixtures/llama_old" \
-            --method draft-model --num-speculative-tokens 2 --prompts many.jsonl --max-tokens 40 --logprobs dense \
-            --num-drafts 1 --threads 1 --device cpu -o "$1" >out 2>err </dev/null &
-        process=$!
-        tries=0
-        while [ ! -e "$1.tmp/manifest.json" ] && [ $tries -lt 2400 ] && kill -0 $process; do
-            sleep 0.05
-            tries=$((tries + 1))
-        done
-    }
-    begin killed.dst
-    kill -9 $process
-    wait $process 2>/dev/null
-    check "finished shards of a killed recording" sh -c \
-        '"$1" trace verify killed.dst.tmp >/dev/null && [ ! -e killed.dst ]' sh "$draftscope"
-    begin stopped.dst
-    kill -INT $process
-    wait $process
-    code=$?
-    # A background job of a shell without job control starts with SIGINT ignored, but the program
-    # handles it again.
-    check "exit 130 after SIGINT, not $code" test $code = 130
-    check "finished requests are kept" "$draftscope" trace verify stopped.dst
-    check "not all of them" test "$(info stopped.dst requests)" -lt 3000
-    check "the note on the interruption" grep -q 'interrupted: the first [0-9]* requests are in stopped.dst' err
-else
-    echo "no sleep(1) for parts of a second: killing is left out"
-fi
+begin() { # trace: a recording in the background, until a shard of it is finished
+    "$draftscope" live record --target "$fixtures/llama" --draft "$fixtures/llama_old" \
+        --method draft-model --num-speculative-tokens 2 --prompts many.jsonl --max-tokens 40 --logprobs dense \
+        --num-drafts 1 --threads 1 --device cpu -o "$1" >out 2>err </dev/null &
+    process=$!
+    wait_until $process [ -e "$1.tmp/manifest.json" ]
+}
+begin killed.dst
+stop $process KILL
+check "finished shards of a killed recording" sh -c \
+    '"$1" trace verify killed.dst.tmp >/dev/null && [ ! -e killed.dst ]' sh "$draftscope"
+begin stopped.dst
+stop $process INT
+# A background job of a shell without job control starts with SIGINT ignored, but the program handles it
+# again.
+check "exit 130 after SIGINT, not $got" test $got = 130
+check "finished requests are kept" "$draftscope" trace verify stopped.dst
+check "not all of them" test "$(info stopped.dst requests)" -lt 3000
+check "the note on the interruption" grep -q 'interrupted: the first [0-9]* requests are in stopped.dst' err
 
 # --- logits that are not finite ----------------------------------------------------------------
 

@@ -8,7 +8,7 @@
 sample=$top/traces/sample
 
 i=0
-while [ $i -lt 8 ]; do
+while [ $i -lt 40 ]; do
     cat "$sample/rag.jsonl"
     i=$((i + 1))
 done >many.jsonl
@@ -20,21 +20,20 @@ good $grid -o whole.jsonl --evaluate loop
 # --- four processes, one of them killed --------------------------------------------------------
 slow="--evaluate loop --block 2 --request-block 8 --threads 1"
 rows() { # finished rows of shard 2
-    grep -c '^[0-9]' s2.part 2>/dev/null
+    cat s2.part 2>/dev/null | grep -c '^[0-9]'
+}
+has_rows() {
+    [ "$(rows)" -ge 4 ]
 }
 "$draftscope" $grid $slow --shard 2/4 -o s2 2>err2 &
 victim=$!
-tries=0
-while [ $tries -lt 400 ] && ! [ "$(rows)" -ge 4 ] 2>/dev/null; do
-    sleep 0.02
-    tries=$((tries + 1))
-done
+wait_until $victim has_rows
 bad 2 'being written by another sweep' $grid $slow --shard 2/4 -o s2
 kill -KILL $victim
 wait $victim 2>/dev/null
 check "the killed shard has no file" [ ! -e s2 ]
-check "its finished cells are kept" [ "$(rows)" -ge 4 ]
-check "it was killed before its end" [ "$(rows)" -lt 348 ]
+check "its finished cells are kept" has_rows
+check "it was killed before its end" [ "$(rows)" -lt 1740 ]
 for shard in 1 3 4; do
     "$draftscope" $grid $slow --shard $shard/4 -o s$shard 2>err$shard &
     eval "pid$shard=\$!"
@@ -55,7 +54,7 @@ for cut in 0 1 4; do
     bad 4 's2.part is unfinished' merge s1 s2.part s3 s4 -o x
     good $grid $slow --shard 2/4 -o s2
     check "$cut rows and a half cut: it says that it goes on" \
-        grep -q 'going on after [0-9]* of 174 cells' err
+        grep -q 'going on after [0-9]* of [0-9]* cells' err
     good merge s1 s2 s3 s4 -o merged.tsv --force
     check "$cut rows and a half cut: merged = one process" cmp whole.tsv merged.tsv
 done

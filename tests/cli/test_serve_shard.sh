@@ -102,20 +102,11 @@ check 'nothing is left of refused commands' test ! -e x -a ! -e x.part
 # --- interruption --------------------------------------------------------------------------------
 # The listed times are three requests, and a hundred million of one client never end.
 long="$load --arrivals file:times.csv --arrivals closed:1 --threads 1 --requests 100000000"
-wait_for() { # file, words
-    tries=0
-    until grep -q "$2" "$1" 2>/dev/null; do
-        tries=$((tries + 1))
-        [ $tries -gt 600 ] && return 1
-        sleep 0.1
-    done
-}
 "$draftscope" $long --order shuffle -o long.tsv >out 2>err &
 victim=$!
-check 'the first row is on disk while the second is computed' wait_for long.tsv.part '^0	0	'
-kill -TERM $victim
-wait $victim
-check 'SIGTERM: exit code 143' test $? = 143
+check 'the first row is on disk while the second is computed' wait_until $victim grep -qs '^0	0	' long.tsv.part
+stop $victim TERM
+check 'SIGTERM: exit code 143' test $got = 143
 check "one line: $(cat err)" grep -q 'interrupted: 1 of 10 rows are finished, in long.tsv.part;' err
 check 'nothing has the final name' test ! -e long.tsv
 bad 2 'different sweep' $long -o long.tsv
@@ -124,9 +115,8 @@ mkfifo pipe
 "$draftscope" $long --progress json >short.tsv 2>pipe &
 victim=$!
 head -n 1 pipe >first
-kill -INT $victim
-wait $victim
-check 'SIGINT: exit code 130' test $? = 130
+stop $victim INT
+check 'SIGINT: exit code 130' test $got = 130
 check 'the finished row is printed' test "$(rows short.tsv)" = 1
 
 # An interrupted command goes on: the first rows of a whole file are those that were finished.

@@ -102,12 +102,10 @@ bad 2 '--prefill-time S gives the seconds of each, or draftscope live profile me
     serve served.dst --method none --cost table:decode.tsv --arrivals closed:1
 
 # --- an interruption -------------------------------------------------------------------------------
-"$draftscope" live profile $models --schedule steps.jsonl --repeats 100000 -o cut.tsv >out 2>err &
+"$draftscope" live profile $models --schedule steps.jsonl --repeats 100000 --progress json -o cut.tsv >out 2>err &
 running=$!
-sleep 1
-kill -INT $running 2>/dev/null
-wait $running
-got=$?
+wait_until $running grep -q done err
+stop $running INT
 check "interrupted: $got: $(cat err)" test $got = 130
 check 'the steps that ran are kept' test "$(column cut.tsv step | wc -l)" -gt 0
 check 'one line says so' grep -q 'interrupted: [0-9]* steps are in cut.tsv' err

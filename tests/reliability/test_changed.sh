@@ -40,7 +40,7 @@ check "trace export of the shard with another time succeeds" wait $process
 
 # --- a computation -------------------------------------------------------------------------------
 # The file is changed as soon as the command has mapped it (change.c).
-change=$work/change.so
+change=./change.so # a path without spaces
 # shellcheck disable=SC2086
 ${CC:-cc} -shared -fPIC -o "$change" "$top/tests/reliability/change.c" -ldl 2>/dev/null || rm -f "$change"
 changed() { # what, file, command...

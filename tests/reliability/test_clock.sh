@@ -55,7 +55,7 @@ int main(void)
 EOF
 # shellcheck disable=SC2086
 if ! ${CC:-cc} -shared -fPIC -o back.so back.c -ldl 2>err || ! ${CC:-cc} -o read read.c 2>>err ||
-    ! LD_PRELOAD=$work/back.so ./read; then
+    ! LD_PRELOAD=./back.so ./read; then
     echo "the clock cannot be replaced here: skipped: $(cat err)"
     exit 77
 fi
@@ -68,7 +68,7 @@ both() { # name, command...
         mkdir -p $clock
         cd $clock || exit 99
         preload=
-        [ $clock = back ] && preload=$work/back.so
+        [ $clock = back ] && preload=../back.so # a path without spaces
         LD_PRELOAD=$preload "$draftscope" "$@" --progress json >"$name.out" 2>"$name.err"
         code=$?
         cd "$work" || exit 99

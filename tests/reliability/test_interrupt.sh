@@ -12,40 +12,27 @@ fi
 . "${top_srcdir:-.}/tests/cli/common.sh"
 sample=$top/traces/sample
 pause=0.5 # seconds after which a command waits for what it will wait for
-LIMIT=50 # tenths of a second that a loaded machine may take; a waiting command would take ten minutes
+most=100  # hundredths of a second of processor time that its end may take
 
-# Waits until a process has ended; fails after the limit.
-ended() { # process
-    tries=0
-    while kill -0 "$1" 2>/dev/null; do
-        tries=$((tries + 1))
-        [ $tries -gt $LIMIT ] && return 1
-        sleep 0.1
-    done
+handles_signals() { # process
+    grep -q '^SigCgt:.*[2367abef]$' "/proc/$1/status"
 }
-
 # Starts a command that waits for ever, ends it with a signal and compares its exit code.
 interrupt() { # what it waits for, signal, code, command...
     what=$1 signal=$2 code=$3
     shift 3
     "$@" >out 2>err &
     process=$!
+    [ ! -d /proc/$$ ] || wait_until $process handles_signals $process
     sleep $pause
     if ! kill -0 $process 2>/dev/null; then
         wait $process
         not_ok "$what: it did not wait: $(cat err)"
         return
     fi
-    kill "-$signal" $process
-    if ended $process; then
-        wait $process
-        got=$?
-        check "$what, SIG$signal: exit code $code, not $got" test $got = "$code"
-    else
-        kill -9 $process
-        wait $process 2>/dev/null
-        not_ok "$what: SIG$signal did not end it"
-    fi
+    stop $process "$signal"
+    check "$what, SIG$signal: exit code $code, not $got" test $got = "$code"
+    check "$what, SIG$signal: ended after $spent hundredths of a second" test $spent -le $most
 }
 
 # The same for a command that reads from a pipe which stays open and empty.
@@ -100,7 +87,7 @@ if [ -n "${DSC_TEST_ALL:-}" ] && [ -x "${draftscope%/*}/draftscope-live" ]; then
  "num_attention_heads": 16, "vocab_size": 32000, "torch_dtype": "bfloat16"}
 EOF
     echo '{"prompt": [1, 2, 3]}' >ids.jsonl
-    before=$LIMIT LIMIT=30
+    most=300
     for command in "run -o live.jsonl" "record -o live.dst" "profile -o live.tsv"; do
         case $command in
         profile*) method= ;;
@@ -110,7 +97,7 @@ EOF
         interrupt "live $command: weights" TERM 143 "$draftscope" live $command $method \
             --shape ./large.json --random-weights 1 --device cpu --threads 1
     done
-    LIMIT=$before
+    most=100
     check "live: nothing is left" sh -c '! ls -d live.* 2>/dev/null'
 fi
 
@@ -124,7 +111,7 @@ if [ -n "${DSC_TEST_ALL:-}" ] && [ -x "${draftscope%/*}/draftscope-live" ]; then
 EOF
     awk 'BEGIN { printf "{\"prompt\": [1"; for (i = 0; i < 8000; i++) printf ", %d", i % 256
         print "]}" }' >long.jsonl
-    before=$LIMIT LIMIT=30 pause=4
+    most=300 pause=4
     for command in "run -o pass.jsonl" "run --baseline -o pass.jsonl" "record -o pass.dst" \
         "profile --tokens 2048 --context 0 -o pass.tsv"; do
         case $command in
@@ -136,7 +123,7 @@ EOF
             --shape ./middle.json --random-weights 1 --device cpu --threads 1
         check "live $command: one line, not: $(cat err)" test "$(wc -l <err)" = 1
     done
-    LIMIT=$before pause=0.5
+    most=100 pause=0.5
     check "live: nothing is left of a long pass" sh -c '! ls -d pass.* .pass* 2>/dev/null'
 fi
 
@@ -151,7 +138,7 @@ chmod +x bin/gnuplot
 PIDFILE=$work/gnuplot.pid
 export PIDFILE
 interrupt "a hanging gnuplot" TERM 143 env PATH="$work/bin:$PATH" "$draftscope" plot heatmap grid.tsv -o x.svg
-check "it has ended, too" ended "$(cat gnuplot.pid)"
+check "it has ended, too" sh -c '! kill -0 "$1" 2>/dev/null' sh "$(cat gnuplot.pid)"
 check "no figure is left" sh -c 'test -z "$(ls x.* 2>/dev/null)"'
 cp bin/gnuplot .
 rm gnuplot.pid
@@ -185,11 +172,7 @@ shard=$(ls many.dst/shard-*)
 "$draftscope" sweep many.dst --method llma --n 1:8 --num-speculative-tokens 1:64 --evaluate loop \
     -o slow.tsv --progress json >out 2>err &
 process=$!
-tries=0
-while [ $tries -lt 200 ] && ! grep -q '"done"' err; do
-    tries=$((tries + 1))
-    sleep 0.05
-done
+wait_until $process grep -q '"done"' err
 : >"$shard"
 wait $process
 check "the trace shrank: exit code 4" test $? = 4
