@@ -6,14 +6,17 @@
 #
 # sets `top` (the source) and `draftscope` (the program; DRAFTSCOPE where another shell runs it), both
 # absolute, goes to `work`, a folder of its own that is removed at the end, and counts checks.
-# `summary` is the last command.
+# `summary` is the last command. `plain` is `work` or, if its path has blanks, which configure, libtool and
+# pkg-config refuse, another folder, in the build folder.
 top=$(cd "${top_srcdir:-.}" && pwd) || exit 99
 draftscope=${DRAFTSCOPE:-$top/draftscope}
 case $draftscope in */*) draftscope=$(cd "${draftscope%/*}" && pwd)/${draftscope##*/} ;; esac
 DRAFTSCOPE=$draftscope
 export DRAFTSCOPE
 work=$(mktemp -d "${TMPDIR:-/tmp}/draftscope-test.XXXXXX") || exit 99
-trap 'rm -rf "$work"' EXIT
+plain=$work
+case $work in *[[:blank:]]*) plain=$(mktemp -d "${draftscope%/*}/draftscope-test.XXXXXX") || exit 99 ;; esac
+trap 'rm -rf "$work" "$plain"' EXIT
 trap 'exit 1' HUP INT TERM
 cd "$work" || exit 99
 passed=0 failed=0
@@ -54,15 +57,16 @@ close_to() { # A B SHARE [TOLERANCE]
         a="$1" b="$2" share="$3" tolerance="${4:-0}"
 }
 
-# Waits until a command succeeds. Fails when the process has ended first, or after five minutes: a
-# machine may be busy.
+# Waits until a command succeeds. Fails when the process has ended first, and, as a check of its own, after
+# five minutes.
 wait_until() { # PROCESS command...
     awaited=$1
     shift
     tries=0
     until "$@"; do
         tries=$((tries + 1))
-        [ $tries -le 6000 ] && kill -0 "$awaited" 2>/dev/null || return 1
+        kill -0 "$awaited" 2>/dev/null || return 1
+        [ $tries -le 6000 ] || { not_ok "waited in vain for $*" && return 1; }
         sleep 0.05
     done
 }
@@ -78,7 +82,7 @@ stop() { # PROCESS SIGNAL
     kill -s "$2" "$1" 2>/dev/null
     while now=$(processor_time "$1"); do
         spent=$((now - begun)) tries=$((tries + 1))
-        [ $tries -le 6000 ] || kill -9 "$1"
+        [ $tries -le 6000 ] || { kill -9 "$1" && not_ok "SIG$2 did not end process $1"; }
         sleep 0.05
     done
     wait "$1" 2>/dev/null

@@ -29,8 +29,7 @@ refuse_file() { # name in the folder `odd`, words of the message
     "$draftscope" live run --method none --target odd --prompts ids.jsonl --max-tokens 4 \
         --threads 1 >out 2>err </dev/null &
     process=$!
-    wait_until $process false
-    kill -9 $process 2>/dev/null # it waits for ever
+    wait_until $process false || kill -9 $process 2>/dev/null # it waits for ever
     wait $process
     code=$?
     check "$kind as $1: exit code $code" test $code = 4

@@ -3,10 +3,7 @@
 # contrib/slurm/sweep.sbatch under a real Slurm of one node, started here: an array of 8, one task
 # cancelled while it runs and requeued, one submitted again; merged to the bytes of one process.
 # Skipped without slurm-wlm and munge (Debian), which are installed by hand.
-top=${top_srcdir:-.}
-case $top in /*) ;; *) top=$(cd "$top" && pwd) ;; esac
-draftscope=${DRAFTSCOPE:-$top/draftscope}
-case $draftscope in */*) draftscope=$(cd "${draftscope%/*}" && pwd)/${draftscope##*/} ;; esac
+. "${top_srcdir:-.}/tests/cli/common.sh"
 PATH=$PATH:/usr/sbin:/sbin
 for program in munged slurmctld slurmd sbatch squeue scontrol scancel; do
     command -v $program >/dev/null || {
@@ -14,39 +11,11 @@ for program in munged slurmctld slurmd sbatch squeue scontrol scancel; do
         exit 77
     }
 done
-work=$(mktemp -d)
-chmod 755 "$work" # munge wants its socket reachable
-daemons=
-stop() {
-    for pid in $daemons; do
-        kill "$pid" 2>/dev/null && wait "$pid" 2>/dev/null
-    done
-    rm -rf "$work"
-}
-trap stop EXIT
-trap 'exit 1' HUP INT TERM
-cd "$work" || exit 99
-passed=0 failed=0
-
-check() { # description, command...
-    what=$1
-    shift
-    if "$@" >said 2>&1; then
-        passed=$((passed + 1))
-    else
-        failed=$((failed + 1))
-        echo "not ok - $what"
-        sed 's/^/# /' said
-    fi
-}
-until_true() { # seconds, command...: waits for it to succeed
-    until=$(($(date +%s) + $1))
-    shift
-    until "$@" >/dev/null 2>&1; do
-        [ "$(date +%s)" -lt $until ] || return 1
-        sleep 0.1
-    done
-}
+cd "$plain" || exit 99 # slurm.conf accepts no blanks
+chmod 755 . # munge wants its socket reachable
+daemons='' pid=''
+trap 'for pid in $daemons; do kill "$pid" 2>/dev/null && wait "$pid" 2>/dev/null; done
+    cd /; rm -rf "$work" "$plain"' EXIT
 
 # --- a cluster of one --------------------------------------------------------------------------
 host=$(hostname -s)
@@ -64,13 +33,13 @@ SlurmUser=$user
 SlurmdUser=$user
 AuthType=auth/munge
 CredType=cred/munge
-AuthInfo=socket=$work/munge.socket
-StateSaveLocation=$work/state
-SlurmdSpoolDir=$work/spool
-SlurmctldPidFile=$work/slurmctld.pid
-SlurmdPidFile=$work/slurmd.pid
-SlurmctldLogFile=$work/slurmctld.log
-SlurmdLogFile=$work/slurmd.log
+AuthInfo=socket=$plain/munge.socket
+StateSaveLocation=$plain/state
+SlurmdSpoolDir=$plain/spool
+SlurmctldPidFile=$plain/slurmctld.pid
+SlurmdPidFile=$plain/slurmd.pid
+SlurmctldLogFile=$plain/slurmctld.log
+SlurmdLogFile=$plain/slurmd.log
 ProctrackType=proctrack/linuxproc
 TaskPlugin=task/none
 MpiDefault=none
@@ -84,22 +53,22 @@ ReturnToService=2
 NodeName=$host NodeAddr=127.0.0.1 CPUs=4 State=UNKNOWN
 PartitionName=all Nodes=$host Default=YES MaxTime=INFINITE State=UP
 END
-SLURM_CONF=$work/slurm.conf
-DRAFTSCOPE=$work/program
+SLURM_CONF=$plain/slurm.conf
+DRAFTSCOPE=$plain/program
 export SLURM_CONF DRAFTSCOPE
-munged --foreground --force --key-file="$work/munge.key" --socket="$work/munge.socket" \
-    --pid-file="$work/munged.pid" --log-file="$work/munged.log" --seed-file="$work/munge.seed" \
+munged --foreground --force --key-file="$plain/munge.key" --socket="$plain/munge.socket" \
+    --pid-file="$plain/munged.pid" --log-file="$plain/munged.log" --seed-file="$plain/munge.seed" \
     >munged.out 2>&1 &
-daemons="$! $daemons"
-until_true 10 test -S munge.socket
+munge=$! daemons=$!
+wait_until $munge test -S munge.socket
 slurmctld -D >slurmctld.out 2>&1 &
-daemons="$! $daemons"
+controller=$! daemons="$! $daemons"
 slurmd -D >slurmd.out 2>&1 &
 daemons="$! $daemons"
 idle() {
-    [ "$(sinfo -h -o %t)" = idle ]
+    [ "$(sinfo -h -o %t 2>/dev/null)" = idle ]
 }
-if ! until_true 30 idle; then
+if ! wait_until $controller idle; then
     echo "skipped: Slurm does not start here"
     tail -n 5 munged.log slurmctld.log slurmd.log 2>/dev/null
     exit 77
@@ -120,7 +89,7 @@ slow="--block 2 --request-block 8"
 check "one process" "$draftscope" sweep $run -o whole.tsv
 submit() { # array: prints the job's number
     # shellcheck disable=SC2086
-    sbatch --parsable --array="$1" --output="$work/task.%a" "$top/contrib/slurm/sweep.sbatch" 8 \
+    sbatch --parsable --array="$1" --output="$plain/task.%a" "$top/contrib/slurm/sweep.sbatch" 8 \
         shard $run $slow
 }
 state() { # of task 3
@@ -155,10 +124,10 @@ exec "$draftscope" "\$@"
 END
 chmod 755 program
 job=$(submit 1-8)
-until_true 120 test -e started/held
+wait_until $controller test -e started/held
 check "task 3 runs" [ -e started/held ]
 scancel "${job}_3"
-until_true 60 in_state CANCELLED
+wait_until $controller in_state CANCELLED
 check "task 3 is cancelled" in_state CANCELLED
 check "it has no shard yet" [ ! -e shard.3-of-8 ]
 before=$(rows)
@@ -172,21 +141,21 @@ refused=0
 ends() {
     case $(state) in
     COMPLETED) return 0 ;;
-    PENDING) sleep 2 && scontrol update JobId="${job}_3" StartTime=now ;;
+    PENDING) sleep 2 && scontrol update JobId="${job}_3" StartTime=now >/dev/null 2>&1 ;;
     FAILED)
         refused=$((refused + 1))
-        [ $refused -lt 4 ] && sleep 3 && scontrol requeue "${job}_3"
+        [ $refused -lt 4 ] && sleep 3 && scontrol requeue "${job}_3" >/dev/null 2>&1
         ;;
     esac
     false
 }
-until_true 300 ends
+wait_until $controller ends
 check "and ends well" in_state COMPLETED
 check "it went on from where it was" grep 'going on after [1-9][0-9]* of [0-9]* cells' task.3
 ended() {
     [ -z "$(squeue -h)" ]
 }
-until_true 120 ended
+wait_until $controller ended
 check "all shards are there" [ "$(find . -name 'shard.*-of-8' | wc -l)" = 8 ]
 check "no part is left" [ "$(find . -name 'shard.*.part' | wc -l)" = 0 ]
 
@@ -195,8 +164,8 @@ cp shard.5-of-8 kept
 rm shard.5-of-8
 touch -d '2001-01-01' shard.6-of-8
 submit 5-6 >/dev/null
-until_true 120 test -e shard.5-of-8
-until_true 120 ended
+wait_until $controller test -e shard.5-of-8
+wait_until $controller ended
 check "a lost shard comes back the same" cmp kept shard.5-of-8
 check "a finished shard is left alone" [ shard.6-of-8 -ot many.jsonl ]
 
@@ -204,5 +173,4 @@ check "merge" "$draftscope" merge shard.*-of-8 -o merged.tsv
 check "merged = one process" cmp whole.tsv merged.tsv
 
 [ $failed = 0 ] || tail -n 40 slurmctld.log slurmd.log task.3
-echo "$passed passed, $failed failed"
-[ $failed = 0 ]
+summary

@@ -17,7 +17,7 @@ if [ -n "${SANITIZE_CFLAGS:-}" ]; then
     echo "skipped: the library is sanitized"
     exit 77
 fi
-"$python" -m pytest -q -p no:cacheprovider --rootdir "$top/contrib/python" \
+"$python" -m pytest -q -p no:cacheprovider --basetemp "$work/pytest" --rootdir "$top/contrib/python" \
     "$top/contrib/python/tests" 2>&1 | tee "$work/said"
 # "7 passed, 1 skipped in 2.00s" becomes a line that CI adds up.
 tail -n 1 "$work/said" | awk '{

@@ -158,7 +158,7 @@ wanted() {
 for word in $(echo "$only" | tr ',' ' '); do
     plan | while read -r step check rest; do
         ! chosen "$check" "$step" "$word" || echo "$check"
-    done | grep -q . || fail_usage "--only $word: --list lists the checks"
+    done | grep . >/dev/null || fail_usage "--only $word: --list lists the checks"
 done
 
 # --- the folder, the machine -------------------------------------------------------------------
@@ -172,6 +172,7 @@ if [ -n "$archive" ]; then
     mkdir -p "$(dirname "$archive")" || exit 2
     archive=$(cd "$(dirname "$archive")" && pwd)/$(basename "$archive")
 fi
+case $here$out in *[[:blank:]]*) fail_usage "a path without blanks is expected, of this script and of --out: $out" ;; esac
 state=$out/.run
 rm -rf "$state" && mkdir "$state" && : >"$state/checks" || exit 2
 # shellcheck source=tests/gpu/results.sh

@@ -197,6 +197,10 @@ done <<END
 --skip-passed $work/none|none: a results.json or an archive is expected
 END
 
+run "r 6" --dry-run
+[ $? = 2 ] && grep -q "^run.sh: a path without blanks is expected, of this script and of --out: $work/r 6\$" "$work/log"
+ok $? "usage: exit code 2 for a folder with blanks"
+
 # --- libraries ---------------------------------------------------------------------------------
 # An ldd that misses one library, unless LD_LIBRARY_PATH has it.
 rm "$work/tools/compute-sanitizer"

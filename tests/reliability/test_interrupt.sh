@@ -11,11 +11,14 @@ if [ -z "${SIGNALS_RESET:-}" ] && env --default-signal=HUP true 2>/dev/null; the
 fi
 . "${top_srcdir:-.}/tests/cli/common.sh"
 sample=$top/traces/sample
-pause=0.5 # seconds after which a command waits for what it will wait for
-most=100  # hundredths of a second of processor time that its end may take
+before=0 # hundredths of a second of processor time after which it computes what it will be stopped in
+most=100 # the same that its end may take
 
-handles_signals() { # process
-    grep -q '^SigCgt:.*[2367abef]$' "/proc/$1/status"
+handles_signals() {
+    grep -q '^SigCgt:.*[2367abef]$' /proc/$process/status
+}
+has_worked() {
+    now=$(processor_time $process) && [ "$now" -ge $before ]
 }
 # Starts a command that waits for ever, ends it with a signal and compares its exit code.
 interrupt() { # what it waits for, signal, code, command...
@@ -23,8 +26,8 @@ interrupt() { # what it waits for, signal, code, command...
     shift 3
     "$@" >out 2>err &
     process=$!
-    [ ! -d /proc/$$ ] || wait_until $process handles_signals $process
-    sleep $pause
+    [ ! -d /proc/$$ ] || { wait_until $process handles_signals && wait_until $process has_worked; }
+    sleep 0.5 # now it waits for what it will wait for
     if ! kill -0 $process 2>/dev/null; then
         wait $process
         not_ok "$what: it did not wait: $(cat err)"
@@ -39,7 +42,7 @@ interrupt() { # what it waits for, signal, code, command...
 mkfifo pipe fifo
 sleep 600 >pipe &
 holder=$!
-trap 'kill $holder 2>/dev/null; rm -rf "$work"' EXIT
+trap 'kill $holder 2>/dev/null; rm -rf "$work" "$plain"' EXIT
 interrupt_stdin() { # what, signal, code, command...
     what=$1 signal=$2 code=$3
     shift 3
@@ -73,9 +76,9 @@ kill "$(cat reader)"
 
 # --- computing -----------------------------------------------------------------------------------
 # A pair of distributions takes ten seconds, in which nothing looks for signals.
-pause=1
+before=100
 interrupt "a computation" INT 130 "$draftscope" theory accept --zipf 2000000,1,0.5 -K 64 --threads 1
-pause=0.5
+before=0
 check "a computation: one line, not: $(cat err)" test "$(cat err)" = "draftscope: interrupted"
 
 # --- loading weights ---------------------------------------------------------------------------
@@ -111,7 +114,7 @@ if [ -n "${DSC_TEST_ALL:-}" ] && [ -x "${draftscope%/*}/draftscope-live" ]; then
 EOF
     awk 'BEGIN { printf "{\"prompt\": [1"; for (i = 0; i < 8000; i++) printf ", %d", i % 256
         print "]}" }' >long.jsonl
-    most=300 pause=4
+    most=300 before=400
     for command in "run -o pass.jsonl" "run --baseline -o pass.jsonl" "record -o pass.dst" \
         "profile --tokens 2048 --context 0 -o pass.tsv"; do
         case $command in
@@ -123,7 +126,7 @@ EOF
             --shape ./middle.json --random-weights 1 --device cpu --threads 1
         check "live $command: one line, not: $(cat err)" test "$(wc -l <err)" = 1
     done
-    most=100 pause=0.5
+    most=100 before=0
     check "live: nothing is left of a long pass" sh -c '! ls -d pass.* .pass* 2>/dev/null'
 fi
 
