@@ -33,10 +33,7 @@ LC_ALL=C
 MAKEFLAGS=${MAKEFLAGS:--j$(nproc 2>/dev/null || echo 1)}
 export LC_ALL MAKEFLAGS
 tab=$(printf '\t')
-# configure refuses a folder whose path has blanks, which the build folder's does not have.
-folder=${TMPDIR:-/tmp}
-case $folder in *[[:blank:]]*) folder=. ;; esac
-work=$(cd "$folder" && mktemp -d "$(pwd)/draftscope-all.XXXXXX") || exit 99
+work=$(sh "$here/folder.sh") || exit 99
 trap 'chmod -R u+w "$work"; rm -rf "$work"' EXIT
 trap 'exit 1' HUP INT TERM
 build=$(pwd)

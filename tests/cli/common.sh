@@ -6,17 +6,16 @@
 #
 # sets `top` (the source) and `draftscope` (the program; DRAFTSCOPE where another shell runs it), both
 # absolute, goes to `work`, a folder of its own that is removed at the end, and counts checks.
-# `summary` is the last command. `plain` is `work` or, if its path has blanks, which configure, libtool and
-# pkg-config refuse, another folder, in the build folder.
+# `summary` is the last command. `plain_folder` is `work` or, if its path has blanks, a folder without (folder.sh).
 top=$(cd "${top_srcdir:-.}" && pwd) || exit 99
 draftscope=${DRAFTSCOPE:-$top/draftscope}
 case $draftscope in */*) draftscope=$(cd "${draftscope%/*}" && pwd)/${draftscope##*/} ;; esac
 DRAFTSCOPE=$draftscope
 export DRAFTSCOPE
 work=$(mktemp -d "${TMPDIR:-/tmp}/draftscope-test.XXXXXX") || exit 99
-plain=$work
-case $work in *[[:blank:]]*) plain=$(mktemp -d "${draftscope%/*}/draftscope-test.XXXXXX") || exit 99 ;; esac
-trap 'rm -rf "$work" "$plain"' EXIT
+plain_folder=$work
+case $work in *[[:blank:]]*) plain_folder=$(cd "${draftscope%/*}" && sh "$top/tests/folder.sh") || exit 99 ;; esac
+trap 'rm -rf "$work" "$plain_folder"' EXIT
 trap 'exit 1' HUP INT TERM
 cd "$work" || exit 99
 passed=0 failed=0

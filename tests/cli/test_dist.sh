@@ -29,7 +29,7 @@ if command -v git >/dev/null; then
 fi
 
 # --- make dist ---------------------------------------------------------------------------------
-cd "$plain" || exit 99
+cd "$plain_folder" || exit 99
 if ! command -v automake >/dev/null || ! command -v libtoolize >/dev/null; then
     skip "two tarballs" "no autoconf, automake and libtool"
     summary
@@ -49,7 +49,7 @@ copy() { # folder
 }
 pack() { # folder, locale, umask
     (umask "$3" && cd "$1" && export LC_ALL="$2" && ./bootstrap && ./configure --disable-live --without-cuda \
-        --cache-file="$plain/configure.cache" && ${MAKE:-make} dist) >"$1.log" 2>&1 ||
+        --cache-file="$plain_folder/configure.cache" && ${MAKE:-make} dist) >"$1.log" 2>&1 ||
         not_ok "make dist in $1: $(tail -n 5 "$1.log")"
 }
 copy first

@@ -11,11 +11,11 @@ for program in munged slurmctld slurmd sbatch squeue scontrol scancel; do
         exit 77
     }
 done
-cd "$plain" || exit 99 # slurm.conf accepts no blanks
+cd "$plain_folder" || exit 99 # slurm.conf accepts no blanks
 chmod 755 . # munge wants its socket reachable
 daemons='' pid=''
 trap 'for pid in $daemons; do kill "$pid" 2>/dev/null && wait "$pid" 2>/dev/null; done
-    cd /; rm -rf "$work" "$plain"' EXIT
+    cd /; rm -rf "$work" "$plain_folder"' EXIT
 
 # --- a cluster of one --------------------------------------------------------------------------
 host=$(hostname -s)
@@ -33,13 +33,13 @@ SlurmUser=$user
 SlurmdUser=$user
 AuthType=auth/munge
 CredType=cred/munge
-AuthInfo=socket=$plain/munge.socket
-StateSaveLocation=$plain/state
-SlurmdSpoolDir=$plain/spool
-SlurmctldPidFile=$plain/slurmctld.pid
-SlurmdPidFile=$plain/slurmd.pid
-SlurmctldLogFile=$plain/slurmctld.log
-SlurmdLogFile=$plain/slurmd.log
+AuthInfo=socket=$plain_folder/munge.socket
+StateSaveLocation=$plain_folder/state
+SlurmdSpoolDir=$plain_folder/spool
+SlurmctldPidFile=$plain_folder/slurmctld.pid
+SlurmdPidFile=$plain_folder/slurmd.pid
+SlurmctldLogFile=$plain_folder/slurmctld.log
+SlurmdLogFile=$plain_folder/slurmd.log
 ProctrackType=proctrack/linuxproc
 TaskPlugin=task/none
 MpiDefault=none
@@ -53,11 +53,11 @@ ReturnToService=2
 NodeName=$host NodeAddr=127.0.0.1 CPUs=4 State=UNKNOWN
 PartitionName=all Nodes=$host Default=YES MaxTime=INFINITE State=UP
 END
-SLURM_CONF=$plain/slurm.conf
-DRAFTSCOPE=$plain/program
+SLURM_CONF=$plain_folder/slurm.conf
+DRAFTSCOPE=$plain_folder/program
 export SLURM_CONF DRAFTSCOPE
-munged --foreground --force --key-file="$plain/munge.key" --socket="$plain/munge.socket" \
-    --pid-file="$plain/munged.pid" --log-file="$plain/munged.log" --seed-file="$plain/munge.seed" \
+munged --foreground --force --key-file="$plain_folder/munge.key" --socket="$plain_folder/munge.socket" \
+    --pid-file="$plain_folder/munged.pid" --log-file="$plain_folder/munged.log" --seed-file="$plain_folder/munge.seed" \
     >munged.out 2>&1 &
 munge=$! daemons=$!
 wait_until $munge test -S munge.socket
@@ -89,7 +89,7 @@ slow="--block 2 --request-block 8"
 check "one process" "$draftscope" sweep $run -o whole.tsv
 submit() { # array: prints the job's number
     # shellcheck disable=SC2086
-    sbatch --parsable --array="$1" --output="$plain/task.%a" "$top/contrib/slurm/sweep.sbatch" 8 \
+    sbatch --parsable --array="$1" --output="$plain_folder/task.%a" "$top/contrib/slurm/sweep.sbatch" 8 \
         shard $run $slow
 }
 state() { # of task 3

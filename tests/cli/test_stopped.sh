@@ -9,17 +9,17 @@ good trace import many.jsonl --tokenizer "$sample/tokenizer.json" -o many.dst
 tokens=$(sed -n 's/.*"output_tokens": *\([0-9]*\).*/\1/p' many.dst/manifest.json | head -n 1)
 lists="--num-speculative-tokens 1:32 --prompt-lookup-max 1:6"
 
+one_pass_is_done() {
+    done_=$(sed -n 's/^{"done": \([0-9]*\),.*/\1/p' err | tail -n 1)
+    [ "${done_:-0}" -ge $((18 * tokens)) ]
+}
 # Runs the command until as many configurations are finished as one pass over the trace has at most,
 # in addition to `none`; then sends the signal.
 interrupt() { # command...
     : >err # of the command before
     "$DRAFTSCOPE" "$@" --threads 1 --progress json >out 2>err &
     process=$!
-    while kill -0 $process 2>/dev/null; do
-        done_=$(sed -n 's/^{"done": \([0-9]*\),.*/\1/p' err | tail -n 1)
-        [ "${done_:-0}" -lt $((18 * tokens)) ] || break
-        sleep 0.05
-    done
+    wait_until $process one_pass_is_done
     stop $process INT
 }
 rows() { # FILE

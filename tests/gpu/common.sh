@@ -7,9 +7,7 @@
 # sets `top` (the source) and `work`, a folder of its own that is removed at the end and whose path has no
 # blanks, and counts checks. `summary` is the last command.
 top=$(cd "${top_srcdir:-.}" && pwd) || exit 99
-work=${TMPDIR:-/tmp}
-case $work in *[[:blank:]]*) work=$(pwd) ;; esac
-work=$(mktemp -d "$work/draftscope-test.XXXXXX") || exit 99
+work=$(sh "$top/tests/folder.sh") || exit 99
 trap 'rm -rf "$work"' EXIT
 trap 'exit 1' HUP INT TERM
 passed=0 failed=0

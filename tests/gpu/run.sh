@@ -166,13 +166,16 @@ command -v timeout >/dev/null || {
     echo "run.sh: timeout was not found: install the coreutils" >&2
     exit 3
 }
+case $out in /*) ;; *) out=$(pwd)/$out ;; esac
+case $here$out in
+*[[:blank:]]*) fail_usage "a path without blanks is expected, of this script and of --out: $out" ;;
+esac
 mkdir -p "$out" || exit 2
 out=$(cd "$out" && pwd) || exit 2
 if [ -n "$archive" ]; then
     mkdir -p "$(dirname "$archive")" || exit 2
     archive=$(cd "$(dirname "$archive")" && pwd)/$(basename "$archive")
 fi
-case $here$out in *[[:blank:]]*) fail_usage "a path without blanks is expected, of this script and of --out: $out" ;; esac
 state=$out/.run
 rm -rf "$state" && mkdir "$state" && : >"$state/checks" || exit 2
 # shellcheck source=tests/gpu/results.sh

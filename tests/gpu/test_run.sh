@@ -198,8 +198,8 @@ done <<END
 END
 
 run "r 6" --dry-run
-[ $? = 2 ] && grep -q "^run.sh: a path without blanks is expected, of this script and of --out: $work/r 6\$" "$work/log"
-ok $? "usage: exit code 2 for a folder with blanks"
+[ $? = 2 ] && grep -q "^run.sh: a path without blanks is expected, of this script and of --out: $work/r 6\$" "$work/log" && [ ! -e "$work/r 6" ]
+ok $? "usage: exit code 2 for a folder with blanks, which is not made"
 
 # --- libraries ---------------------------------------------------------------------------------
 # An ldd that misses one library, unless LD_LIBRARY_PATH has it.

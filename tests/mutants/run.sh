@@ -23,7 +23,7 @@ MAKEFLAGS=${MAKEFLAGS:--j$(nproc 2>/dev/null || echo 1)}
 DSC_TEST_DATA=$(cd "${DSC_TEST_DATA:-$top/../shared/data}" 2>/dev/null && pwd)
 export LC_ALL MAKEFLAGS DSC_TEST_DATA
 tab=$(printf '\t')
-work=$(mktemp -d "${TMPDIR:-/tmp}/draftscope-mutants.XXXXXX") || exit 99
+work=$(sh "$top/tests/folder.sh") || exit 99
 trap 'chmod -R u+w "$work"; rm -rf "$work"' EXIT
 trap 'kill $process 2>/dev/null; exit 1' HUP INT TERM
 process=''

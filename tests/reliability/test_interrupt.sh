@@ -42,7 +42,7 @@ interrupt() { # what it waits for, signal, code, command...
 mkfifo pipe fifo
 sleep 600 >pipe &
 holder=$!
-trap 'kill $holder 2>/dev/null; rm -rf "$work" "$plain"' EXIT
+trap 'kill $holder 2>/dev/null; rm -rf "$work" "$plain_folder"' EXIT
 interrupt_stdin() { # what, signal, code, command...
     what=$1 signal=$2 code=$3
     shift 3
@@ -141,7 +141,10 @@ chmod +x bin/gnuplot
 PIDFILE=$work/gnuplot.pid
 export PIDFILE
 interrupt "a hanging gnuplot" TERM 143 env PATH="$work/bin:$PATH" "$draftscope" plot heatmap grid.tsv -o x.svg
-check "it has ended, too" sh -c '! kill -0 "$1" 2>/dev/null' sh "$(cat gnuplot.pid)"
+has_ended() { # process
+    ! processor_time "$1" >/dev/null
+}
+check "it has ended, too" wait_until $$ has_ended "$(cat gnuplot.pid)"
 check "no figure is left" sh -c 'test -z "$(ls x.* 2>/dev/null)"'
 cp bin/gnuplot .
 rm gnuplot.pid
