@@ -171,6 +171,11 @@ int dsc_fit_line_through_origin(const double *x, const double *y, size_t n, dsc_
 
 // --- bootstrap ---------------------------------------------------------------------------------
 
+double dsc_normal_quantile(double q)
+{
+    return gsl_cdf_ugaussian_Pinv(q);
+}
+
 double dsc_error_limit(double z, size_t n, size_t comparisons)
 {
     const double tail = gsl_cdf_ugaussian_Q(z) / (double)comparisons;

@@ -37,6 +37,9 @@ int dsc_fit_line_through_origin(const double *x, const double *y, size_t n, dsc_
 // t with n - 1 degrees of freedom and the Bonferroni bound. +infinity for n < 2; comparisons >= 1.
 double dsc_error_limit(double z, size_t n, size_t comparisons);
 
+// The quantile q in (0, 1) of the standard normal distribution.
+double dsc_normal_quantile(double q);
+
 // Confidence interval of a ratio of totals, sum(top) / sum(bottom), over requests: the Poisson
 // bootstrap (Hanley & MacGibbon 2006; Chamandy et al. 2012). In each resample every request has a
 // Poisson(1) weight keyed by (seed, request, resample), so one pass with constant memory computes

@@ -78,9 +78,9 @@ static const dsc_option options[] = {
     {.name = "resamples", .kind = DSC_OPTION_INT, .metavar = "N", .initial = "2000", .min = 100,
      .max = 1000000, .help = "number of bootstrap resamples"},
     {.name = "arrivals", .kind = DSC_OPTION_TEXT,
-     .metavar = "closed:C|constant:QPS|poisson:QPS|gamma:QPS,CV|recorded[:xSPEED]|file:CSV",
-     .help = "also answer up to which load speculation pays: serve up to 1000 requests at each "
-             "of these loads with the best configurations, as draftscope serve does; may be "
+     .metavar = "auto|closed:C|constant:QPS|poisson:QPS|gamma:QPS,CV|recorded[:xSPEED]|file:CSV",
+     .help = "also answer up to which load speculation pays: serve requests at each of these "
+             "loads with the best configurations, as draftscope serve does; may be "
              "repeated (default: recorded arrivals, where every request has arrival_s)"},
     {.name = "slo", .kind = DSC_OPTION_TEXT, .metavar = "ttft=S,tpot=S",
      .help = "limits in seconds that a request must keep: under load, goodput decides"},
@@ -512,7 +512,7 @@ static int plan_load(context *c, dsc_error *err)
 // The command without what changes no row.
 static void print_command(const cli_words *w)
 {
-    fputs("\nUnder load, with at most 1000 requests at each\n  draftscope serve", stdout);
+    fputs("\nUnder load\n  draftscope serve", stdout);
     for (size_t i = 0; i < w->count; i++) {
         const char *word = w->word[i];
         const bool option = !strcmp(word, "--threads") || !strcmp(word, "--progress");

@@ -41,15 +41,17 @@ static const dsc_option options[] = {
      .initial = "0", .least = 0, .most = 1e6,
      .help = "seconds of the host for each step of the engine"},
     [SERVE_ARRIVALS] = {.name = "arrivals", .kind = DSC_OPTION_TEXT,
-     .metavar = "closed:C|constant:QPS|poisson:QPS|gamma:QPS,CV|recorded[:xSPEED]|file:CSV",
+     .metavar = "auto|closed:C|constant:QPS|poisson:QPS|gamma:QPS,CV|recorded[:xSPEED]|file:CSV",
      .help = "how requests arrive; C, QPS and xSPEED are lists or ranges, as in poisson:1:20:1; "
-             "may be repeated"},
+             "auto: poisson from half of the smallest to the largest rate that can be served; may "
+             "be repeated"},
     [SERVE_REQUESTS] = {.name = "requests", .kind = DSC_OPTION_INT, .metavar = "N",
-     .initial = "1000", .min = 1, .max = 1000000000,
-     .help = "number of requests to serve at each load; recorded and file: at most their times"},
+     .min = 1, .max = 1000000000,
+     .help = "most requests to measure at each load (default: as many as a steady state and "
+             "--half-width take, 1000 to 20000, and every time of a list)"},
     [SERVE_DURATION] = {.name = "duration", .kind = DSC_OPTION_REAL, .metavar = "S",
      .least = 1e-6, .most = 1e9,
-     .help = "seconds of arrivals at each rate, in place of --requests"},
+     .help = "most seconds of arrivals to measure at each rate, in place of --requests"},
     [SERVE_ORDER] = {.name = "order", .kind = DSC_OPTION_CHOICE, .choices = "file|shuffle",
      .initial = "file",
      .help = "requests of the trace in turn, or drawn with replacement by --seed"},
@@ -79,8 +81,13 @@ static const dsc_option options[] = {
              "is served with each draft length in addition"},
     [SERVE_SLO] = {.name = "slo", .kind = DSC_OPTION_TEXT, .metavar = "ttft=S,tpot=S",
      .help = "limits in seconds that a request must keep to count in goodput"},
-    [SERVE_WARMUP] = {.name = "warmup", .kind = DSC_OPTION_INT, .metavar = "N", .initial = "0",
-     .min = 0, .max = 1000000000, .help = "first requests that are left out of the figures"},
+    [SERVE_HALF_WIDTH] = {.name = "half-width", .kind = DSC_OPTION_REAL, .metavar = "SHARE",
+     .initial = "0.02", .least = 1e-4, .most = 1,
+     .help = "relative half width of the 95 % intervals of mean times that the number of requests "
+             "aims at, with at most 3000 for it unless this option or --requests is given"},
+    [SERVE_DRAIN] = {.name = "drain", .kind = DSC_OPTION_FLAG,
+     .help = "serve --requests requests and no others, until the engine is empty, as a benchmark "
+             "of N prompts does: all of them count, and all of the time"},
     [SERVE_PER_REQUEST] = {.name = "per-request", .kind = DSC_OPTION_FLAG,
      .help = "print a row per request instead of a row per load"},
     [SERVE_TIMELINE] = {.name = "timeline", .kind = DSC_OPTION_TEXT, .metavar = "FILE",
@@ -115,7 +122,8 @@ typedef struct context {
     cli_serve_methods methods;
     const char **policy; // [policies] values of --speculation
     size_t policies;
-    cli_serve_run *run; // [runs]
+    dsc_serve_capacity *capacity; // [methods.count * policies], or NULL: closed loops alone
+    cli_serve_run *run;           // [runs]
     size_t runs, finished, timed;
     size_t own; // runs of this shard
     dsc_split split;
@@ -168,31 +176,20 @@ static int on_complete(void *user, const dsc_serve_sequence *s, dsc_error *err)
     const size_t at = (size_t)(dsc_serve_item_of(o->pool, s->number) - o->pool->item),
                  item = o->run->load->recorded ? m->order[at] : at;
     (void)err;
+    if (o->timeline)
+        cli_serve_timeline_request(o->timeline, s, m->source.id[item]);
+    if (s->number < o->run->ramp || s->number >= o->run->ramp + o->run->requests)
+        return DSC_OK;
     cli_serve_batches_add(&o->batches, s);
     cli_serve_blocks_add(&o->run->blocks, s, at);
     if (o->run->served)
-        o->run->served[s->number] = (cli_served){.arrival_s = s->arrival_s,
-                                                 .first_s = s->first_s,
-                                                 .last_s = s->last_s,
-                                                 .item = item,
-                                                 .preemptions = s->preemptions,
-                                                 .passes = s->chunks};
-    if (o->timeline)
-        cli_serve_timeline_request(o->timeline, s, m->source.id[item]);
+        o->run->served[s->number - o->run->ramp] = (cli_served){.arrival_s = s->arrival_s,
+                                                                .first_s = s->first_s,
+                                                                .last_s = s->last_s,
+                                                                .item = item,
+                                                                .preemptions = s->preemptions,
+                                                                .passes = s->chunks};
     return DSC_OK;
-}
-
-static int64_t requests_of(const context *c, const cli_serve_load *load)
-{
-    const dsc_option_value *v = c->call->value;
-    const int64_t times = load->recorded ? (int64_t)c->methods.times : load->times;
-    if (load->arrivals.kind == DSC_ARRIVALS_LISTED)
-        return v[SERVE_REQUESTS].given && v[SERVE_REQUESTS].integer < times
-                   ? v[SERVE_REQUESTS].integer
-                   : times;
-    if (v[SERVE_DURATION].given)
-        return (int64_t)fmax(1, ceil(v[SERVE_DURATION].real * load->arrivals.rate));
-    return v[SERVE_REQUESTS].integer;
 }
 
 // What a run is served with.
@@ -216,13 +213,15 @@ static setup setup_of(const context *c, observer *o)
     s.pool.shuffled = c->call->value[SERVE_ORDER].integer == 1;
     s.pool.seed = c->call->seed;
     s.options.requests = run->requests;
+    s.options.ramp = run->ramp;
+    s.options.drain = c->call->value[SERVE_DRAIN].given;
     s.options.lookahead = cli_serve_lookahead(m);
     s.options.step = on_step;
     s.options.user = o;
     return s;
 }
 
-// Serves one load; *saturated and the figures of o->run are those of this run.
+// Serves one load and sets the figures of its run.
 static int serve(const context *c, observer *o, const dsc_arrivals *arrivals, dsc_error *err)
 {
     cli_serve_run *run = o->run;
@@ -232,9 +231,8 @@ static int serve(const context *c, observer *o, const dsc_arrivals *arrivals, ds
     s.options.pass = on_pass;
     s.options.complete = on_complete;
     o->pool = &s.pool;
-    const int64_t measured = s.options.requests - s.options.warmup;
-    o->batches =
-        (cli_serve_batches){.first = s.options.warmup, .each = measured / CLI_SERVE_BATCHES};
+    const int64_t measured = s.options.requests;
+    o->batches = (cli_serve_batches){.first = s.options.ramp, .each = measured / CLI_SERVE_BATCHES};
     cli_serve_blocks_begin(&run->blocks, &s.options, run->method->source.count);
     int rc = dsc_serve_policy_parse(&policy, *run->policy ? run->policy : "fixed",
                                     run->method->source.longest, err);
@@ -248,18 +246,19 @@ static int serve(const context *c, observer *o, const dsc_arrivals *arrivals, ds
     return rc;
 }
 
-static dsc_arrivals arrivals_of(const context *c, const cli_serve_load *load)
+// As the measured requests of a run arrive.
+static dsc_arrivals settled(const context *c, const cli_serve_run *run)
 {
-    dsc_arrivals arrivals = load->arrivals;
-    if (arrivals.kind == DSC_ARRIVALS_LISTED)
-        arrivals.time = load->recorded ? c->methods.time : load->time;
+    dsc_arrivals arrivals = cli_serve_arrivals(run->load, &c->methods);
+    if (!c->call->value[SERVE_DRAIN].given)
+        dsc_arrivals_settle(&arrivals, run->ramp, run->requests);
     return arrivals;
 }
 
 static int run_one(context *c, size_t i, dsc_error *err)
 {
     cli_serve_run *run = &c->run[i];
-    const dsc_arrivals arrivals = arrivals_of(c, run->load);
+    const dsc_arrivals arrivals = settled(c, run);
     observer o = {.c = c, .run = run};
     int rc = DSC_OK;
     if (c->timeline.f && i == c->timed)
@@ -275,53 +274,62 @@ static int run_one(context *c, size_t i, dsc_error *err)
     return rc ? rc : serve(c, &o, &arrivals, err);
 }
 
-// --- the largest stable rate ---------------------------------------------------------------------
-
-static int try_rate(const void *all, const cli_serve_run *like, double rate, bool *saturated,
-                    dsc_error *err)
-{
-    const context *c = all;
-    cli_serve_run run = {.method = like->method,
-                         .policy = like->policy,
-                         .load = like->load,
-                         .requests = like->requests};
-    observer o = {.c = c, .run = &run};
-    dsc_arrivals arrivals = like->load->arrivals;
-    arrivals.rate = rate;
-    const int rc = serve(c, &o, &arrivals, err);
-    *saturated = run.saturated;
-    return rc;
-}
-
-// Of a run and those that differ in the rate of arrivals only.
-static void set_largest_stable(void *all, size_t first, double qps)
-{
-    context *c = all;
-#pragma omp critical(draftscope_serve_rows)
-    for (size_t i = first; i < c->runs; i++) {
-        cli_serve_run *run = &c->run[i];
-        if (!run->done || !cli_serve_same_but_rate(&c->run[first], run))
-            continue;
-        cli_serve_set_largest_stable(run, qps);
-        run->rc = cli_serve_rows_add(&c->rows, i, &run->error);
-    }
-}
-
-// --- regret --------------------------------------------------------------------------------------
-
-static int on_reference_step(void *user, const dsc_serve_engine *engine, dsc_error *err)
+static int stop_if_asked(void *user, const dsc_serve_engine *engine, dsc_error *err)
 {
     (void)user;
     (void)engine;
     return cli_signal() ? dsc_fail(err, DSC_EINTERRUPT, "stopped") : DSC_OK;
 }
 
+// --- capacities and lengths of runs --------------------------------------------------------------
+
+static int find_capacity(const context *c, size_t method, size_t policy, dsc_serve_capacity *out,
+                         dsc_error *err)
+{
+    cli_serve_run run = {.method = &c->methods.method[method],
+                         .policy = method ? c->policy[policy] : "",
+                         .load = &c->loads.load[0],
+                         .requests = 1};
+    observer o = {.c = c, .run = &run};
+    setup s = setup_of(c, &o);
+    dsc_serve_policy parsed;
+    s.options.step = stop_if_asked;
+    int rc = dsc_serve_policy_parse(&parsed, method ? run.policy : "fixed",
+                                    run.method->source.longest, err);
+    if (!rc)
+        rc = dsc_serve_capacity_find(out, &s.pool, &s.price, &parsed, &s.options, err);
+    dsc_serve_policy_fini(&parsed);
+    return rc;
+}
+
+// Of every method and policy. A server that takes no request at all says so at each load.
+static int find_capacities(context *c, dsc_error *err)
+{
+    const size_t n = c->methods.count * c->policies;
+    bool open = false;
+    int rc = dsc_new(&c->capacity, n, err);
+    for (size_t l = 0; l < c->loads.count; l++)
+        open |= c->loads.load[l].arrivals.kind != DSC_ARRIVALS_CLOSED;
+    if (rc || !open)
+        return rc;
+#pragma omp parallel for schedule(dynamic, 1) num_threads(c->call->threads)
+    for (size_t i = 0; i < n; i++) {
+        dsc_error ignored;
+        if (cli_signal() || (i < c->policies && i > 0) || // without drafts there is no policy
+            find_capacity(c, i / c->policies, i % c->policies, &c->capacity[i], &ignored))
+            c->capacity[i] = (dsc_serve_capacity){.qps = NAN, .running = 1};
+    }
+    return cli_signal() ? dsc_fail(err, DSC_EINTERRUPT, "interrupted before the first row") : rc;
+}
+
+// --- regret --------------------------------------------------------------------------------------
+
 static int find_reference(const void *all, cli_serve_run *run, dsc_error *err)
 {
     observer o = {.c = all, .run = run};
     setup s = setup_of(o.c, &o);
-    s.options.step = on_reference_step;
-    const dsc_arrivals arrivals = arrivals_of(o.c, run->load);
+    s.options.step = stop_if_asked;
+    const dsc_arrivals arrivals = settled(o.c, run);
     return dsc_serve_reference_run(&run->reference, run->method->source.longest, &s.pool, &arrivals,
                                    &s.price, &s.options, err);
 }
@@ -374,8 +382,10 @@ static int make_runs(context *c, dsc_error *err)
                 c->run[c->runs++] = (cli_serve_run){.method = &m->method[i],
                                                     .policy = none ? "" : c->policy[p],
                                                     .load = &c->loads.load[l],
-                                                    .requests = requests_of(c, &c->loads.load[l])};
+                                                    .capacity = &c->capacity[i * c->policies + p]};
     }
+    if (!rc)
+        cli_serve_plan(c->run, c->runs, &c->loads, m, c->call);
     c->timed = m->count > 1 ? c->loads.count : 0;
     if (!rc)
         c->run[c->timed].again =
@@ -480,7 +490,6 @@ static int read_options(context *c, dsc_error *err)
 {
     const dsc_option_value *v = c->call->value;
     c->options = (dsc_serve_options){
-        .warmup = v[SERVE_WARMUP].integer,
         .max_num_seqs = (int32_t)v[SERVE_MAX_NUM_SEQS].integer,
         .max_num_batched_tokens = (int32_t)v[SERVE_MAX_NUM_BATCHED_TOKENS].integer,
         .long_prefill_token_threshold = (int32_t)v[SERVE_LONG_PREFILL].integer,
@@ -503,26 +512,6 @@ static int read_options(context *c, dsc_error *err)
     if (!rc)
         rc = cli_serve_check_engine(c->s.trace, c->call, err);
     return rc ? rc : read_policies(c, err);
-}
-
-static int check_load(const context *c, const cli_serve_load *load, dsc_error *err)
-{
-    const dsc_option_value *v = c->call->value;
-    const int64_t requests = requests_of(c, load);
-    if (v[SERVE_DURATION].given && !(load->arrivals.rate > 0))
-        return dsc_fail(err, DSC_EUSAGE, "--duration needs a rate of arrivals, not %.60s",
-                        load->text);
-    if (load->recorded && v[SERVE_ORDER].integer == 1)
-        return dsc_fail(err, DSC_EUSAGE,
-                        "--order shuffle: recorded arrivals belong to their requests");
-    if (requests > INT32_MAX)
-        return dsc_fail(err, DSC_EUSAGE, "--duration: %.60s brings more than %d requests",
-                        load->text, INT32_MAX);
-    return c->options.warmup < requests ? DSC_OK
-                                        : dsc_fail(err, DSC_EUSAGE,
-                                                   "--warmup %" PRId64 ": %.60s has %" PRId64
-                                                   " requests, of which at least one must follow",
-                                                   c->options.warmup, load->text, requests);
 }
 
 // A request that can never fit into the KV cache is named before anything runs.
@@ -584,16 +573,12 @@ static int open_source(context *c, dsc_error *err)
 static int read_requests(context *c, dsc_error *err)
 {
     bool recorded = false;
-    int64_t requests = 1;
-    for (size_t l = 0; l < c->loads.count; l++) {
-        const cli_serve_load *load = &c->loads.load[l];
-        const int64_t n = load->recorded ? 1 : requests_of(c, load);
-        recorded |= load->recorded;
-        requests = n > requests ? n : requests;
-    }
-    int rc = cli_serve_methods_read(&c->methods, &c->s, c->call, requests, recorded, err);
+    for (size_t l = 0; l < c->loads.count; l++)
+        recorded |= c->loads.load[l].recorded;
+    int rc = cli_serve_methods_read(&c->methods, &c->s, c->call,
+                                    cli_serve_requests(c->call, &c->loads), recorded, err);
     for (size_t l = 0; l < c->loads.count && !rc; l++)
-        rc = check_load(c, &c->loads.load[l], err);
+        rc = cli_serve_check_load(c->call, &c->loads.load[l], &c->methods, err);
     if (!rc)
         rc = cli_serve_methods_admit(&c->methods, c->policy, c->policies, err);
     return rc ? rc : check_room(c, err);
@@ -724,6 +709,7 @@ static void context_fini(context *c)
         free(c->run[i].occupancy);
     }
     free(c->run);
+    free(c->capacity);
     free(c->policy);
     dsc_outfile_abort(&c->timeline_file);
     cli_serve_schedule_fini(&c->schedule);
@@ -754,6 +740,11 @@ static int execute(const cli_call *call, dsc_error *err)
     if (!rc)
         rc = read_requests(&c, err);
     if (!rc)
+        rc = find_capacities(&c, err);
+    if (!rc)
+        rc = cli_serve_expand_auto(&c.loads, c.capacity, c.methods.count * c.policies, call->seed,
+                                   err);
+    if (!rc)
         rc = make_runs(&c, err);
     if (!rc)
         rc = open_files(&c, err);
@@ -761,9 +752,8 @@ static int execute(const cli_call *call, dsc_error *err)
     if (!rc)
         rc = open_rows(&c, err);
     if (!rc) {
+        cli_serve_note_short(c.run, c.runs);
         run_all(&c);
-        if (!call->value[SERVE_PER_REQUEST].given && !call->value[SERVE_DURATION].given)
-            cli_serve_find_stable(c.run, c.runs, call->threads, try_rate, set_largest_stable, &c);
         if (call->value[SERVE_REGRET].given)
             cli_serve_find_references(c.run, c.runs, call->threads, find_reference, &c);
     }

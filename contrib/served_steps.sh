@@ -24,7 +24,7 @@ mkdir -p "$out/live" "$out/turns"
 # A closed loop: which steps there are does not depend on what they take.
 serve() { # cost table, schedule
     "$draftscope" serve "$out/served.dst" --method draft-model --num-speculative-tokens 3 \
-        --cost "table:$1" --arrivals closed:6 --requests 24 --max-num-seqs 8 \
+        --cost "table:$1" --arrivals closed:6 --requests 24 --drain --max-num-seqs 8 \
         --max-num-batched-tokens 64 --schedule "$2" -o "$out/serve.tsv" --force
 }
 # Means of the cells of tables with the same rows; the comments are those of the first.

@@ -49,13 +49,9 @@ int cli_advise_load_options(cli_words *w, const cli_advise_load *load, const cli
     char seed[24], threads[24];
     snprintf(seed, sizeof seed, "%" PRIu64, call->seed);
     snprintf(threads, sizeof threads, "%d", call->threads);
-    const char *const pair[][2] = {{"--requests", "1000"},
-                                   {"--cost", load->cost},
-                                   {"--prefill-time", load->prefill_time},
-                                   {"--slo", load->slo},
-                                   {"--seed", call->seed ? seed : NULL},
-                                   {"--threads", threads},
-                                   {"--progress", progress[call->progress]},
+    const char *const pair[][2] = {{"--cost", load->cost}, {"--prefill-time", load->prefill_time},
+                                   {"--slo", load->slo},   {"--seed", call->seed ? seed : NULL},
+                                   {"--threads", threads}, {"--progress", progress[call->progress]},
                                    {"-o", load->output}};
     int rc =
         load->arrivals_count ? DSC_OK : add_option(w, "--arrivals", "recorded:x0.5,x1,x2,x4", err);

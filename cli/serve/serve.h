@@ -11,6 +11,7 @@
 #include "sim/serve/serve_policy.h"
 #include "sim/serve/serve_regret.h"
 #include "sim/serve/serve_source.h"
+#include "sim/serve/serve_steady.h"
 #include "sim/serve/serve_steps.h"
 #include "sim/sweep/grid.h"
 #include "sim/sweep/row_file.h"
@@ -38,7 +39,8 @@ enum {
     SERVE_SPECULATION,
     SERVE_REGRET,
     SERVE_SLO,
-    SERVE_WARMUP,
+    SERVE_HALF_WIDTH,
+    SERVE_DRAIN,
     SERVE_PER_REQUEST,
     SERVE_TIMELINE,
     SERVE_SCHEDULE,
@@ -67,6 +69,7 @@ typedef struct cli_serve_load {
     double *time; // [times] of file:CSV, or NULL: those of the trace
     int64_t times;
     bool recorded;
+    bool automatic; // `auto`, until cli_serve_loads_expand
 } cli_serve_load;
 
 typedef struct cli_serve_loads {
@@ -77,6 +80,10 @@ typedef struct cli_serve_loads {
 // The loads of every --arrivals, whose numbers are lists and ranges: poisson:1:20:1. DSC_EUSAGE;
 // DSC_EINPUT: a file of times.
 int cli_serve_loads_read(cli_serve_loads *loads, const cli_call *call, dsc_error *err);
+// Replaces `auto` by Poisson arrivals at round rates, about eight of them, from `low` to `high`
+// requests per second.
+int cli_serve_loads_expand(cli_serve_loads *loads, double low, double high, uint64_t seed,
+                           dsc_error *err);
 void cli_serve_loads_fini(cli_serve_loads *loads);
 
 // Sets the limits of --slo, without one to infinity. `text` may be NULL. DSC_EUSAGE.
@@ -188,13 +195,17 @@ typedef struct cli_serve_run {
     const cli_serve_load *load;
     double figure[CLI_SERVE_FIGURES];
     cli_serve_blocks blocks;
-    dsc_serve_reference reference; // of --regret
-    bool saturated, done;
-    bool elsewhere;     // another shard has it
-    bool again;         // it runs although its row is on disk, as another file is written of it
-    int64_t requests;   // to serve
-    size_t row;         // 1 + that of the table of restored rows; 0: it ran in this process
-    cli_served *served; // [served_count] of --per-request, or NULL
+    dsc_serve_reference reference;      // of --regret
+    const dsc_serve_capacity *capacity; // of the method and policy; closed loops have none
+    bool saturated;
+    bool steady; // the run is long enough, or drains
+    bool done;
+    bool elsewhere;         // another shard has it
+    bool again;             // it runs although its row is on disk, as another file is written of it
+    int64_t ramp, requests; // to serve before, and to measure
+    int64_t needed;         // of these, for a steady state
+    size_t row;             // 1 + that of the table of restored rows; 0: it ran in this process
+    cli_served *served;     // [served_count] of --per-request, or NULL
     int64_t served_count;
     dsc_serve_occupancy *occupancy; // of --occupancy, or NULL
     int rc;
@@ -210,16 +221,33 @@ typedef struct cli_serve_batches {
 } cli_serve_batches;
 void cli_serve_batches_add(cli_serve_batches *b, const dsc_serve_sequence *s);
 
-// Whether the queue grew while requests arrived; see docs/serving.md.
-bool cli_serve_saturated(const dsc_serve_totals *t, const dsc_arrivals *arrivals, int64_t requests);
-
-// Sets run->figure and run->saturated. `largest_stable` is set later.
+// Sets run->figure.
 void cli_serve_figures(cli_serve_run *run, const dsc_serve_totals *t,
                        const dsc_serve_options *options, const cli_serve_batches *batches);
-void cli_serve_set_largest_stable(cli_serve_run *run, double qps);
-double cli_serve_largest_stable(const cli_serve_run *run); // NaN: it is not set, or there is none
 double cli_serve_figure(const cli_serve_run *run, const char *column);
 const dsc_column *cli_serve_columns(size_t *count);
+
+// --- the length of a run -------------------------------------------------------------------------
+
+// The most requests to measure at a load, INT32_MAX: any number; with --drain, their number.
+int64_t cli_serve_limit(const cli_call *call, const cli_serve_load *load,
+                        const cli_serve_methods *m);
+// How the requests of a load arrive, in the long run.
+dsc_arrivals cli_serve_arrivals(const cli_serve_load *load, const cli_serve_methods *m);
+// DSC_EUSAGE: options that do not go with the load, or a list of times without a rate.
+int cli_serve_check_load(const cli_call *call, const cli_serve_load *load,
+                         const cli_serve_methods *m, dsc_error *err);
+// How many different requests there are without a trace: with --drain all that are served.
+int64_t cli_serve_requests(const cli_call *call, const cli_serve_loads *loads);
+// Replaces `auto` by rates from half of the smallest of `count` capacities to the largest one.
+// DSC_EINPUT: none is known.
+int cli_serve_expand_auto(cli_serve_loads *loads, const dsc_serve_capacity *capacity, size_t count,
+                          uint64_t seed, dsc_error *err);
+// Sets ramp, requests, needed, saturated and steady. Runs of one load are loads->count apart.
+void cli_serve_plan(cli_serve_run *run, size_t runs, const cli_serve_loads *loads,
+                    const cli_serve_methods *m, const cli_call *call);
+// Says on stderr how many runs are too short.
+void cli_serve_note_short(const cli_serve_run *run, size_t runs);
 
 // For the help.
 void cli_serve_print_policies(void);
@@ -241,9 +269,6 @@ void cli_serve_restore(cli_serve_run *run, const dsc_table *rows, size_t at);
 
 // --- shards, and rows of finished runs on disk ---------------------------------------------------
 
-bool cli_serve_has_rate(const cli_serve_run *r);
-// Whether two runs differ in nothing but the rate of arrivals. They are of one shard.
-bool cli_serve_same_but_rate(const cli_serve_run *a, const cli_serve_run *b);
 // Sets `elsewhere` of the runs that are of other shards.
 int cli_serve_deal(cli_serve_run *run, size_t runs, const dsc_split *split, dsc_error *err);
 
@@ -270,18 +295,6 @@ int cli_serve_rows_open(cli_serve_rows *r, const cli_call *call, const dsc_table
 int cli_serve_rows_add(cli_serve_rows *r, size_t run, dsc_error *err);
 int cli_serve_rows_finish(cli_serve_rows *r, bool shard, bool json, dsc_error *err);
 void cli_serve_rows_close(cli_serve_rows *r, bool keep); // dsc_row_file_close
-
-// --- the largest stable rate ---------------------------------------------------------------------
-
-// Serves as `like` at another rate of arrivals.
-typedef int (*cli_serve_try_rate)(const void *context, const cli_serve_run *like, double rate,
-                                  bool *saturated, dsc_error *err);
-// Takes the largest stable rate of a run and those that differ in the rate only; NaN: there is none
-// among the rates of the sweep. Called by several threads.
-typedef void (*cli_serve_found)(void *context, size_t run, double qps);
-// For all runs that are done and have none yet.
-void cli_serve_find_stable(const cli_serve_run *run, size_t runs, int threads,
-                           cli_serve_try_rate try_rate, cli_serve_found found, void *context);
 
 // --- regret --------------------------------------------------------------------------------------
 

@@ -31,8 +31,8 @@ static int64_t least(int64_t a, int64_t b)
 
 void cli_serve_blocks_begin(cli_serve_blocks *b, const dsc_serve_options *o, size_t items)
 {
-    *b = (cli_serve_blocks){.first = o->warmup,
-                            .measured = o->requests - o->warmup,
+    *b = (cli_serve_blocks){.first = o->ramp,
+                            .measured = o->requests,
                             .items = least(o->requests, (int64_t)items),
                             .slo_ttft_s = o->slo_ttft_s,
                             .slo_tpot_s = o->slo_tpot_s};
@@ -69,7 +69,7 @@ void cli_serve_blocks_step(cli_serve_blocks *b, const dsc_serve_engine *e)
     const cli_serve_sums share = {.engine_s = b->passed_s / (double)e->running_count};
     for (int64_t i = 0; i < e->running_count; i++) {
         const int64_t number = e->running[i].number;
-        if (number >= b->first)
+        if (number >= b->first && number < b->first + b->measured)
             add_request(b, number, (size_t)(dsc_serve_item_of(e->pool, number) - e->pool->item),
                         &share);
     }
@@ -82,7 +82,7 @@ void cli_serve_blocks_add(cli_serve_blocks *b, const dsc_serve_sequence *s, size
                  tpot = s->output > 1 ? (s->last_s - s->first_s) / (s->output - 1) : 0;
     const cli_serve_sums x = {.latency_s = s->last_s - s->arrival_s,
                               .good = ttft <= b->slo_ttft_s && tpot <= b->slo_tpot_s};
-    if (s->number >= b->first)
+    if (s->number >= b->first && s->number < b->first + b->measured)
         add_request(b, s->number, item, &x);
 }
 

@@ -144,8 +144,22 @@ static int add_file(cli_serve_loads *l, const char *text, dsc_error *err)
 
 // --- all -----------------------------------------------------------------------------------------
 
+static int add_auto(cli_serve_loads *l, const char *text, dsc_error *err)
+{
+    const int rc = add(l, "poisson:1", err);
+    if (rc)
+        return rc;
+    cli_serve_load *load = &l->load[l->count - 1];
+    load->automatic = true;
+    free(load->text);
+    load->text = NULL;
+    return dsc_strndup(&load->text, text, strlen(text), err);
+}
+
 static int add_all(cli_serve_loads *l, const char *text, dsc_error *err)
 {
+    if (!strcmp(text, "auto"))
+        return add_auto(l, text, err);
     const char *colon = strchr(text, ':');
     const size_t name = colon ? (size_t)(colon - text) : strlen(text);
     if (colon && name == 7 && !strncmp(text, "poisson", name))
@@ -174,9 +188,47 @@ int cli_serve_loads_read(cli_serve_loads *l, const cli_call *call, dsc_error *er
         l->load[i].arrivals.seed = call->seed;
     if (!rc && !l->count)
         rc = dsc_fail(err, DSC_EUSAGE,
-                      "--arrivals is missing: closed:CLIENTS, constant:QPS, poisson:QPS, "
+                      "--arrivals is missing: auto, closed:CLIENTS, constant:QPS, poisson:QPS, "
                       "gamma:QPS,CV, recorded[:xSPEED] or file:CSV, with lists and ranges, as in "
                       "poisson:1:20:1");
+    return rc;
+}
+
+// A step of 1, 2 or 5 times a power of ten, at least `x`.
+static double round_step(double x)
+{
+    const double power = pow(10, floor(log10(x)));
+    const double digits = x / power;
+    return power * (digits <= 1 ? 1 : digits <= 2 ? 2 : digits <= 5 ? 5 : 10);
+}
+
+int cli_serve_loads_expand(cli_serve_loads *l, double low, double high, uint64_t seed,
+                           dsc_error *err)
+{
+    const double step = round_step((high - low) / 8);
+    cli_serve_loads all = {0};
+    int rc = DSC_OK;
+    for (size_t i = 0; i < l->count && !rc; i++) {
+        cli_serve_load *load = &l->load[i];
+        for (double n = fmax(1, floor(low / step));
+             load->automatic && !rc && n * step < high + step; n++) {
+            char text[WORD], number[DSC_NUMBER_TEXT];
+            snprintf(number, sizeof number, "%.6g", n * step);
+            snprintf(text, sizeof text, "poisson:%s", number);
+            rc = add(&all, text, err);
+        }
+        if (load->automatic || rc)
+            continue;
+        rc = dsc_resize(&all.load, &all.capacity, all.count + 1, err);
+        if (!rc) {
+            all.load[all.count++] = *load;
+            *load = (cli_serve_load){0};
+        }
+    }
+    for (size_t i = 0; i < all.count; i++)
+        all.load[i].arrivals.seed = seed;
+    cli_serve_loads_fini(l);
+    *l = all;
     return rc;
 }
 

@@ -22,6 +22,7 @@ struct cli_serve_rates {
     int64_t longest;  // positions of the longest list
     double *split;    // [DSC_IID_LEVELS][length] rates of --request-sd, or NULL
     dsc_lengths prompt, output;
+    int64_t requests;
     bool own_output; // lengths of the table
 };
 
@@ -76,10 +77,10 @@ static void lengths_of(void *user, int64_t request, int32_t *prompt, int32_t *ou
 {
     const cli_serve_rates *r = user;
     const uint64_t seed = r->call->seed;
-    *prompt = dsc_lengths_draw(&r->prompt, seed, request, DSC_LENGTHS_PROMPT);
+    *prompt = dsc_lengths_draw(&r->prompt, seed, request, r->requests, DSC_LENGTHS_PROMPT);
     *output = r->own_output
                   ? (int32_t)dsc_table_real(&r->table, row_of(r, request), (size_t)r->tokens)
-                  : dsc_lengths_draw(&r->output, seed, request, DSC_LENGTHS_OUTPUT);
+                  : dsc_lengths_draw(&r->output, seed, request, r->requests, DSC_LENGTHS_OUTPUT);
 }
 
 // --- lengths -------------------------------------------------------------------------------------
@@ -296,6 +297,7 @@ int cli_serve_rates_draw(cli_serve_rates *r, cli_serve_method *m, int64_t reques
                         "--num-speculative-tokens %" PRId64
                         ": a served draft has at most %d tokens",
                         limit, DSC_SERVE_LONGEST);
+    r->requests = requests;
     const int rc = split_rates(r, (int32_t)limit, err);
     const dsc_serve_rates rates = {.requests = requests,
                                    .length = (int32_t)limit,

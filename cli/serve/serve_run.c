@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// The figures of a served run: their columns, whether the load was too high, and the intervals of
-// means over batches of consecutive requests (batch means; Schmeiser 1982, "Batch size effects in
-// the analysis of simulation output", advises 10 to 30 batches).
+// The figures of a served run: their columns, and the intervals of means over batches of
+// consecutive requests (batch means; Schmeiser 1982, "Batch size effects in the analysis of
+// simulation output", advises 10 to 30 batches).
 #include "base/columns.h"
 #include "cli/serve/serve.h"
 
@@ -29,15 +29,18 @@
 #define HALF "half of the 95 % interval of the mean, by batches of requests"
 
 static const dsc_column columns[] = {
-    REAL(
-        "largest_stable_qps",
-        "the largest rate of arrivals, to 2 %, at which the queue does not grow; nan where no load "
-        "of the sweep is saturated"),
-    COUNT(DSC_COL_REQUESTS, "requests after the warm-up, which the columns below describe"),
+    REAL("largest_stable_qps",
+         "requests per second that are completed while others wait: at a higher rate of arrivals "
+         "the queue grows; nan for closed loops, and where the cost model has no times for as many "
+         "requests as may run"),
+    COUNT(DSC_COL_REQUESTS, "measured requests, which the times and shares of an SLO describe"),
     COUNT(DSC_COL_OUTPUT_TOKENS, "their output tokens"),
-    REAL("requests_per_s", "requests served per second"),
+    REAL("requests_per_s",
+         "requests completed per second in the window, while the measured requests "
+         "arrived; with --drain, in the whole run"),
     REAL(DSC_COL_TOKENS_PER_S, "output tokens per second of all requests together"),
-    REAL("goodput", "requests per second that are within every limit of --slo"),
+    REAL("goodput", "requests per second that are within every limit of --slo: requests_per_s "
+                    "times the share of the measured ones that are"),
     REAL("ttft_mean_s", "mean " TTFT),
     REAL("ttft_mean_half_s", "time to first token: " HALF),
     QUANTILES("ttft", TTFT),
@@ -51,15 +54,15 @@ static const dsc_column columns[] = {
     REAL("e2e_mean_s", "mean " E2E),
     REAL("e2e_mean_half_s", "time from arrival to last token: " HALF),
     QUANTILES("e2e", E2E),
-    REAL("mean_running", "mean number of running requests over the whole run"),
-    REAL("mean_waiting", "mean number of waiting requests over the whole run"),
+    REAL("mean_running", "mean number of running requests in the window"),
+    REAL("mean_waiting", "mean number of waiting requests in the window"),
     COUNT("most_running", "largest number of running requests"),
     COUNT("most_waiting", "largest number of waiting requests"),
     REAL("kv_use", "mean share of the KV blocks in use; nan without a limit"),
     REAL("kv_use_most", "largest share of the KV blocks in use; nan without a limit"),
     COUNT("preemptions", "requests that lost their KV cache to others"),
     COUNT("recomputed_tokens", "tokens that were computed again after preemptions"),
-    COUNT("steps", "steps of the engine"),
+    COUNT("steps", "steps of the engine in the window, as all counts below"),
     COUNT(DSC_COL_NUM_DRAFTS, "passes of a request that verified a draft"),
     COUNT(DSC_COL_NUM_DRAFT_TOKENS, "draft tokens that were verified"),
     COUNT(DSC_COL_NUM_ACCEPTED_TOKENS, "draft tokens that were accepted"),
@@ -67,24 +70,14 @@ static const dsc_column columns[] = {
     REAL("draft_share", "share of the engine's time in passes of the draft model"),
     REAL("target_share", "share of the engine's time in passes of the target"),
     REAL("overhead_share", "share of the engine's time in the host's overhead"),
-    REAL("idle_share", "share of the run without any request"),
+    REAL("idle_share", "share of the window without any request"),
 };
-enum { COLUMNS = sizeof columns / sizeof *columns, LARGEST_STABLE = 0 };
+enum { COLUMNS = sizeof columns / sizeof *columns };
 
 const dsc_column *cli_serve_columns(size_t *count)
 {
     *count = COLUMNS;
     return columns;
-}
-
-void cli_serve_set_largest_stable(cli_serve_run *run, double qps)
-{
-    run->figure[LARGEST_STABLE] = qps;
-}
-
-double cli_serve_largest_stable(const cli_serve_run *run)
-{
-    return run->figure[LARGEST_STABLE];
 }
 
 double cli_serve_figure(const cli_serve_run *run, const char *column)
@@ -93,20 +86,6 @@ double cli_serve_figure(const cli_serve_run *run, const char *column)
     while (strcmp(columns[i].name, column))
         i++;
     return run->figure[i];
-}
-
-// --- saturation ----------------------------------------------------------------------------------
-
-// The queue when all requests had arrived against the queue when half of them had. Served at its
-// own pace, a stable queue has no trend, and the difference is the noise of n / 2 arrivals, whose
-// count has a standard deviation of cv sqrt(n / 2) or less. A server that is too slow by a share
-// adds that share of n / 2.
-bool cli_serve_saturated(const dsc_serve_totals *t, const dsc_arrivals *a, int64_t requests)
-{
-    const double half = (double)requests / 2, cv = a->kind == DSC_ARRIVALS_GAMMA ? a->cv : 1;
-    if (a->kind == DSC_ARRIVALS_CLOSED)
-        return false;
-    return (double)(t->waiting_end - t->waiting_half) > 3 * fmax(cv, 1) * sqrt(half);
 }
 
 // --- intervals -----------------------------------------------------------------------------------
@@ -185,18 +164,32 @@ static double *put_engine(double *v, const dsc_serve_totals *t, const dsc_serve_
     return v;
 }
 
+// Where a queue grows, times from the arrival on grow with it: they are no property of the load.
+static void leave_out_waits(cli_serve_run *run, const dsc_serve_options *o)
+{
+    static const char *const wait[] = {"ttft_", "e2e_", "mean_waiting"};
+    for (size_t i = 0; i < COLUMNS; i++) {
+        for (size_t w = 0; w < sizeof wait / sizeof *wait; w++)
+            if (!strncmp(columns[i].name, wait[w], strlen(wait[w])))
+                run->figure[i] = NAN;
+        if (!strcmp(columns[i].name, "goodput") && isfinite(o->slo_ttft_s))
+            run->figure[i] = 0; // after long enough, none is in time
+    }
+}
+
 void cli_serve_figures(cli_serve_run *run, const dsc_serve_totals *t, const dsc_serve_options *o,
                        const cli_serve_batches *b)
 {
     static_assert((int)COLUMNS <= (int)CLI_SERVE_FIGURES, "room for every column");
     double *v = run->figure;
-    run->saturated = cli_serve_saturated(t, &run->load->arrivals, o->requests);
-    *v++ = NAN; // the largest stable rate
+    const bool open = run->load->arrivals.kind != DSC_ARRIVALS_CLOSED && !run->capacity->bounded;
+    *v++ = open ? run->capacity->qps : NAN;
     *v++ = (double)t->measured;
     *v++ = (double)t->measured_tokens;
-    *v++ = (double)t->measured / t->measured_s;
-    *v++ = (double)t->measured_tokens / t->measured_s;
-    *v++ = (double)t->good / t->measured_s;
+    const double run_s = t->end_s - t->begin_s;
+    *v++ = (double)t->completed / run_s;
+    *v++ = (double)t->output_tokens / run_s;
+    *v++ = (double)t->good / (double)t->measured * ((double)t->completed / run_s);
     v = put_times(v, &t->ttft, b, TTFT_MEAN);
     v = put_times(v, &t->tpot, b, TPOT_MEAN);
     v = put_times(v, &t->itl, b, -1);
@@ -204,4 +197,6 @@ void cli_serve_figures(cli_serve_run *run, const dsc_serve_totals *t, const dsc_
     v = put_times(v, &t->e2e, b, E2E_MEAN);
     v = put_engine(v, t, o);
     assert(v == run->figure + COLUMNS);
+    if (run->saturated && !o->drain)
+        leave_out_waits(run, o);
 }

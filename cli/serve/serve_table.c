@@ -17,7 +17,9 @@ static const dsc_column after[] = {
     {"clients", DSC_CELL_INT, "clients of a closed loop; 0: an open one"},
 };
 static const dsc_column load_only[] = {
-    {"saturated", DSC_CELL_TEXT, "yes: the queue grew to the end, and times depend on --requests"},
+    {"saturated", DSC_CELL_TEXT,
+     "yes: the rate of arrivals is above largest_stable_qps, the queue grows, and times from the "
+     "arrival on are nan; unknown: the run is too short for a steady state"},
 };
 static const dsc_column regret_only[] = {
     {"best_fixed_k", DSC_CELL_REAL,
@@ -215,7 +217,7 @@ static int add_figures(dsc_table *t, row *r, const cli_serve_run *run, dsc_error
 {
     size_t figures;
     const dsc_column *figure = cli_serve_columns(&figures);
-    put(r, "saturated", cli_text(run->saturated ? "yes" : "no"));
+    put(r, "saturated", cli_text(run->saturated ? "yes" : run->steady ? "no" : "unknown"));
     for (size_t i = 0; i < figures; i++)
         put(r, figure[i].name,
             figure[i].type == DSC_CELL_INT ? cli_integer((int64_t)run->figure[i])
@@ -283,10 +285,8 @@ void cli_serve_restore(cli_serve_run *run, const dsc_table *rows, size_t at)
 {
     size_t figures;
     const dsc_column *figure = cli_serve_columns(&figures);
-    const int saturated = dsc_table_find(rows, load_only[0].name);
     for (size_t i = 0; i < figures; i++)
         run->figure[i] = dsc_table_real(rows, at, (size_t)dsc_table_find(rows, figure[i].name));
-    run->saturated = !strcmp(dsc_table_at(rows, at, (size_t)saturated)->text, "yes");
 }
 
 // --- over time -----------------------------------------------------------------------------------

@@ -64,6 +64,7 @@ static dsc_load_row read_row(const dsc_table *t, size_t row, lists l[2])
     return (dsc_load_row){.none = is_none(t, row),
                           .may_run = !is_bound(t, row),
                           .saturated = !strcmp(cli_serve_text(t, row, "saturated"), "yes"),
+                          .too_short = !strcmp(cli_serve_text(t, row, "saturated"), "unknown"),
                           .blocks = read_sums(t, row, &c[1], &l[0]),
                           .batches = read_sums(t, row, &c[4], &l[1]),
                           .requests = cli_serve_number(t, row, DSC_COL_REQUESTS),

@@ -16,6 +16,7 @@
 // acceptance length.
 #include "cli/validate/validate.h"
 #include "base/rng.h"
+#include "base/statistics.h"
 #include "sim/serve/mean_field.h"
 #include "sim/serve/serve_policy.h"
 #include "theory/block.h"
@@ -146,17 +147,6 @@ typedef struct load {
     int method, source, runs;
 } load;
 
-// The quantile q in (0, 1) of the standard normal distribution.
-static double normal_quantile(double q)
-{
-    double low = -10, high = 10;
-    for (int i = 0; i < 60; i++) {
-        const double z = (low + high) / 2;
-        *(erfc(-z / sqrt(2)) / 2 < q ? &low : &high) = z;
-    }
-    return low;
-}
-
 // Outputs at equidistant quantiles of a normal distribution that is cut at 1 and at the most
 // tokens, with the mean of the cell.
 static void find_outputs(serving *v, const workload *w, const load *of)
@@ -165,7 +155,7 @@ static void find_outputs(serving *v, const workload *w, const load *of)
     const int count = (int)of->requests;
     double center = c->output_tokens;
     for (int i = 0; i < count; i++)
-        v->score[i] = w->deviation > 0 ? normal_quantile((i + .5) / count) : 0;
+        v->score[i] = w->deviation > 0 ? dsc_normal_quantile((i + .5) / count) : 0;
     for (int pass = 0; pass < 20; pass++) { // cutting moves the mean
         double sum = 0;
         for (int i = 0; i < count; i++) {
@@ -205,6 +195,7 @@ static int serve_once(dsc_serve_totals *t, const serving *v, const load *of,
                                  .seed = v->seed};
     const dsc_arrivals arrivals = {.kind = DSC_ARRIVALS_CLOSED, .clients = (int64_t)of->clients};
     const dsc_serve_options options = {.requests = (int64_t)of->requests,
+                                       .drain = true,
                                        .max_num_seqs = MOST_CLIENTS,
                                        .max_num_batched_tokens = 2048, // vLLM's default
                                        .block_size = 16,
@@ -334,7 +325,7 @@ static int read_workload(workload *w, const validate_row *row, int which, dsc_er
     if (!rc)
         rc = validate_given(row, plain, "e2e_p95_ms", loads[0], &high, err);
     if (!rc)
-        w->deviation = (high - median) / 1e3 / w->cell[NONE][0].step_s / normal_quantile(.95);
+        w->deviation = (high - median) / 1e3 / w->cell[NONE][0].step_s / dsc_normal_quantile(.95);
     return rc;
 }
 

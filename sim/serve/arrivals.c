@@ -65,7 +65,7 @@ int dsc_arrivals_parse(dsc_arrivals *out, const char *text, dsc_error *err)
     if (parse(out, text))
         return DSC_OK;
     return dsc_fail(err, DSC_EUSAGE,
-                    "--arrivals: '%.60s' is not closed:CLIENTS, constant:QPS, poisson:QPS, "
+                    "--arrivals: '%.60s' is not auto, closed:CLIENTS, constant:QPS, poisson:QPS, "
                     "gamma:QPS,CV or recorded[:xSPEED], with at most %d clients, QPS and "
                     "SPEED from %g to %g and CV from %g to %g",
                     text, MOST_CLIENTS, least, most, least_cv, most_cv);
@@ -101,6 +101,30 @@ static double gamma_variable(const dsc_arrivals *a, int64_t i, double shape)
     return gamma_above_one(a, i, shape + 1, &n) * pow(draw(a, i, 0), 1 / shape);
 }
 
+// From the first time of a list to that of its repetition.
+static double period(const dsc_arrivals *a)
+{
+    const double n = (double)a->times;
+    return a->times > 1 ? (a->time[a->times - 1] - a->time[0]) * n / (n - 1) : 0;
+}
+
+double dsc_arrivals_rate(const dsc_arrivals *a)
+{
+    if (a->kind == DSC_ARRIVALS_CLOSED)
+        return NAN;
+    return a->kind == DSC_ARRIVALS_LISTED ? a->rate * (double)a->times / period(a) : a->rate;
+}
+
+void dsc_arrivals_settle(dsc_arrivals *a, int64_t first, int64_t count)
+{
+    double sum = 0;
+    if (a->kind != DSC_ARRIVALS_POISSON && a->kind != DSC_ARRIVALS_GAMMA)
+        return;
+    for (int64_t i = first + 1; i <= first + count; i++)
+        sum += dsc_arrivals_next(a, i, 0);
+    a->rate *= sum / ((double)count / a->rate);
+}
+
 double dsc_arrivals_next(const dsc_arrivals *a, int64_t i, double last_s)
 {
     const double shape = 1 / (a->cv * a->cv);
@@ -108,7 +132,8 @@ double dsc_arrivals_next(const dsc_arrivals *a, int64_t i, double last_s)
     case DSC_ARRIVALS_CONSTANT: return (double)i / a->rate;
     case DSC_ARRIVALS_POISSON: return last_s - log(draw(a, i, 0)) / a->rate;
     case DSC_ARRIVALS_GAMMA: return last_s + gamma_variable(a, i, shape) / (shape * a->rate);
-    case DSC_ARRIVALS_LISTED: return a->time[i] / a->rate;
+    case DSC_ARRIVALS_LISTED:
+        return (a->time[i % a->times] + (double)(i / a->times) * period(a)) / a->rate;
     case DSC_ARRIVALS_CLOSED: break;
     }
     return last_s;

@@ -4,6 +4,7 @@
 
 #include "base/number.h"
 #include "base/rng.h"
+#include "base/statistics.h"
 
 #include <math.h>
 #include <stdbool.h>
@@ -78,21 +79,42 @@ static int32_t whole(double x)
     return x < 1 ? 1 : x < DSC_LONGEST_SERVED ? (int32_t)x : DSC_LONGEST_SERVED;
 }
 
-int32_t dsc_lengths_draw(const dsc_lengths *l, uint64_t seed, int64_t request, dsc_lengths_use use)
+// The place of request i among n, a permutation: a Feistel network of four rounds over the least
+// even number of bits that has n numbers, again until the number is one of them.
+static uint64_t place_of(uint64_t seed, uint64_t i, uint64_t n, uint32_t use)
 {
-    const uint64_t r = (uint64_t)request;
-    const uint32_t at = 1 + 2 * (uint32_t)use; // 0: the row of a list
+    uint32_t bits = 1;
+    while (n >> 2 * bits)
+        bits++;
+    do {
+        uint64_t left = i >> bits, right = i & ((1u << bits) - 1);
+        for (uint32_t round = 0; round < 4; round++) {
+            const uint64_t next =
+                left ^ dsc_rng_below(seed, right, 8 * use + round, DSC_RNG_LENGTH, 1u << bits);
+            left = right;
+            right = next;
+        }
+        i = left << bits | right;
+    } while (i >= n);
+    return i;
+}
+
+int32_t dsc_lengths_draw(const dsc_lengths *l, uint64_t seed, int64_t request, int64_t requests,
+                         dsc_lengths_use use)
+{
+    const bool list = l->kind == DSC_LENGTHS_LISTED;
+    const uint64_t r = (uint64_t)request, n = (uint64_t)requests;
+    const uint32_t at = list ? 0 : 1 + (uint32_t)use; // 0: the row of a list, for both
     if (l->kind == DSC_LENGTHS_CONSTANT)
         return l->least;
-    if (l->kind == DSC_LENGTHS_LISTED)
-        return l->list[dsc_rng_below(seed, r, 0, DSC_RNG_LENGTH, (uint32_t)l->count)];
-    const double u = 1 - dsc_rng_uniform(seed, r, at, DSC_RNG_LENGTH); // in (0, 1]
+    const double within = dsc_rng_uniform(seed, r, 8 * at + 4, DSC_RNG_LENGTH),
+                 u = ((double)place_of(seed, r, n, at) + 1 - within) / (double)n; // in (0, 1]
+    if (list)
+        return l->list[(size_t)fmin(floor(u * (double)l->count), (double)l->count - 1)];
     if (l->kind == DSC_LENGTHS_UNIFORM)
         return l->most - (int32_t)floor((1 - u) * ((double)l->most - l->least + 1));
     if (l->kind == DSC_LENGTHS_GEOMETRIC)
         return whole(l->mean > 1 ? ceil(log(u) / log1p(-1 / l->mean)) : 1);
-    const double turn = 2 * acos(-1) * dsc_rng_uniform(seed, r, at + 1, DSC_RNG_LENGTH),
-                 variance = log1p(l->cv * l->cv); // of the logarithm; Box and Muller 1958
-    const double z = sqrt(-2 * log(u)) * cos(turn);
+    const double variance = log1p(l->cv * l->cv), z = dsc_normal_quantile(fmin(u, 1 - 1e-16));
     return whole(floor(l->mean * exp(sqrt(variance) * z - variance / 2) + 0.5));
 }

@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
-// Lengths of served prompts and outputs where no trace has them. A length is a function of the seed
-// and the request's number, so methods, policies and loads serve the same requests.
+// Lengths of served prompts and outputs where no trace has them. A length is a function of the
+// seed, the request's number and the number of requests, so methods, policies and loads serve the
+// same requests. The requests are a stratified sample: of n, each has its own n-th of the
+// distribution, in random order, so that their mean is that of the distribution.
 #ifndef DSC_SIM_SERVE_LENGTHS_H
 #define DSC_SIM_SERVE_LENGTHS_H
 
@@ -33,7 +35,8 @@ typedef enum dsc_lengths_use { DSC_LENGTHS_PROMPT, DSC_LENGTHS_OUTPUT } dsc_leng
 // DSC_EUSAGE.
 int dsc_lengths_parse(dsc_lengths *out, const char *option, const char *text, dsc_error *err);
 
+// Of request number `request` of `requests`, in [0, requests).
 int32_t dsc_lengths_draw(const dsc_lengths *lengths, uint64_t seed, int64_t request,
-                         dsc_lengths_use use);
+                         int64_t requests, dsc_lengths_use use);
 
 #endif

@@ -17,27 +17,48 @@ typedef dsc_serve_sequence sequence;
 
 // --- arrivals ------------------------------------------------------------------------------------
 
+// The request after those that are measured, or after all.
+static int64_t end_of(const dsc_serve_options *o)
+{
+    return o->ramp + o->requests;
+}
+
 static double arrival_after(const engine *e, int64_t i, double last_s)
 {
-    return i < e->options->requests ? dsc_arrivals_next(e->arrivals, i, last_s) : INFINITY;
+    const bool any = !e->options->drain || i < end_of(e->options);
+    return any ? dsc_arrivals_next(e->arrivals, i, last_s) : INFINITY;
+}
+
+static void open_window(engine *e)
+{
+    e->opened = true;
+    e->before = *e->totals;
+    e->before.begin_s = e->now_s;
+}
+
+static void close_window(engine *e)
+{
+    e->closed = true;
+    e->after = *e->totals;
+    e->after.end_s = e->now_s;
 }
 
 // A request has arrived at `at`, not later than now.
 static void arrive(engine *e, double at)
 {
-    dsc_serve_totals *t = e->totals;
-    t->waiting_area += e->now_s - at;
+    const dsc_serve_options *o = e->options;
+    if (e->arrived == o->ramp)
+        open_window(e);
+    if (e->arrived == end_of(o))
+        close_window(e);
+    e->totals->waiting_area += e->now_s - at;
     e->arrived++;
-    if (e->arrived == (e->options->requests + 1) / 2)
-        t->waiting_half = dsc_serve_waiting(e);
-    if (e->arrived == e->options->requests)
-        t->waiting_end = dsc_serve_waiting(e);
 }
 
 // Client of a closed loop: sends the next request now.
 static void send(engine *e)
 {
-    if (e->arrived == e->options->requests)
+    if (e->options->drain && e->arrived == end_of(e->options))
         return;
     e->sent[e->arrived % e->arrivals->clients] = e->now_s;
     arrive(e, e->now_s);
@@ -306,16 +327,13 @@ static int advance_clock(engine *e, dsc_error *err)
 static void count_maxima(engine *e)
 {
     dsc_serve_totals *t = e->totals;
+    if (!e->opened || e->closed)
+        return;
     const int64_t waiting = dsc_serve_waiting(e), used = e->options->kv_blocks - e->free_blocks;
     t->most_running = e->running_count > t->most_running ? e->running_count : t->most_running;
     t->most_waiting = waiting > t->most_waiting ? waiting : t->most_waiting;
     if (e->options->kv_blocks && used > t->most_blocks)
         t->most_blocks = used;
-}
-
-static bool measured(const engine *e, const sequence *s)
-{
-    return s->number >= e->options->warmup;
 }
 
 // A sequence emitted `tokens` tokens at once.
@@ -328,7 +346,7 @@ static void stamp(engine *e, sequence *s, int32_t tokens)
     t->output_tokens += tokens;
     if (first)
         s->first_s = e->now_s;
-    if (!measured(e, s))
+    if (!dsc_serve_is_measured(e->options, s->number))
         return;
     t->measured_tokens += tokens;
     if (first) {
@@ -345,7 +363,7 @@ static int complete(engine *e, const sequence *s, dsc_error *err)
     const dsc_serve_options *o = e->options;
     t->completed++;
     e->free_blocks += s->blocks;
-    if (measured(e, s)) {
+    if (dsc_serve_is_measured(o, s->number)) {
         const double ttft = s->first_s - s->arrival_s;
         const double tpot = s->output > 1 ? (s->last_s - s->first_s) / (s->output - 1) : 0;
         if (s->output > 1)
@@ -409,11 +427,11 @@ static int step(engine *e, sequence **slot, dsc_error *err)
 
 static int check_options(const dsc_serve_options *o, const dsc_serve_pool *pool, dsc_error *err)
 {
-    if (o->requests < 1 || o->warmup < 0 || o->warmup >= o->requests)
+    if (o->requests < 1 || o->ramp < 0 || o->ramp > INT64_MAX - o->requests)
         return dsc_fail(err, DSC_EUSAGE,
-                        "%" PRId64 " requests with a warm-up of %" PRId64
-                        ": at least one request must follow the warm-up",
-                        o->requests, o->warmup);
+                        "%" PRId64 " requests after a ramp of %" PRId64
+                        ": at least one request must be measured",
+                        o->requests, o->ramp);
     if (o->max_num_seqs < 1 || o->max_num_batched_tokens < o->max_num_seqs)
         return dsc_fail(err, DSC_EUSAGE,
                         "--max-num-batched-tokens is %d and --max-num-seqs is %d: the tokens of a "
@@ -453,7 +471,7 @@ static int begin(engine *e, sequence ***slot, dsc_error *err)
     e->next_arrival_s = e->head_arrival_s = INFINITY;
     if (!e->sent) {
         e->next_arrival_s = e->head_arrival_s = arrival_after(e, 0, 0);
-        t->begin_s = e->now_s = e->next_arrival_s;
+        e->begin_s = e->now_s = e->next_arrival_s;
         take_arrivals(e);
     }
     for (int64_t i = 0; e->sent && i < e->arrivals->clients; i++)
@@ -461,23 +479,46 @@ static int begin(engine *e, sequence ***slot, dsc_error *err)
     return DSC_OK;
 }
 
+// The sums of the window are what its end has more than its begin.
+static void keep_window(dsc_serve_totals *t, const dsc_serve_totals *before,
+                        const dsc_serve_totals *after)
+{
+    t->steps = after->steps - before->steps;
+    t->completed = after->completed - before->completed;
+    t->output_tokens = after->output_tokens - before->output_tokens;
+    t->num_draft_tokens = after->num_draft_tokens - before->num_draft_tokens;
+    t->num_accepted_tokens = after->num_accepted_tokens - before->num_accepted_tokens;
+    t->num_drafts = after->num_drafts - before->num_drafts;
+    t->prefill_tokens = after->prefill_tokens - before->prefill_tokens;
+    t->recomputed_tokens = after->recomputed_tokens - before->recomputed_tokens;
+    t->preemptions = after->preemptions - before->preemptions;
+    t->begin_s = before->begin_s;
+    t->end_s = after->end_s;
+    t->draft_s = after->draft_s - before->draft_s;
+    t->target_s = after->target_s - before->target_s;
+    t->overhead_s = after->overhead_s - before->overhead_s;
+    t->idle_s = after->idle_s - before->idle_s;
+    t->running_area = after->running_area - before->running_area;
+    t->waiting_area = after->waiting_area - before->waiting_area;
+    t->block_area = after->block_area - before->block_area;
+}
+
 static int serve(engine *e, sequence **slot, dsc_error *err)
 {
     dsc_serve_totals *t = e->totals;
     int rc = DSC_OK;
-    double measured_from = NAN;
-    while (t->completed < e->options->requests && !rc) {
+    const dsc_serve_options *o = e->options;
+    while ((t->measured < o->requests || !(e->closed || o->drain)) && !rc) {
         if (!e->running_count && !dsc_serve_waiting(e)) {
             t->idle_s += e->next_arrival_s - e->now_s;
             e->now_s = e->next_arrival_s;
             take_arrivals(e);
         }
-        if (isnan(measured_from) && e->arrived > e->options->warmup)
-            measured_from = e->now_s;
         rc = step(e, slot, err);
     }
-    t->end_s = e->now_s;
-    t->measured_s = t->end_s - measured_from;
+    if (!e->closed)
+        close_window(e);
+    keep_window(t, &e->before, &e->after);
     return rc;
 }
 

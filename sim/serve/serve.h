@@ -7,6 +7,11 @@
 // is preempted: it loses its KV cache, returns to the head of the queue and is computed again; such
 // a step admits no request. What differs from vLLM is listed in docs/serving.md.
 //
+// A run measures a steady state: after a ramp, as many requests as are asked for, while others keep
+// arriving until the last of these is complete. Times are those of the measured requests; rates,
+// means and counts are of the window from the arrival of the first of them to that of the first
+// request after them. With `drain` no request follows and the window is the whole run.
+//
 // Drafts are accepted as recorded. So a policy may choose the number of draft tokens freely at
 // every step, and what a request emits does not depend on when it is served.
 #ifndef DSC_SIM_SERVE_H
@@ -73,9 +78,10 @@ typedef struct dsc_serve_engine dsc_serve_engine;
 typedef struct dsc_serve_policy dsc_serve_policy; // sim/serve/serve_policy.h
 
 typedef struct dsc_serve_options {
-    int64_t requests;                     // to serve, >= 1
-    int64_t warmup;                       // first requests that are left out of the latencies
-    int32_t max_num_seqs;                 // >= 1
+    int64_t requests;     // that are measured, >= 1
+    int64_t ramp;         // requests that are served before these, >= 0
+    bool drain;           // no request follows them: the engine empties, and all of it counts
+    int32_t max_num_seqs; // >= 1
     int32_t max_num_batched_tokens;       // >= max_num_seqs
     int32_t long_prefill_token_threshold; // the most prefill tokens of a request in a pass; 0: any
     int64_t kv_blocks;                    // of the KV cache; 0: without limit
@@ -92,6 +98,7 @@ typedef struct dsc_serve_options {
 } dsc_serve_options;
 
 typedef struct dsc_serve_totals {
+    // Of the window; while the engine runs, from the start on.
     int64_t steps, completed;
     int64_t output_tokens, num_draft_tokens, num_accepted_tokens;
     int64_t num_drafts;        // passes of a request that verified a draft
@@ -99,12 +106,10 @@ typedef struct dsc_serve_totals {
     int64_t recomputed_tokens; // of these, after preemptions
     int64_t preemptions;
     int64_t most_blocks, most_running, most_waiting;
-    int64_t waiting_half, waiting_end;            // when half of the requests, and all, had arrived
-    double begin_s, end_s;                        // first arrival, last completion
-    double draft_s, target_s, overhead_s, idle_s; // time spent; with overlap more than passed
+    double begin_s, end_s;                         // of the window
+    double draft_s, target_s, overhead_s, idle_s;  // time spent; with overlap more than passed
     double running_area, waiting_area, block_area; // integrals over time
-    // Requests after the warm-up: the time from their first arrival on, and their tokens.
-    double measured_s;
+    // Of the measured requests.
     int64_t measured, measured_tokens, good; // `good`: within both limits of the SLO
     dsc_latency ttft, tpot, itl, itl_token, e2e;
 } dsc_serve_totals;
@@ -125,9 +130,11 @@ struct dsc_serve_engine {
     double head_arrival_s;     // of request `admitted`
     double *sent;              // closed loop: ring of the clients' arrivals
     int64_t free_blocks;
-    double now_s;
-    dsc_serve_step step; // the last step
-    dsc_serve_totals *totals;
+    double begin_s, now_s;
+    dsc_serve_step step;            // the last step
+    dsc_serve_totals *totals;       // from begin_s on
+    dsc_serve_totals before, after; // sums up to the begin and the end of the window
+    bool opened, closed;            // the window
 };
 
 static inline int64_t dsc_serve_waiting(const dsc_serve_engine *e)
@@ -135,9 +142,15 @@ static inline int64_t dsc_serve_waiting(const dsc_serve_engine *e)
     return e->arrived - e->admitted + e->preempted_count;
 }
 
-// Serves all requests. *out is owned by the caller and freed by dsc_serve_totals_fini whatever was
-// returned. DSC_EUSAGE: an option is outside its range. DSC_EINPUT: a request can never fit into
-// the KV cache, or the cost model has no time for a pass.
+static inline bool dsc_serve_is_measured(const dsc_serve_options *o, int64_t number)
+{
+    return number >= o->ramp && number < o->ramp + o->requests;
+}
+
+// Serves the ramp, the measured requests and what arrives meanwhile. *out is owned by the caller
+// and freed by dsc_serve_totals_fini whatever was returned. DSC_EUSAGE: an option is outside its
+// range. DSC_EINPUT: a request can never fit into the KV cache, or the cost model has no time for a
+// pass.
 int dsc_serve_run(dsc_serve_totals *out, const dsc_serve_pool *pool, const dsc_arrivals *arrivals,
                   const dsc_serve_price *price, dsc_serve_policy *policy,
                   const dsc_serve_options *options, dsc_error *err);

@@ -51,7 +51,7 @@ void dsc_serve_occupancy_add(dsc_serve_occupancy *o, const dsc_serve_engine *e)
     double more[DSC_SERVE_QUANTITIES];
     if (!(o->width_s > 0)) {
         o->width_s = shortest_s;
-        o->begin_s = t->begin_s;
+        o->begin_s = e->begin_s;
     }
     o->end_s = e->now_s;
     while (o->end_s - o->begin_s > DSC_SERVE_BINS * o->width_s)

@@ -13,6 +13,8 @@ static const double margin = 0.01;
 // ratios of the few that are left mean nothing.
 static const double least_kept = 0.1;
 
+static const char too_short_for_it[] = "the runs are too short for a steady state (--requests)";
+
 // A criterion of one row: a product of sums over groups, each to the power of 1 or -1.
 typedef struct product {
     const double *part[2]; // [n] or NULL
@@ -143,7 +145,7 @@ static bool is_paired(const dsc_load_row *x, const dsc_load_row *none)
 
 static bool competes(const dsc_load_row *x, const dsc_load_row *none)
 {
-    return !x->none && x->may_run && is_paired(x, none);
+    return !x->none && x->may_run && !x->too_short && is_paired(x, none);
 }
 
 static double chosen_goodput(const dsc_load_row *x, bool closed)
@@ -230,15 +232,18 @@ void dsc_advise_load(const dsc_load_row *row, size_t rows, bool closed, bool slo
                      dsc_load_advice *out)
 {
     const dsc_load_row *none = find_none(row, rows);
-    size_t able = 0;
+    size_t able = 0, too_short = 0; // too_short: of those that draft
     *out = (dsc_load_advice){
         .row = SIZE_MAX, .gain = NAN, .low = NAN, .high = NAN, .all_saturated = true};
     for (size_t i = 0; none && i < rows; i++) {
         able += competes(&row[i], none);
+        too_short += row[i].too_short && !row[i].none && row[i].may_run;
         out->all_saturated &= row[i].saturated;
     }
     if (!none)
         out->why = "there is no row of method none";
+    else if (!able && too_short)
+        out->why = too_short_for_it;
     else if (!able)
         out->why = "no configuration that drafts may be run";
     else if (!has_enough(none, closed))
@@ -248,6 +253,10 @@ void dsc_advise_load(const dsc_load_row *row, size_t rows, bool closed, bool slo
     out->none_saturated = none->saturated;
     slo = slo && is_kept(row, rows, none);
     const dsc_load_row *best = choose(row, rows, none, false, closed, slo);
+    if (best ? none->too_short : too_short > 0) {
+        out->why = too_short_for_it;
+        return;
+    }
     if (!best && !none->saturated) {
         out->kind = DSC_ADVICE_OFF;
         out->why = "with every configuration that drafts the queue grows, and without it does not";

@@ -39,6 +39,7 @@ typedef struct dsc_load_row {
     bool none;               // without speculation
     bool may_run;            // it may be recommended: no upper bound, and the engine has it
     bool saturated;          // the queue grows
+    bool too_short;          // not saturated, and too short for a steady state
     dsc_load_sums blocks;    // of requests of the trace
     dsc_load_sums batches;   // of consecutive requests of the run, those in odd blocks only
     double requests, tokens; // that the sums are of
@@ -61,7 +62,8 @@ typedef struct dsc_load_advice {
 // its requests within it, goodput comes first: a row whose goodput is not lower by
 // more than 1 % is judged by the criterion that holds without an SLO, which is throughput where
 // `closed` and latency otherwise. Saturated rows are judged by throughput alone, and none of them
-// is recommended where a row that may run is not saturated. ABSTAIN: there is no row of `none`, no
+// is recommended where a row that may run is not saturated. Rows that are too
+// short are not judged. ABSTAIN: there is no row of `none`, or it or all others are too short, no
 // other one may run, or fewer than 2 blocks remain to judge on; rows of other requests than those
 // of `none` do not count.
 void dsc_advise_load(const dsc_load_row *row, size_t rows, bool closed, bool slo,

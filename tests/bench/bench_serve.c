@@ -50,6 +50,7 @@ static void run(const char *text, const char *cost_text, bool recorded, int64_t 
     const dsc_serve_price price = {
         .cost = &cost, .drafting = DSC_SERVE_DRAFT_EACH, .prefill_s = 1e-5};
     const dsc_serve_options options = {.requests = requests,
+                                       .drain = true,
                                        .max_num_seqs = 256,
                                        .max_num_batched_tokens = 2048,
                                        .kv_blocks = 20000,

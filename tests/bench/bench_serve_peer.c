@@ -103,9 +103,11 @@ static double simulate(requests *r, char **argv, int64_t *preemptions)
     must(dsc_cost_parse(&cost, text, &err), &err);
     must(dsc_serve_policy_parse(&policy, "fixed", 0, &err), &err);
     const dsc_serve_pool pool = {.item = r->item, .count = (size_t)r->count};
-    const dsc_arrivals arrivals = {.kind = DSC_ARRIVALS_LISTED, .rate = 1, .time = r->at};
+    const dsc_arrivals arrivals = {
+        .kind = DSC_ARRIVALS_LISTED, .rate = 1, .time = r->at, .times = r->count};
     const dsc_serve_price price = {.cost = &cost, .prefill_s = NAN};
     const dsc_serve_options options = {.requests = r->count,
+                                       .drain = true,
                                        .max_num_seqs = atoi(argv[5]),
                                        .max_num_batched_tokens = atoi(argv[6]),
                                        .long_prefill_token_threshold = atoi(argv[7]),

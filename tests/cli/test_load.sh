@@ -60,13 +60,13 @@ says up.tsv load_answer_1 'speculation pays up to a load between '
 
 # --- what counts ---------------------------------------------------------------------------------
 rag="serve rag.dst --method ngram,suffix --num-speculative-tokens 4 --cost linear:0.02,0.0004"
-good $rag --arrivals poisson:1:9:4 --requests 300 --threads 1 -o a.tsv
-good $rag --arrivals poisson:1:9:4 --requests 300 --threads 3 -o b.tsv
+good $rag --arrivals poisson:1:9:4 --threads 1 -o a.tsv
+good $rag --arrivals poisson:1:9:4 --threads 3 -o b.tsv
 grep -v '^# command' a.tsv >a
 grep -v '^# command' b.tsv >b
 check 'the same answer for any number of threads' cmp a b
 for share in 1/3 2/3 3/3; do
-    good $rag --arrivals poisson:1:9:4 --requests 300 --shard $share -o "part${share%/3}.tsv"
+    good $rag --arrivals poisson:1:9:4 --shard $share -o "part${share%/3}.tsv"
 done
 good merge part1.tsv part2.tsv part3.tsv -o merged.tsv
 check 'merged shards have the table and the answer of one process' cmp a.tsv merged.tsv
@@ -79,7 +79,7 @@ case $(comment oracle.tsv load_verdict_1) in
 *': run '*) ok ;;
 *) not_ok "no recommendation next to an oracle" ;;
 esac
-good $rag --arrivals poisson:1 --requests 300 --slo ttft=9,tpot=0.03 -o slo.tsv
+good $rag --arrivals poisson:1 --slo ttft=9,tpot=0.03 -o slo.tsv
 says slo.tsv slo 'ttft=9,tpot=0.03'
 says slo.tsv load_verdict_1 'times the goodput of no speculation'
 good serve rag.dst --method ngram,llma --num-speculative-tokens 4 --ngram.semantics vllm \
@@ -103,12 +103,12 @@ good serve rag.dst --method none --cost linear:0.02,0.0004 --arrivals closed:1 -
 check 'nothing that drafts: no answer' test -z "$(comment none.tsv load_answer_1)" -a ! -s out
 good $rag --arrivals closed:1 --requests 20 --per-request -o each.tsv
 check 'a row per request: no answer' test -z "$(comment each.tsv load_answer_1)"
-good $rag --arrivals closed:1 --requests 3 -o few.tsv
+good $rag --arrivals closed:1 --requests 3 --drain -o few.tsv
 says few.tsv load_verdict_1 'no recommendation: there are fewer than 2 blocks'
 
 # --- advise --------------------------------------------------------------------------------------
 good advise rag.dst --cost linear:0.02,0.0004 --batch-size 1 --arrivals closed:1,2 -o load
-check 'the command is printed' grep -q '^  draftscope serve rag.dst --arrivals closed:1,2 --requests 1000 ' out
+check 'the command is printed' grep -q '^  draftscope serve rag.dst --arrivals closed:1,2 --cost ' out
 check 'and the answer' grep -q '^Closed loop: speculation pays at every load, 1 to 2 clients' out
 check 'rows are written' grep -q '^# load_answer_1: ' load-load.tsv
 good advise rag.dst --cost linear:0.02,0.0004 --batch-size 1 -o plain
@@ -126,7 +126,7 @@ wrong="advise rag.dst --cost linear:0.02,0.0004 -o wrong"
 bad 2 '--slo needs loads' $wrong --slo ttft=1
 bad 2 '--prefill-time needs loads' $wrong --prefill-time 0.001
 bad 2 "--slo: 'ttft'" $wrong --slo ttft
-bad 2 "'poisson' is not closed:CLIENTS" $wrong --arrivals poisson
+bad 2 "'poisson' is not auto, closed:CLIENTS" $wrong --arrivals poisson
 bad 2 '0 of 29 requests have arrival_s' $wrong --arrivals recorded
 bad 2 '--arrivals needs costs in seconds' advise rag.dst --arrivals closed:1 -o wrong
 printf 'tokens\ttarget_s\n1\t1\n64\t2\n' >cost.table

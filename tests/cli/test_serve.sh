@@ -29,7 +29,7 @@ near() { # description, a, b, share
 good sweep rag.dst --method none $dyadic --batch-size 1 -o sim.tsv
 speed=$(cell sim.tsv tokens_per_s 1)
 n=$(cell sim.tsv requests 1)
-one="serve rag.dst --method none $dyadic --arrivals closed:1 --max-num-seqs 1 --requests $n"
+one="serve rag.dst --method none $dyadic --arrivals closed:1 --max-num-seqs 1 --requests $n --drain"
 good $one --prefill-time 0 -o one.tsv
 equal 'none, one client: tokens per second of sim' "$(cell one.tsv tokens_per_s 1)" "$speed"
 equal 'one row' "$(grep -vc '^#' one.tsv)" 2
@@ -46,7 +46,7 @@ near 'prefill tokens are priced' "$(cell priced.tsv tokens_per_s 1)" "$slow" 1e-
 # Accepted tokens do not depend on the load, and those of the first token's draft are the only ones
 # that sim has in addition.
 good serve rag.dst --method ngram,llma --num-speculative-tokens 4 $dyadic --arrivals closed:1,7 \
-    --requests "$n" -o two.tsv
+    --requests "$n" --drain -o two.tsv
 equal 'none, two loads, two methods' "$(grep -vc '^#' two.tsv)" 7
 for row in 3 5; do
     equal 'accepted tokens at every load' "$(cell two.tsv num_accepted_tokens $row)" \
@@ -62,7 +62,7 @@ good sweep markov.dst --method draft-model --num-speculative-tokens 3 --rule rej
 for rule in rejection block; do
     row=$([ $rule = block ] && echo 2 || echo 1)
     good serve markov.dst --method draft-model --num-speculative-tokens 3 --rule $rule $dyadic \
-        --arrivals closed:1 --requests 200 -o served.tsv --force
+        --arrivals closed:1 --requests 200 --drain -o served.tsv --force
     equal "rule $rule" "$(cell served.tsv rule 2)" $rule
     near "rule $rule: accepted per draft token" "$(awk -v a="$(cell served.tsv num_accepted_tokens 2)" \
         -v d="$(cell served.tsv num_draft_tokens 2)" 'BEGIN { print a / d }')" \
@@ -70,23 +70,23 @@ for rule in rejection block; do
 done
 # 1 + 0.5 + 0.25 + 0.125 tokens of each pass, but for prefill and the end of an output.
 good serve --target iid:0.5 --method draft-model --num-speculative-tokens 3 --max-tokens 2000 \
-    $dyadic --arrivals closed:4 --requests 50 -o iid.tsv
+    $dyadic --arrivals closed:4 --requests 50 --drain -o iid.tsv
 near 'i.i.d. acceptance' "$(awk -v a="$(cell iid.tsv num_accepted_tokens 2)" \
     -v d="$(cell iid.tsv num_drafts 2)" 'BEGIN { print 1 + a / d }')" 1.875 0.01
 into totals.jsonl program sim markov.dst --method draft-model --num-speculative-tokens 3 --rule rejection --json
 good serve totals.jsonl --method draft-model --num-speculative-tokens 3 $dyadic \
-    --arrivals closed:1 --requests 200 -o totals.tsv
+    --arrivals closed:1 --requests 200 --drain -o totals.tsv
 near 'a table of totals' "$(awk -v a="$(cell totals.tsv num_accepted_tokens 2)" \
     -v d="$(cell totals.tsv num_draft_tokens 2)" 'BEGIN { print a / d }')" \
     "$(cell sampled.tsv draft_acceptance_rate 1)" 0.03
 
 good trace import "$top/tests/data/import/specbench.jsonl" --tokenizer bytes -o steps.dst
 good serve steps.dst --method recorded-steps --num-speculative-tokens 5 $dyadic --arrivals closed:1 \
-    --requests 2 -o steps.tsv
+    --requests 2 --drain -o steps.tsv
 check 'recorded steps accept tokens' test "$(cell steps.tsv num_accepted_tokens 2)" -gt 0
 
 # --- loads ---------------------------------------------------------------------------------------
-load="serve rag.dst --method ngram --num-speculative-tokens 4 --cost linear:0.02,0.0002 --requests 400"
+load="serve rag.dst --method ngram --num-speculative-tokens 4 --cost linear:0.02,0.0002"
 good $load --arrivals poisson:1:13:4 --threads 1 -o a.tsv
 good $load --arrivals poisson:1:13:4 --threads 3 -o b.tsv
 grep -v '^# command' a.tsv >a
@@ -109,6 +109,10 @@ good $load --arrivals "poisson:$(awk -v x="$stable" 'BEGIN { print 1.03 * x }')"
 equal 'and at 3 % more it does' "$(cell above.tsv saturated 2)" yes
 good $load --arrivals constant:2 --arrivals gamma:2,3 --arrivals closed:2 --speculation fixed \
     --speculation oracle --slo ttft=0.5,tpot=0.1 -o kinds.tsv
+for row in 1 2 3 4 5 6; do
+    rate=$(cell kinds.tsv qps $row)
+    [ "$rate" = nan ] || near "a steady state completes what arrives" "$(cell kinds.tsv requests_per_s $row)" "$rate" 0.02
+done
 equal 'three loads, two policies and none' "$(grep -vc '^#' kinds.tsv)" 10
 equal 'an oracle wastes nothing' "$(cell kinds.tsv wasted_tokens 7)" 0
 if command -v gnuplot >/dev/null; then
@@ -129,15 +133,53 @@ if command -v gnuplot >/dev/null; then
 else
     skip 'figures' 'no gnuplot'
 fi
+echo 3 >one.csv
 printf 'arrival_s,id\n0,a\n0.5,b\n1.5,c\n' >times.csv
-good $load --arrivals file:times.csv --per-request -o listed.tsv
+good $load --arrivals file:times.csv --drain --per-request -o listed.tsv
 equal 'as many requests as times' "$(grep -vc '^#' listed.tsv)" 7
 equal 'the third arrives at its time in the file' "$(cell listed.tsv arrival_s 3)" 1.5
 printf '%s\n' '{"prompt": "ab", "output": "cdef", "metadata": {"arrival_s": 7}}' \
     '{"prompt": "ab", "output": "cd", "metadata": {"arrival_s": 5}}' >late.jsonl
 good trace import --tokenizer bytes late.jsonl -o late.dst
-good serve late.dst --method none $dyadic --arrivals recorded:x2 --per-request -o late.tsv
+good serve late.dst --method none $dyadic --arrivals recorded:x2 --drain --per-request -o late.tsv
 equal 'recorded arrivals are sorted' "$(cell late.tsv id 1) $(cell late.tsv arrival_s 2)" '1 1'
+
+# --- the length of a run -------------------------------------------------------------------------
+good $load --arrivals auto -o auto.tsv
+check 'auto: from half of the smallest largest rate to above all' awk -F '\t' '/^#/ { next }
+    !h++ { for (i = 1; i <= NF; i++) at[$i] = i; next }
+    { q = $at["qps"]; c = $at["largest_stable_qps"]; low = !low || q < low ? q : low; high = q > high ? q : high
+        least = !least || c < least ? c : least; most = c > most ? c : most; seen[q]++ }
+    END { n = length(seen); exit !(low <= least / 2 && low > 0 && high >= most && n >= 4 && n <= 11) }' auto.tsv
+good $load --arrivals poisson:4 --requests 20 -o short.tsv
+equal 'a run that is too short' "$(cell short.tsv saturated 2) $(cell short.tsv requests 2)" 'unknown 20'
+check 'has a note' grep -q 'rows are too short for a steady state and get no verdict: .* has 20 requests and takes ' err
+check 'and no verdict' grep -q '^# load_verdict_1: .*no recommendation: the runs are too short for a steady state' short.tsv
+good $load --arrivals poisson:4 --half-width 0.1 -o wide.tsv
+good $load --arrivals poisson:4 --half-width 0.005 -o narrow.tsv
+check 'a narrower interval takes more requests' test "$(cell narrow.tsv requests 1)" -gt "$(cell wide.tsv requests 1)"
+check 'and is narrower' holds 'a < b / 2' a="$(cell narrow.tsv e2e_mean_half_s 2)" b="$(cell wide.tsv e2e_mean_half_s 2)"
+check 'and inside the wide one' holds 'a - b < h && b - a < h' a="$(cell narrow.tsv e2e_mean_s 2)" \
+    b="$(cell wide.tsv e2e_mean_s 2)" h="$(cell wide.tsv e2e_mean_half_s 2)"
+equal 'a method serves what none does' "$(cell wide.tsv requests 1) $(cell wide.tsv output_tokens 1)" \
+    "$(cell wide.tsv requests 2) $(cell wide.tsv output_tokens 2)"
+good $load --arrivals closed:60 --requests 87 --drain -o drained.tsv
+good $load --arrivals closed:60 -o full.tsv
+check 'a loop that drains does not keep all clients busy' holds 'a < 0.9 * b' \
+    a="$(cell drained.tsv tokens_per_s 1)" b="$(cell full.tsv tokens_per_s 1)"
+check 'one that goes on does' holds 'x > 59' x="$(cell full.tsv mean_running 1)"
+# A default run has the numbers of 30000 requests: rates within 2 %, mean times within 3 % (their own
+# intervals are 2 %).
+good $load --arrivals poisson:1:4:1 -o default.tsv
+good $load --arrivals poisson:1:4:1 --requests 30000 --half-width 1e-4 -o many.tsv
+for row in 1 2 3 4 5 6 7 8; do
+    check "row $row: $(cell default.tsv requests $row) requests for $(cell many.tsv requests $row)" \
+        test "$(cell default.tsv requests $row)" -lt 3100 -a "$(cell many.tsv requests $row)" -gt 29900
+    for column in requests_per_s:0.02 tokens_per_s:0.02 largest_stable_qps:0 mean_running:0.03 e2e_mean_s:0.03 tpot_mean_s:0.03; do
+        near "row $row: ${column%:*}" "$(cell default.tsv "${column%:*}" $row)" "$(cell many.tsv "${column%:*}" $row)" "${column#*:}"
+    done
+done
+bad 2 'all requests arrive at one time' $load --arrivals file:one.csv
 
 # --- policies ------------------------------------------------------------------------------------
 good trace synth --target markov:50 --requests 40 --logprobs 50 -o rows.dst
@@ -180,18 +222,18 @@ events() {
     "$check_events" "$1" >events || { cat events; return 1; }
     awk -v key="$2 $3" -F ': ' '$1 == key { print $2 }' events
 }
-good $load --arrivals closed:3 --timeline time.json -o timed.tsv
+good $load --arrivals closed:3 --requests 400 --drain --timeline time.json -o timed.tsv
 equal 'a timeline has every request' "$(events time.json 2 'time to first token')" 400
 equal 'and every step' "$(awk -F ': ' '/^1 / { n += $2 } END { print n }' events)" \
     "$(cell timed.tsv steps 2)"
 good serve markov.dst --method draft-model --num-speculative-tokens 3 --rule rejection \
-    --cost linear:0.0137,0.00031,0.0007 --overhead 0.0013 --arrivals poisson:0.7 --requests 60 \
+    --cost linear:0.0137,0.00031,0.0007 --overhead 0.0013 --arrivals poisson:0.7 --requests 60 --drain \
     --max-num-seqs 4 --timeline phases.json -o phases.tsv
 equal 'phases of drafting, verification and the host' "$(events phases.json 1 overhead)" \
     "$(cell phases.tsv steps 2)"
 check 'drafts are a track' test "$(events phases.json 1 draft)" -gt 100
 equal 'every request decodes' "$(events phases.json 2 decode)" 60
-good $load --arrivals closed:3 --occupancy occupancy.tsv -o occupied.tsv
+good $load --arrivals closed:3 --requests 400 --drain --occupancy occupancy.tsv -o occupied.tsv
 check 'running requests over time have the mean of the run' awk -F '\t' \
     -v mean="$(cell occupied.tsv mean_running 2)" '/^#/ { next }
     !h++ { for (i = 1; i <= NF; i++) at[$i] = i; next }
@@ -203,7 +245,7 @@ check 'and no table is written' test ! -e again.tsv
 bad 2 'both name' $load --arrivals closed:3 --occupancy both.tsv --force -o both.tsv
 bad 2 'is an input' $load --arrivals closed:3 --occupancy rag.dst/manifest.json --force -o again.tsv
 "$draftscope" serve rag.dst --method ngram $dyadic --arrivals closed:1,2 --requests 100000000 \
-    -o long.tsv >out 2>err &
+    --drain -o long.tsv >out 2>err &
 victim=$!
 computes() { # for a fifth of a second
     [ "$(processor_time $victim)" -ge 20 ]
@@ -234,7 +276,7 @@ bad 2 'recorded arrivals belong to their requests' serve late.dst --method none 
 bad 2 '--kv-blocks N takes blocks' $base --arrivals closed:1 --kv-memory 1e9
 bad 2 'arrival_s' $base --arrivals recorded
 bad 2 'needs a rate' serve rag.dst --method none $dyadic --arrivals closed:1 --duration 5
-bad 2 'one must follow' $base --arrivals closed:1 --warmup 5
+bad 2 '--requests N is missing' serve rag.dst --method none $dyadic --arrivals closed:1 --drain
 bad 2 'without a trace' $base --arrivals closed:1 --max-tokens 9
 bad 2 '--rule needs a trace' serve --target iid:0.5 --method none --rule block $dyadic --arrivals closed:1
 bad 2 'cannot be combined' $base --arrivals poisson:1 --duration 5

@@ -86,13 +86,13 @@ done
 bad 2 'is served whole' serve reduced.dst --method pearl --rule greedy --num-speculative-tokens 8 $dyadic \
     --arrivals closed:2 --max-num-seqs 2 --max-num-batched-tokens 4
 good serve reduced.dst --method pearl,tree --rule greedy $dyadic --arrivals closed:8 --max-num-seqs 8 \
-    --requests 100 --kv-blocks 40 --max-num-batched-tokens 64 -o tight.tsv
-good serve reduced.dst --method pearl --rule greedy $dyadic --arrivals closed:8 --requests 100 -o wide.tsv
+    --requests 100 --drain --kv-blocks 40 --max-num-batched-tokens 64 -o tight.tsv
+good serve reduced.dst --method pearl --rule greedy $dyadic --arrivals closed:8 --requests 100 --drain -o wide.tsv
 check 'steps of a script are whole, with room or without' test "$(cell tight.tsv num_draft_tokens 2)" = \
     "$(cell wide.tsv num_draft_tokens 2)" -a "$(cell tight.tsv preemptions 2)" -gt 0
 
 # --- lengths -------------------------------------------------------------------------------------
-iid="serve --target iid:0.7 --method draft-model $dyadic --arrivals closed:16 --requests 4000"
+iid="serve --target iid:0.7 --method draft-model $dyadic --arrivals closed:16 --requests 4000 --drain"
 mean() { # option, text, column of --per-request, expected mean, share
     good $iid "$1" "$2" --per-request -o each.tsv --force
     near "$1 $2" "$(awk -F '\t' -v name="$3" '/^#/ { next }

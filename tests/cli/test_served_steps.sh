@@ -32,7 +32,7 @@ good live record $models --method none --prompts "$demo/problems.jsonl" --reques
 good live profile $models --tokens 1,3 --context 0,256 --batch-size 1,4 --prefill-tokens 8,64 \
     --repeats 1 -o cost.tsv
 load="serve served.dst --method draft-model --num-speculative-tokens 2 --cost table:cost.tsv
-    --arrivals closed:4 --requests 8 --max-num-seqs 4 --max-num-batched-tokens 32"
+    --arrivals closed:4 --requests 8 --drain --max-num-seqs 4 --max-num-batched-tokens 32"
 good $load --schedule steps.jsonl -o serve.tsv
 good $load -o same.tsv
 check 'a schedule does not change the rows' sh -c 'grep -v "^#" serve.tsv >a; grep -v "^#" same.tsv | cmp - a'
@@ -66,7 +66,7 @@ if command -v gnuplot >/dev/null; then
     good plot cost cost.tsv -o cost.svg
 fi
 # Without a draft model the passes are those of the target alone.
-good serve served.dst --method none --cost table:cost.tsv --arrivals closed:3 --requests 4 \
+good serve served.dst --method none --cost table:cost.tsv --arrivals closed:3 --requests 4 --drain \
     --max-num-seqs 4 --max-num-batched-tokens 32 --schedule plain.jsonl -o plain.tsv
 good live profile $target --schedule plain.jsonl --repeats 1 --max-steps 9 -o few.tsv
 equal 'no draft passes' "$(sum few.tsv measured_draft_s)" 0

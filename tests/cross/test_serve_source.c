@@ -128,6 +128,7 @@ static dsc_serve_totals serve(const dsc_serve_source *s, const char *speculation
     const dsc_serve_price price = {
         .cost = &cost, .drafting = s->drafting, .overlap = s->overlap, .prefill_s = NAN};
     const dsc_serve_options options = {.requests = (int64_t)s->count,
+                                       .drain = true,
                                        .max_num_seqs = scarce ? 8 : 1,
                                        .max_num_batched_tokens = scarce ? 2 * s->widest + 8 : 2048,
                                        .kv_blocks = scarce ? 3 + (66 + s->widest) / 4 : 0,

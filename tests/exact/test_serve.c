@@ -23,6 +23,7 @@ static void prepare(bench *b, const char *cost, const char *arrivals, const char
     *b = (bench){.price = {.prefill_s = NAN},
                  .pool = {.item = item, .count = items, .seed = 5},
                  .options = {.requests = 1,
+                             .drain = true,
                              .max_num_seqs = 256,
                              .max_num_batched_tokens = 2048,
                              .block_size = 16,
@@ -296,10 +297,11 @@ static void alone(void **state)
             bench b;
             prepare(&b, "linear:.25,.0078125,.03125", "recorded", "fixed", k, item, ITEMS);
             b.arrivals.time = at;
+            b.arrivals.times = ITEMS;
             b.price.drafting = DSC_SERVE_DRAFT_EACH;
             b.price.prefill_s = 0;
-            b.options.requests = i + 1;
-            b.options.warmup = i;
+            b.options.requests = 1;
+            b.options.ramp = i;
             serve(&b);
             assert_int_equal(b.totals.e2e.count, 1);
             assert_true(b.totals.e2e.sum == alone_s(&b, &item[i], k));
@@ -343,6 +345,7 @@ static void chunks(void **state)
     bench b;
     prepare(&b, "linear:1,0", "recorded", "fixed", 0, item, 2);
     b.arrivals.time = at;
+    b.arrivals.times = sizeof at / sizeof *at;
     b.options.requests = 2;
     b.options.max_num_seqs = 4;
     b.options.max_num_batched_tokens = 16;

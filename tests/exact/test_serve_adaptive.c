@@ -252,6 +252,7 @@ static void serve_random(void)
                                    .overhead_s = pick(2) * .001,
                                    .prefill_s = pick(2) ? NAN : .0004};
     const dsc_serve_options options = {.requests = 30,
+                                       .drain = true,
                                        .max_num_seqs = 1 + (int32_t)pick(SEQUENCES),
                                        .max_num_batched_tokens = SEQUENCES + (int32_t)pick(60),
                                        .block_size = 16,

@@ -104,12 +104,13 @@ static void serve_load(const cli_serve_load *load, const char *policy_text, cons
 {
     static const double recorded[REQUESTS] = {0, 0, .5, 1, 1, 1, 2, 9, 30, 1e3, 1e3, 1e4};
     dsc_error err = {0};
-    dsc_serve_options o = {.requests = REQUESTS};
+    dsc_serve_options o = {.requests = REQUESTS, .drain = true};
     dsc_arrivals arrivals = load->arrivals;
     dsc_serve_policy policy;
     if (arrivals.kind == DSC_ARRIVALS_LISTED) {
         o.requests = load->recorded ? 12 : load->times < REQUESTS ? load->times : REQUESTS;
         arrivals.time = load->recorded ? recorded : load->time;
+        arrivals.times = o.requests;
     }
     int rc = cli_serve_read_slo(slo, &o, &err);
     if (!rc)

@@ -138,6 +138,7 @@ static void read_times(workload *w)
     w->arrivals.kind = DSC_ARRIVALS_LISTED;
     w->arrivals.rate = 1;
     w->arrivals.time = w->time;
+    w->arrivals.times = w->options.requests;
     for (int64_t i = 0; i < w->options.requests && i < MOST; i++)
         if (scanf("%lf", &w->time[i]) != 1)
             exit(99);
@@ -218,8 +219,11 @@ int main(void)
     dsc_error err;
     dsc_serve_totals t;
     w.price = (dsc_serve_price){.cost = &w.cost, .prefill_s = NAN};
-    w.options = (dsc_serve_options){
-        .slo_ttft_s = INFINITY, .slo_tpot_s = INFINITY, .step = print_step, .complete = print_done};
+    w.options = (dsc_serve_options){.drain = true,
+                                    .slo_ttft_s = INFINITY,
+                                    .slo_tpot_s = INFINITY,
+                                    .step = print_step,
+                                    .complete = print_done};
     read_workload(&w);
     const dsc_serve_pool pool = {.item = w.item,
                                  .count = w.items,

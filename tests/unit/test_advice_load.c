@@ -192,6 +192,32 @@ static void saturated_rows(void **state)
     assert_true(a.none_saturated && !a.all_saturated);
 }
 
+// Without speculation a run that is too short leaves no verdict, unless a queue grows with every
+// configuration that drafts. One that drafts and is too short is not judged; others are.
+static void runs_that_are_too_short(void **state)
+{
+    (void)state;
+    load l = plain(1.5);
+    uint64_t random = 3;
+    add_row(&l, 3, 0, 0, &random);
+    l.row[2].too_short = true;
+    assert_int_equal(advise(&l, false, false).row, 1);
+    l.row[1].saturated = true; // with the other one it may not grow
+    dsc_load_advice a = advise(&l, false, false);
+    assert_int_equal(a.kind, DSC_ADVICE_ABSTAIN);
+    assert_non_null(strstr(a.why, "too short"));
+    l.row[2].too_short = false;
+    l.row[2].saturated = l.row[0].too_short = true;
+    assert_int_equal(advise(&l, false, false).kind, DSC_ADVICE_OFF);
+    l.row[2].saturated = false;
+    assert_int_equal(advise(&l, false, false).kind, DSC_ADVICE_ABSTAIN);
+    l.row[0].too_short = l.row[1].saturated = false;
+    l.row[1].too_short = l.row[2].too_short = true;
+    a = advise(&l, false, false);
+    assert_int_equal(a.kind, DSC_ADVICE_ABSTAIN);
+    assert_non_null(strstr(a.why, "too short"));
+}
+
 static void an_slo_comes_first(void **state)
 {
     (void)state;
@@ -278,6 +304,7 @@ SUITE(advice_load)
                                        cmocka_unit_test(chooses_and_judges_apart),
                                        cmocka_unit_test(counts_both_kinds_of_noise),
                                        cmocka_unit_test(saturated_rows),
+                                       cmocka_unit_test(runs_that_are_too_short),
                                        cmocka_unit_test(an_slo_comes_first),
                                        cmocka_unit_test(abstains),
                                        cmocka_unit_test(beyond_the_slo_latency_decides)};

@@ -67,6 +67,7 @@ static void serve(recorder *r, dsc_serve_totals *t, const char *arrivals, int64_
     static const double survival[] = {.7, .5, .3};
     dsc_serve_pool pool = {.item = item, .count = 2, .survival = survival, .levels = 3, .seed = 3};
     dsc_serve_options options = {.requests = requests,
+                                 .drain = true,
                                  .max_num_seqs = 8,
                                  .max_num_batched_tokens = 256,
                                  .kv_blocks = 40,

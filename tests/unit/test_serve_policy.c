@@ -72,6 +72,7 @@ static void prepare(bench *b, const char *policy, const char *arrivals)
                           .seed = 3,
                           .shuffled = true},
                  .options = {.requests = 60,
+                             .drain = true,
                              .max_num_seqs = MOST_SLOTS,
                              .max_num_batched_tokens = 40,
                              .block_size = 16,
@@ -317,6 +318,7 @@ static void forecast_is_next_step(void **state)
         bench b;
         prepare(&b, "fixed", "recorded");
         b.arrivals.time = at_once;
+        b.arrivals.times = sizeof at_once / sizeof *at_once;
         b.type.choose = choose_none;
         b.options.step = compare_step;
         b.options.max_num_batched_tokens = n % 2 ? 7 : 40;

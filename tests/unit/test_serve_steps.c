@@ -44,6 +44,7 @@ static void serve(run *r, dsc_serve_price *price, dsc_serve_totals *totals)
     const dsc_serve_pool pool = {
         .item = item, .count = 3, .survival = survival, .levels = 3, .seed = 3};
     const dsc_serve_options options = {.requests = 30,
+                                       .drain = true,
                                        .max_num_seqs = 8,
                                        .max_num_batched_tokens = 40,
                                        .kv_blocks = 40,
