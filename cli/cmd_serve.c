@@ -317,7 +317,7 @@ static int find_capacities(context *c, dsc_error *err)
         dsc_error ignored;
         if (cli_signal() || (i < c->policies && i > 0) || // without drafts there is no policy
             find_capacity(c, i / c->policies, i % c->policies, &c->capacity[i], &ignored))
-            c->capacity[i] = (dsc_serve_capacity){.qps = NAN, .running = 1};
+            c->capacity[i] = (dsc_serve_capacity){.qps = NAN, .running = 1, .alone_s = 1};
     }
     return cli_signal() ? dsc_fail(err, DSC_EINTERRUPT, "interrupted before the first row") : rc;
 }

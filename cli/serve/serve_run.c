@@ -39,8 +39,9 @@ static const dsc_column columns[] = {
          "requests completed per second in the window, while the measured requests "
          "arrived; with --drain, in the whole run"),
     REAL(DSC_COL_TOKENS_PER_S, "output tokens per second of all requests together"),
-    REAL("goodput", "requests per second that are within every limit of --slo: requests_per_s "
-                    "times the share of the measured ones that are"),
+    REAL("goodput",
+         "requests_per_s times the share of the measured requests that are within every limit "
+         "of --slo"),
     REAL("ttft_mean_s", "mean " TTFT),
     REAL("ttft_mean_half_s", "time to first token: " HALF),
     QUANTILES("ttft", TTFT),

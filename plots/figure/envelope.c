@@ -62,11 +62,10 @@ static void find_panels(dsc_plot *p, dsc_envelope *e, const dsc_selection *s, in
         e->panel[i] = all[chosen[i]];
 }
 
-// A server whose queue grows: its results depend on the length of the run, so it is the best only
-// where all are.
-static bool is_saturated(const dsc_table *t, size_t row)
+bool dsc_envelope_is_unsteady(const dsc_table *t, size_t row)
 {
-    return !strcmp(dsc_text_at(t, row, "saturated"), "yes");
+    const char *saturated = dsc_text_at(t, row, "saturated");
+    return !strcmp(saturated, "yes") || !strcmp(saturated, "unknown");
 }
 
 static void place(dsc_envelope *e, const dsc_selection *s, size_t row, size_t line, int x, int y,
@@ -82,7 +81,8 @@ static void place(dsc_envelope *e, const dsc_selection *s, size_t row, size_t li
     size_t at = (panel * e->lines + line) * e->nx + ix;
     e->several = e->several || e->row[at] != SIZE_MAX;
     if (e->row[at] != SIZE_MAX) {
-        const bool now = is_saturated(s->table, row), before = is_saturated(s->table, e->row[at]);
+        const bool now = dsc_envelope_is_unsteady(s->table, row),
+                   before = dsc_envelope_is_unsteady(s->table, e->row[at]);
         if (now != before ? now : less ? v >= e->value[at] : v <= e->value[at])
             return;
     }

@@ -24,9 +24,13 @@ typedef struct dsc_envelope {
 } dsc_envelope;
 
 // Reads rows of a selection. x and y are columns; `condition` is one or -1. At most DSC_STYLES
-// lines are kept, in the order of the table. A row with `saturated` = yes is the best only where
-// all are. DSC_EUSAGE: no finite x or y.
+// lines are kept, in the order of the table. A row without a steady state is the best only where
+// none has one. DSC_EUSAGE: no finite x or y.
 void dsc_envelope_init(dsc_plot *p, dsc_envelope *e, const dsc_selection *s, int x, int y,
                        int condition, bool less_is_better);
+
+// Whether a row of a simulated server has no steady state: its queue grows (`saturated` = yes), or
+// its run is too short (unknown). Its values depend on the length of the run.
+bool dsc_envelope_is_unsteady(const dsc_table *t, size_t row);
 
 #endif

@@ -116,7 +116,8 @@ static void put_data(dsc_plot *p, const drawn *d)
 {
     const dsc_envelope *e = &d->lines;
     dsc_data_text(p, "line", "method and policy");
-    dsc_data_text(p, "saturated", "yes: the queue grew, and goodput depends on the requests");
+    dsc_data_text(p, "saturated",
+                  "yes: the queue grows; unknown: the run is too short for a steady state");
     dsc_data_number(p, "load", dsc_loads_label(&d->loads));
     dsc_data_number(p, "goodput", "requests per second within the SLO");
     dsc_data_number(p, "share", "requests within the SLO, percent");

@@ -73,7 +73,7 @@ static void read_loads(dsc_plot *p, drawn *d)
         find_crossings(p, d);
 }
 
-// The finding speaks of the loads that are not saturated.
+// The finding speaks of the loads that have a steady state.
 static void put_line(dsc_writer *w, const drawn *d, size_t j)
 {
     const dsc_envelope *e = &d->lines[0];
@@ -84,14 +84,14 @@ static void put_line(dsc_writer *w, const drawn *d, size_t j)
     while (last && isnan(v[last - 1]))
         last--;
     if (!last) {
-        dsc_put(w, "%s: every load is saturated", e->label[j]);
+        dsc_put(w, "%s: no load has a steady state", e->label[j]);
         return;
     }
     dsc_put(w, "%s: %.4g at %g", e->label[j], v[first], e->x[first]);
     if (last - 1 > first)
         dsc_put(w, ", %.4g at %g", v[last - 1], e->x[last - 1]);
     if (last < e->nx)
-        dsc_put(w, ", saturated at %g", e->x[last]);
+        dsc_put(w, ", no steady state at %g", e->x[last]);
     if (!isnan(d->even[j]))
         dsc_put(w, ", worse than no speculation from %.3g on", d->even[j]);
 }
@@ -116,7 +116,7 @@ static void put_data(dsc_plot *p, const drawn *d)
     const load_spec *spec = d->spec;
     const dsc_envelope *e = &d->lines[0];
     dsc_data_text(p, "line", "method and rule");
-    dsc_data_text(p, "kind", "stable, saturated or measured");
+    dsc_data_text(p, "kind", "steady, not steady or measured");
     dsc_data_number(p, "load", dsc_loads_label(&d->loads));
     for (size_t c = 0; c < spec->panels; c++)
         dsc_data_number(p, spec->column[c], NULL);
@@ -128,7 +128,7 @@ static void put_data(dsc_plot *p, const drawn *d)
         for (size_t c = 0; c < spec->panels; c++)
             v[1 + c] = dsc_number_at(p->table, d->lines[c].row[i], spec->column[c]);
         dsc_data_row(
-            p, (const char *[]){*line ? line : "all", isnan(e->value[i]) ? "saturated" : "stable"},
+            p, (const char *[]){*line ? line : "all", isnan(e->value[i]) ? "not steady" : "steady"},
             v);
     }
     for (size_t i = 0; i < d->loads.measured_rows; i++) {
@@ -202,7 +202,7 @@ static const load_spec throughput = {
     .verdict = "ticks and parentheses: load from which on there are fewer tokens per second than "
                "without speculation, by 1 % or more",
     // Below saturation an open loop serves what arrives, and the rest is noise.
-    .judge = {.margin = 0.01, .saturated = true},
+    .judge = {.margin = 0.01, .unsteady = true},
 };
 
 const dsc_figure_type dsc_figure_load_latency = {

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // Reads the loads of a simulated server, compares methods with no speculation, and sets the points
-// of saturated loads and of measurements apart from the lines.
+// of loads without a steady state and of measurements apart from the lines.
 #include "plots/figure/loads.h"
 
 #include "plots/draw/glossary.h"
@@ -115,10 +115,10 @@ size_t dsc_loads_none(const dsc_plot *p, const dsc_envelope *e)
 
 // --- comparison with no speculation --------------------------------------------------------------
 
-static bool is_saturated(const dsc_table *t, const dsc_envelope *e, size_t line, size_t i)
+static bool is_unsteady(const dsc_table *t, const dsc_envelope *e, size_t line, size_t i)
 {
     const size_t row = e->row[line * e->nx + i];
-    return row != SIZE_MAX && says_yes(t, row, "saturated");
+    return row != SIZE_MAX && dsc_envelope_is_unsteady(t, row);
 }
 
 double dsc_loads_crossing(const dsc_plot *p, const dsc_envelope *e, const double *value,
@@ -130,8 +130,8 @@ double dsc_loads_crossing(const dsc_plot *p, const dsc_envelope *e, const double
         const double v = value[line * e->nx + i], plain = value[none * e->nx + i],
                      more = (judge.less_is_better ? v - plain : plain - v) / fmax(v, plain),
                      worse = more - judge.margin;
-        if (!isfinite(worse) || (!judge.saturated && is_saturated(p->table, e, line, i) &&
-                                 is_saturated(p->table, e, none, i)))
+        if (!isfinite(worse) || (!judge.unsteady && is_unsteady(p->table, e, line, i) &&
+                                 is_unsteady(p->table, e, none, i)))
             continue;
         if (before <= 0 && worse > 0)
             even = at + (e->x[i] - at) * before / (before - worse);
@@ -154,7 +154,7 @@ void dsc_loads_add(dsc_plot *p, dsc_loads *l, dsc_panel_point point)
 void dsc_loads_split(dsc_plot *p, dsc_loads *l, size_t panel, const dsc_envelope *e, double *value)
 {
     for (size_t i = 0; i < e->lines * e->nx && !p->rc; i++) {
-        if (!is_saturated(p->table, e, i / e->nx, i % e->nx) || isnan(value[i]))
+        if (!is_unsteady(p->table, e, i / e->nx, i % e->nx) || isnan(value[i]))
             continue;
         dsc_loads_add(p, l,
                       (dsc_panel_point){.panel = panel,
@@ -162,9 +162,9 @@ void dsc_loads_split(dsc_plot *p, dsc_loads *l, size_t panel, const dsc_envelope
                                         .x = e->x[i % e->nx],
                                         .y = value[i],
                                         .glyph = DSC_GLYPH_HOLLOW,
-                                        .note = "saturated"});
+                                        .note = "no steady state"});
         value[i] = NAN;
-        l->saturated = true;
+        l->unsteady = true;
     }
 }
 
@@ -215,7 +215,8 @@ const char *dsc_loads_subtitle(dsc_plot *p, const dsc_loads *l, const dsc_envelo
         l->outside ? dsc_text(p, "%zu measured load%s outside the predicted range left out",
                               l->outside, l->outside > 1 ? "s" : "")
                    : "",
-        l->saturated ? "hollow points: saturated, the queue grew to the end of the run" : ""};
+        l->unsteady ? "hollow points: no steady state, the queue grows or the run is too short"
+                    : ""};
     const char *separator = "";
     dsc_writer *w = dsc_text_begin(p);
     for (size_t i = 0; i < sizeof own / sizeof *own + parts; i++) {

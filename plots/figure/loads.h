@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // What the figures of a server by load share (tables of draftscope serve): the loads, the loads
 // from which on a line is worse than no speculation, and the points that no line goes through:
-// those of saturated loads and of measured rows.
+// those of loads without a steady state and of measured rows.
 #ifndef DSC_PLOTS_LOADS_H
 #define DSC_PLOTS_LOADS_H
 
@@ -17,7 +17,7 @@ typedef struct dsc_loads {
     size_t outside;         // measured rows at loads below or above the simulated ones
     dsc_panel_point *point; // [points] of all panels
     size_t points, room;
-    bool saturated; // some point is of a saturated load
+    bool unsteady; // some point is of a load without a steady state
 } dsc_loads;
 
 // Reads the loads of the plot's table; `panels`: of the figure. DSC_EUSAGE: as dsc_select, a table
@@ -33,8 +33,8 @@ size_t dsc_loads_none(const dsc_plot *p, const dsc_envelope *e);
 // How a line is compared with no speculation.
 typedef struct dsc_loads_judge {
     bool less_is_better;
-    double margin;  // a share: differences up to it are none
-    bool saturated; // loads at which both are saturated count, as their values describe the server
+    double margin; // a share: differences up to it are none
+    bool unsteady; // loads without a steady state of both count: their values describe the server
 } dsc_loads_judge;
 
 // The load from which on a line of value[lines][nx] is worse than no speculation, up to the last
@@ -42,7 +42,8 @@ typedef struct dsc_loads_judge {
 double dsc_loads_crossing(const dsc_plot *p, const dsc_envelope *e, const double *value,
                           size_t line, dsc_loads_judge judge);
 
-// Turns the values of saturated loads in value[lines][nx] of a panel into hollow points.
+// Turns the values of loads without a steady state in value[lines][nx] of a panel into hollow
+// points.
 void dsc_loads_split(dsc_plot *p, dsc_loads *l, size_t panel, const dsc_envelope *e, double *value);
 
 // Adds `column` of the measured rows to a panel as filled points. DSC_EUSAGE: no line has the

@@ -72,6 +72,24 @@ static double mean_output(const dsc_serve_pool *pool)
     return sum / (double)pool->count;
 }
 
+static int find_alone(double *seconds, const dsc_serve_pool *pool, const dsc_serve_price *price,
+                      dsc_serve_policy *policy, const dsc_serve_options *options, dsc_error *err)
+{
+    enum { SOME = 32 };
+    const dsc_arrivals arrivals = {.kind = DSC_ARRIVALS_CLOSED, .clients = 1};
+    dsc_serve_totals totals;
+    dsc_serve_options o = *options;
+    o.requests = pool->count < SOME ? (int64_t)pool->count : SOME;
+    o.ramp = 0;
+    o.drain = true;
+    o.pass = NULL;
+    o.complete = NULL;
+    const int rc = dsc_serve_run(&totals, pool, &arrivals, price, policy, &o, err);
+    *seconds = rc ? (double)NAN : dsc_latency_mean(&totals.e2e);
+    dsc_serve_totals_fini(&totals);
+    return rc;
+}
+
 // With at most this many sequences.
 static int find(dsc_serve_capacity *out, const dsc_serve_pool *pool, const dsc_serve_price *price,
                 dsc_serve_policy *policy, const dsc_serve_options *options, int32_t sequences,
@@ -92,6 +110,7 @@ static int find(dsc_serve_capacity *out, const dsc_serve_pool *pool, const dsc_s
     if (!rc)
         *out = (dsc_serve_capacity){.qps = b.tokens_per_s / mean_output(pool),
                                     .running = b.running,
+                                    .alone_s = out->alone_s,
                                     .bounded = sequences < options->max_num_seqs};
     return rc;
 }
@@ -100,9 +119,11 @@ int dsc_serve_capacity_find(dsc_serve_capacity *out, const dsc_serve_pool *pool,
                             const dsc_serve_price *price, dsc_serve_policy *policy,
                             const dsc_serve_options *options, dsc_error *err)
 {
-    int rc;
     int32_t n = options->max_num_seqs;
     *out = (dsc_serve_capacity){.qps = NAN, .running = NAN};
+    int rc = find_alone(&out->alone_s, pool, price, policy, options, err);
+    if (rc)
+        return rc;
     do // where the cost model has no time for that many, fewer are tried
         rc = find(out, pool, price, policy, options, n, err);
     while ((rc == DSC_EINPUT || rc == DSC_EUSAGE) && (n /= 2));
@@ -149,11 +170,14 @@ dsc_serve_plan dsc_serve_plan_make(const dsc_serve_capacity *c, const dsc_arriva
 {
     const bool closed = a->kind == DSC_ARRIVALS_CLOSED;
     const double cv = a->kind == DSC_ARRIVALS_GAMMA ? fmax(a->cv, 1) : 1;
-    const double share = closed ? 0 : share_of(c, a), below = 1 - fmin(share, 1),
-                 inside = closed ? (double)a->clients : (1 - below) * c->running,
-                 slow = share < 1 ? inside / below : 0, one = 0.465 * cv / (half_width * below),
-                 items = items_for(pool, half_width);
-    dsc_serve_plan p = {.ramp = whole(4 * inside, MOST_STEADY),
+    const double share = closed ? 0 : share_of(c, a), most_share = fmin(share, 1),
+                 below = 1 - most_share, alone = fmin(1, c->alone_s * c->qps / c->running),
+                 crowd = 1 - most_share * (1 - alone),
+                 inside = closed ? (double)a->clients : most_share * c->running * alone / crowd,
+                 queue = share < 1 && !closed ? 1 / below : 0,
+                 slow = share < 1 && !closed ? fmax(inside / crowd, 2 / (below * below)) : 0,
+                 one = 0.465 * cv / (half_width * below), items = items_for(pool, half_width);
+    dsc_serve_plan p = {.ramp = whole(4 * (inside + queue), MOST_STEADY),
                         .steady = whole(fmax(4 * inside, slow), INT32_MAX),
                         .precise = whole(fmax(items, share < 1 ? one * one : 0),
                                          whole((double)most * cv * cv, larger(most, MOST_STEADY)))};

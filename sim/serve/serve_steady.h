@@ -13,6 +13,7 @@
 typedef struct dsc_serve_capacity {
     double qps;     // requests per second while others wait; NaN: not known
     double running; // mean number of running requests meanwhile
+    double alone_s; // mean time of a request that has the engine to itself
     bool bounded;   // the cost model has no times for as many as may run: the engine may do more
 } dsc_serve_capacity;
 
@@ -31,11 +32,19 @@ bool dsc_serve_is_saturated(const dsc_serve_capacity *capacity, const dsc_arriva
 
 // Numbers of requests at one load.
 typedef struct dsc_serve_plan {
-    int64_t ramp;    // before the measured ones: four times as many as are in the engine together
+    int64_t ramp;    // before the measured ones: four times as many as are in the system together
     int64_t steady;  // measured ones without which there is no steady state
     int64_t precise; // that keep the half width, from 1000 to `most`
 } dsc_serve_plan;
 
+// Between its time alone E0 and that at full load E1 = running / qps, a request takes about
+//
+//   E0 / c(r), c(r) = 1 - r (1 - E0 / E1)
+//
+// seconds at a share r of the capacity, exactly so where a step's time is linear in the number of
+// requests and none waits: in such an engine L requests are L / c(r) arrivals away from forgetting
+// its begin. A queue with one server takes about 2 / (1 - r)^2.
+//
 // The plan of one configuration. Of a load, all have the largest plan (dsc_serve_plan_join; what
 // takes more than 20000 requests is left out), so that they serve the same requests. An open load
 // of share r of the capacity takes (0.465 v / (h (1 - r)))^2 requests for mean times to a relative

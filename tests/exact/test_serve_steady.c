@@ -89,6 +89,7 @@ static void one_at_a_time(void **state)
     const dsc_serve_capacity c = capacity_of(&b);
     assert_close(c.qps, 1 / (.01 * 54.5), .002 * c.qps);
     assert_close(c.running, 1, .001);
+    assert_close(c.alone_s, .01 * 54.5, .05 * c.alone_s);
     assert_false(c.bounded);
     finish(&b);
 }
@@ -242,26 +243,32 @@ static void plans(void **state)
     (void)state;
     bench b;
     prepare(&b, "linear:.01,0", 1, 0);
-    const dsc_serve_capacity c = {.qps = 10, .running = 40};
+    // Alone 1 s, at full load 4 s: at half of it 1 / (1 - .75 / 2) = 1.6 s.
+    const dsc_serve_capacity c = {.qps = 10, .running = 40, .alone_s = 1};
     dsc_arrivals a = {.kind = DSC_ARRIVALS_POISSON, .rate = 5};
     dsc_serve_plan p = dsc_serve_plan_make(&c, &a, &b.pool, .02, 5000), q;
-    assert_int_equal(p.ramp, 80);
-    assert_int_equal(p.steady, 80);
+    assert_int_equal(p.ramp, 4 * (8 + 2));
+    assert_int_equal(p.steady, 32);
     assert_int_equal(p.precise, (int64_t)ceil(pow(.465 / .02 / .5, 2)));
     assert_int_equal(dsc_serve_plan_requests(&p, &b.pool, 100000), 2150); // rounds of 50 items
     assert_int_equal(dsc_serve_plan_requests(&p, &b.pool, 1999), 1950);
     assert_int_equal(dsc_serve_plan_requests(&p, &b.pool, 30), 30);
-    a.rate = 9.99; // as long as the engine needs to forget its begin
+    a.rate = 9.9; // as long as the engine needs to forget its begin
     q = dsc_serve_plan_make(&c, &a, &b.pool, .02, 5000);
-    assert_close((double)q.steady, .999 * 40 / .001, 2);
+    assert_close((double)q.steady, 2 / 1e-4, 2);
+    a.rate = 9;
+    q = dsc_serve_plan_make(&c, &a, &b.pool, .02, 5000);
+    assert_close((double)q.steady, 2 / 1e-2, 2);
+    a.rate = 9.99;
+    q = dsc_serve_plan_make(&c, &a, &b.pool, .02, 5000);
     assert_int_equal(q.precise, 5000);
     dsc_serve_plan_join(&p, &q); // more than are worth it
     assert_int_equal(dsc_serve_plan_requests(&p, &b.pool, 1 << 30), 5000);
-    a.rate = 9.97;
+    a.rate = 9.88;
     q = dsc_serve_plan_make(&c, &a, &b.pool, .02, 5000);
     dsc_serve_plan_join(&p, &q);
-    assert_close((double)p.steady, .997 * 40 / .003, 2);
-    assert_int_equal(dsc_serve_plan_requests(&p, &b.pool, 1 << 30), 13300);
+    assert_close((double)p.steady, 2 / .012 / .012, 2);
+    assert_int_equal(dsc_serve_plan_requests(&p, &b.pool, 1 << 30), 13900);
     a.rate = 11;
     assert_true(dsc_serve_is_saturated(&c, &a));
     a = (dsc_arrivals){.kind = DSC_ARRIVALS_CLOSED, .clients = 300};

@@ -64,11 +64,11 @@ static void test_saturated(void **state)
                                "pt 4");
     // (3 - 4) / 4 at 2 and (5 - 4) / 5 at 4: even at 2 + 2 * .25 / .45
     assert_contains(&d.script, "'ngram (3.11)'");
-    assert_contains(&d.finding, "ngram: 0.25 at 1, 0.25 at 4, saturated at 8, worse than no "
+    assert_contains(&d.finding, "ngram: 0.25 at 1, 0.25 at 4, no steady state at 8, worse than no "
                                 "speculation from 3.11 on");
     assert_int_equal(d.data.rows, 8);
-    assert_string_equal(text_of(&d, 7, "kind"), "saturated");
-    assert_string_equal(text_of(&d, 6, "kind"), "stable");
+    assert_string_equal(text_of(&d, 7, "kind"), "not steady");
+    assert_string_equal(text_of(&d, 6, "kind"), "steady");
     dsc_drawing_fini(&d);
     draw("load-throughput", &t, NULL, "svg", &d);
     assert_contains(&d.script, "$points1_2_1 << EOD\n8 200\nEOD");
@@ -109,9 +109,9 @@ static void test_all_saturated(void **state)
     assert_contains(&d.script, "$panel1 << EOD\n1 ?\n2 ?\nEOD");
     assert_contains(&d.script, "$points1_1_1 << EOD\n1 1\n2 2\nEOD");
     assert_contains(&d.script, "set yrange [1:10]");
-    assert_contains(&d.finding, "every load is saturated");
+    assert_contains(&d.finding, "no load has a steady state");
     assert_int_equal(d.marks.rows, 8);
-    assert_string_equal(dsc_table_at(&d.marks, 0, 3)->text, "1: 1, saturated");
+    assert_string_equal(dsc_table_at(&d.marks, 0, 3)->text, "1: 1, no steady state");
     dsc_drawing_fini(&d);
     dsc_table_fini(&t);
 }
