@@ -96,22 +96,30 @@ static dsc_serve_pool pool_of(const cli_serve_run *run, const cli_call *call)
     return pool;
 }
 
+// The most requests for a purpose, unless the call says how many or how precise.
+static int64_t most_for(const cli_call *call, int64_t most)
+{
+    const dsc_option_value *v = call->value;
+    return v[SERVE_HALF_WIDTH].given || v[SERVE_REQUESTS].given || v[SERVE_DURATION].given
+               ? INT32_MAX
+               : most;
+}
+
 static dsc_serve_plan plan_of(const cli_serve_run *run, const cli_serve_methods *m,
                               const cli_call *call)
 {
     enum { MOST_PRECISE = 3000 };
-    const dsc_option_value *v = call->value;
     const dsc_arrivals arrivals = cli_serve_arrivals(run->load, m);
     const dsc_serve_pool pool = pool_of(run, call);
-    const bool any = v[SERVE_HALF_WIDTH].given || v[SERVE_REQUESTS].given;
-    return dsc_serve_plan_make(run->capacity, &arrivals, &pool, v[SERVE_HALF_WIDTH].real,
-                               any ? INT32_MAX : MOST_PRECISE);
+    return dsc_serve_plan_make(run->capacity, &arrivals, &pool, call->value[SERVE_HALF_WIDTH].real,
+                               most_for(call, MOST_PRECISE));
 }
 
 // The runs of a load are run[0], run[loads], ...
 static void plan_load(cli_serve_run *run, size_t runs, size_t loads, const cli_serve_methods *m,
                       const cli_call *call)
 {
+    enum { MOST_STEADY = 20000 };
     const bool drain = call->value[SERVE_DRAIN].given;
     const int64_t limit = cli_serve_limit(call, run->load, m);
     const dsc_serve_pool pool = pool_of(run, call);
@@ -120,7 +128,7 @@ static void plan_load(cli_serve_run *run, size_t runs, size_t loads, const cli_s
     for (size_t i = 0; i < runs; i += loads) {
         const dsc_serve_plan own = plan_of(&run[i], m, call);
         run[i].needed = own.steady;
-        dsc_serve_plan_join(&plan, &own);
+        dsc_serve_plan_join(&plan, &own, most_for(call, MOST_STEADY));
     }
     for (size_t i = 0; i < runs; i += loads) {
         run[i].ramp = drain ? 0 : plan.ramp;

@@ -142,7 +142,7 @@ bool dsc_serve_is_saturated(const dsc_serve_capacity *c, const dsc_arrivals *a)
 
 // --- lengths -------------------------------------------------------------------------------------
 
-enum { LEAST = 1000, MOST_STEADY = 20000 };
+enum { LEAST = 1000, MOST_QUEUE = 20000, MOST_BURSTS = 20000 };
 
 static int64_t larger(int64_t a, int64_t b)
 {
@@ -177,20 +177,20 @@ dsc_serve_plan dsc_serve_plan_make(const dsc_serve_capacity *c, const dsc_arriva
                  queue = share < 1 && !closed ? 1 / below : 0,
                  slow = share < 1 && !closed ? fmax(inside / crowd, 2 / (below * below)) : 0,
                  one = 0.465 * cv / (half_width * below), items = items_for(pool, half_width);
-    dsc_serve_plan p = {.ramp = whole(4 * (inside + queue), MOST_STEADY),
+    dsc_serve_plan p = {.ramp = whole(4 * inside + fmin(4 * queue, MOST_QUEUE), INT32_MAX),
                         .steady = whole(fmax(4 * inside, slow), INT32_MAX),
                         .precise = whole(fmax(items, share < 1 ? one * one : 0),
-                                         whole((double)most * cv * cv, larger(most, MOST_STEADY)))};
+                                         whole((double)most * cv * cv, larger(most, MOST_BURSTS)))};
     p.precise = larger(p.precise, LEAST);
     if (a->kind == DSC_ARRIVALS_LISTED)
         p.precise = a->times;
     return p;
 }
 
-void dsc_serve_plan_join(dsc_serve_plan *p, const dsc_serve_plan *other)
+void dsc_serve_plan_join(dsc_serve_plan *p, const dsc_serve_plan *other, int64_t most)
 {
     p->ramp = larger(p->ramp, other->ramp);
-    if (other->steady <= MOST_STEADY)
+    if (other->steady <= most)
         p->steady = larger(p->steady, other->steady);
     p->precise = larger(p->precise, other->precise);
 }

@@ -45,8 +45,9 @@ typedef struct dsc_serve_plan {
 // requests and none waits: in such an engine L requests are L / c(r) arrivals away from forgetting
 // its begin. A queue with one server takes about 2 / (1 - r)^2.
 //
-// The plan of one configuration. Of a load, all have the largest plan (dsc_serve_plan_join; what
-// takes more than 20000 requests is left out), so that they serve the same requests. An open load
+// The plan of one configuration. Of a load, all have the largest plan (dsc_serve_plan_join), so
+// that they serve the same requests; a steady state that takes more than `most` of them is not
+// worth it and left out. An open load
 // of share r of the capacity takes (0.465 v / (h (1 - r)))^2 requests for mean times to a relative
 // half width h of the 95 % interval, v being the coefficient of variation of gamma gaps, or 1: the
 // factor is that of LLMA's and GSM8K's requests, and every row has its own intervals. Lengths that
@@ -54,7 +55,7 @@ typedef struct dsc_serve_plan {
 // as a whole, and again where a steady state takes more.
 dsc_serve_plan dsc_serve_plan_make(const dsc_serve_capacity *capacity, const dsc_arrivals *arrivals,
                                    const dsc_serve_pool *pool, double half_width, int64_t most);
-void dsc_serve_plan_join(dsc_serve_plan *plan, const dsc_serve_plan *other);
+void dsc_serve_plan_join(dsc_serve_plan *plan, const dsc_serve_plan *other, int64_t most);
 
 // The requests to measure, at most `most`: whole rounds of the pool's items, where there is room
 // for one, so that each counts equally often.

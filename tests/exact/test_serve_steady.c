@@ -262,11 +262,11 @@ static void plans(void **state)
     a.rate = 9.99;
     q = dsc_serve_plan_make(&c, &a, &b.pool, .02, 5000);
     assert_int_equal(q.precise, 5000);
-    dsc_serve_plan_join(&p, &q); // more than are worth it
+    dsc_serve_plan_join(&p, &q, 20000); // more than are worth it
     assert_int_equal(dsc_serve_plan_requests(&p, &b.pool, 1 << 30), 5000);
     a.rate = 9.88;
     q = dsc_serve_plan_make(&c, &a, &b.pool, .02, 5000);
-    dsc_serve_plan_join(&p, &q);
+    dsc_serve_plan_join(&p, &q, 20000);
     assert_close((double)p.steady, 2 / .012 / .012, 2);
     assert_int_equal(dsc_serve_plan_requests(&p, &b.pool, 1 << 30), 13900);
     a.rate = 11;
