@@ -41,6 +41,9 @@ int cli_serve_check_load(const cli_call *call, const cli_serve_load *load,
     if (v[SERVE_DRAIN].given && cli_serve_limit(call, load, m) == INT32_MAX)
         return dsc_fail(err, DSC_EUSAGE,
                         "--drain serves a given number of requests: --requests N is missing");
+    if (v[SERVE_DRAIN].given && v[SERVE_HALF_WIDTH].given)
+        return dsc_fail(err, DSC_EUSAGE,
+                        "--drain and --half-width cannot be combined: --requests is the number");
     if (!v[SERVE_DRAIN].given && times && isinf(dsc_arrivals_rate(&arrivals)))
         return dsc_fail(err, DSC_EUSAGE,
                         "%.200s: all requests arrive at one time, which is no rate; with --drain "

@@ -276,6 +276,7 @@ bad 2 'recorded arrivals belong to their requests' serve late.dst --method none 
 bad 2 '--kv-blocks N takes blocks' $base --arrivals closed:1 --kv-memory 1e9
 bad 2 'arrival_s' $base --arrivals recorded
 bad 2 'needs a rate' serve rag.dst --method none $dyadic --arrivals closed:1 --duration 5
+bad 2 '--drain and --half-width cannot be combined' $base --arrivals closed:1 --drain --half-width 0.01
 bad 2 '--requests N is missing' serve rag.dst --method none $dyadic --arrivals closed:1 --drain
 bad 2 'without a trace' $base --arrivals closed:1 --max-tokens 9
 bad 2 '--rule needs a trace' serve --target iid:0.5 --method none --rule block $dyadic --arrivals closed:1
