@@ -240,7 +240,7 @@ int cli_serve_check_load(const cli_call *call, const cli_serve_load *load,
 // How many different requests there are without a trace: with --drain all that are served.
 int64_t cli_serve_requests(const cli_call *call, const cli_serve_loads *loads);
 // Replaces `auto` by rates from half of the smallest of `count` capacities to the largest one.
-// DSC_EINPUT: none is known.
+// DSC_EINPUT: none is known. DSC_EUSAGE: one is bounded, so that a load may have no times.
 int cli_serve_expand_auto(cli_serve_loads *loads, const dsc_serve_capacity *capacity, size_t count,
                           uint64_t seed, dsc_error *err);
 // Sets ramp, requests, needed, saturated and steady. Runs of one load are loads->count apart.

@@ -11,7 +11,8 @@
 
 enum { MOST_BYTES = 1 << 30, MOST_LOADS = 1 << 14, WORD = 256 };
 
-static int add(cli_serve_loads *l, const char *text, dsc_error *err)
+// A load like `text` that is called `name`.
+static int add_named(cli_serve_loads *l, const char *text, const char *name, dsc_error *err)
 {
     if (l->count == MOST_LOADS)
         return dsc_fail(err, DSC_EUSAGE, "--arrivals: one sweep has at most %d loads", MOST_LOADS);
@@ -22,10 +23,15 @@ static int add(cli_serve_loads *l, const char *text, dsc_error *err)
     *load = (cli_serve_load){0};
     rc = dsc_arrivals_parse(&load->arrivals, text, err);
     if (!rc)
-        rc = dsc_strndup(&load->text, text, strlen(text), err);
+        rc = dsc_strndup(&load->text, name, strlen(name), err);
     load->recorded = load->arrivals.kind == DSC_ARRIVALS_LISTED;
     l->count += !rc;
     return rc;
+}
+
+static int add(cli_serve_loads *l, const char *text, dsc_error *err)
+{
+    return add_named(l, text, text, err);
 }
 
 // NAME:NUMBER and `end` for each number of a list.
@@ -131,29 +137,22 @@ static int read_times(cli_serve_load *load, const char *path, dsc_error *err)
 
 static int add_file(cli_serve_loads *l, const char *text, dsc_error *err)
 {
-    int rc = add(l, "recorded", err);
+    const int rc = add_named(l, "recorded", text, err);
     if (rc)
         return rc;
     cli_serve_load *load = &l->load[l->count - 1];
     load->recorded = false;
-    free(load->text);
-    load->text = NULL;
-    rc = dsc_strndup(&load->text, text, strlen(text), err);
-    return rc ? rc : read_times(load, text + strlen("file:"), err);
+    return read_times(load, text + strlen("file:"), err);
 }
 
 // --- all -----------------------------------------------------------------------------------------
 
 static int add_auto(cli_serve_loads *l, const char *text, dsc_error *err)
 {
-    const int rc = add(l, "poisson:1", err);
-    if (rc)
-        return rc;
-    cli_serve_load *load = &l->load[l->count - 1];
-    load->automatic = true;
-    free(load->text);
-    load->text = NULL;
-    return dsc_strndup(&load->text, text, strlen(text), err);
+    const int rc = add_named(l, "poisson:1", text, err);
+    if (!rc)
+        l->load[l->count - 1].automatic = true;
+    return rc;
 }
 
 static int add_all(cli_serve_loads *l, const char *text, dsc_error *err)

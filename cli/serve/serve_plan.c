@@ -44,6 +44,10 @@ int cli_serve_check_load(const cli_call *call, const cli_serve_load *load,
     if (v[SERVE_DRAIN].given && v[SERVE_HALF_WIDTH].given)
         return dsc_fail(err, DSC_EUSAGE,
                         "--drain and --half-width cannot be combined: --requests is the number");
+    if (v[SERVE_HALF_WIDTH].given && times)
+        return dsc_fail(err, DSC_EUSAGE,
+                        "%.200s: a list of times is served as a whole, whatever --half-width",
+                        load->text);
     if (!v[SERVE_DRAIN].given && times && isinf(dsc_arrivals_rate(&arrivals)))
         return dsc_fail(err, DSC_EUSAGE,
                         "%.200s: all requests arrive at one time, which is no rate; with --drain "
@@ -75,17 +79,23 @@ int cli_serve_expand_auto(cli_serve_loads *loads, const dsc_serve_capacity *capa
                           uint64_t seed, dsc_error *err)
 {
     double low = INFINITY, high = 0;
-    bool any = false;
+    bool any = false, bounded = false;
     for (size_t l = 0; l < loads->count; l++)
         any |= loads->load[l].automatic;
     for (size_t i = 0; i < count; i++)
         if (capacity[i].qps > 0) {
+            bounded |= capacity[i].bounded;
             low = fmin(low, capacity[i].qps / 2);
             high = fmax(high, capacity[i].qps);
         }
     if (any && !(high > 0))
         return dsc_fail(err, DSC_EINPUT,
                         "--arrivals auto: the rate that can be served was not found; "
+                        "poisson:QPS,QPS,... names the loads");
+    if (any && bounded)
+        return dsc_fail(err, DSC_EUSAGE,
+                        "--arrivals auto: the cost model has no times for as many requests as may "
+                        "run; --kv-memory BYTES, --kv-blocks N or --max-num-seqs N limits them, or "
                         "poisson:QPS,QPS,... names the loads");
     return any ? cli_serve_loads_expand(loads, low, high, seed, err) : DSC_OK;
 }

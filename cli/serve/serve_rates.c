@@ -297,6 +297,10 @@ int cli_serve_rates_draw(cli_serve_rates *r, cli_serve_method *m, int64_t reques
                         "--num-speculative-tokens %" PRId64
                         ": a served draft has at most %d tokens",
                         limit, DSC_SERVE_LONGEST);
+    // Each row of a table of requests counts equally often.
+    const int64_t rows = (int64_t)r->table.rows;
+    if (rows > 1 && !r->call->value[SERVE_DRAIN].given)
+        requests = (requests + rows - 1) / rows * rows;
     r->requests = requests;
     const int rc = split_rates(r, (int32_t)limit, err);
     const dsc_serve_rates rates = {.requests = requests,

@@ -19,7 +19,7 @@ static const dsc_column after[] = {
 static const dsc_column load_only[] = {
     {"saturated", DSC_CELL_TEXT,
      "yes: the rate of arrivals is above largest_stable_qps, the queue grows, and times from the "
-     "arrival on are nan; unknown: the run is too short for a steady state"},
+     "arrival on are nan without --drain; unknown: the run is too short for a steady state"},
 };
 static const dsc_column regret_only[] = {
     {"best_fixed_k", DSC_CELL_REAL,

@@ -179,6 +179,11 @@ for row in 1 2 3 4 5 6 7 8; do
         near "row $row: ${column%:*}" "$(cell default.tsv "${column%:*}" $row)" "$(cell many.tsv "${column%:*}" $row)" "${column#*:}"
     done
 done
+bad 2 'a list of times is served as a whole' $load --arrivals file:times.csv --half-width 0.01
+roof="serve --target iid:0.7 --method none --cost roofline:llama-3.1-8b,a100-80 --prompt-tokens 4000 --arrivals auto"
+bad 2 '--kv-memory BYTES, --kv-blocks N or --max-num-seqs N limits them' $roof
+good $roof --kv-memory 5e10 -o roof.tsv
+check 'with room for some requests the loads are found' holds 'x > 0' x="$(cell roof.tsv largest_stable_qps 1)"
 bad 2 'all requests arrive at one time' $load --arrivals file:one.csv
 
 # --- policies ------------------------------------------------------------------------------------
