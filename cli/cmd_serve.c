@@ -84,7 +84,8 @@ static const dsc_option options[] = {
     [SERVE_HALF_WIDTH] = {.name = "half-width", .kind = DSC_OPTION_REAL, .metavar = "SHARE",
      .initial = "0.02", .least = 1e-4, .most = 1,
      .help = "relative half width of the 95 % intervals of mean times that the number of requests "
-             "aims at, with at most 3000 for it unless this option, --requests or --duration is given"},
+             "aims at, with at most 3000 for it unless this option, --requests or --duration is "
+             "given"},
     [SERVE_DRAIN] = {.name = "drain", .kind = DSC_OPTION_FLAG,
      .help = "serve --requests requests and no others, until the engine is empty, as a benchmark "
              "of N prompts does: all of them count, and all of the time"},
