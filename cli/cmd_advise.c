@@ -183,17 +183,13 @@ static int open_logs(context *c, dsc_error *err)
     const cli_call *call = c->call;
     const dsc_option_value *value = call->value;
     int rc = make_name(&c->cache, call->out, ".dst", err);
-    if (!rc)
-        rc = make_name(&c->tsv, call->out, ".tsv", err);
-    if (!rc)
-        rc = make_name(&c->load_tsv, call->out, "-load.tsv", err);
-    if (!rc)
-        rc = make_name(&c->html, call->out, ".html", err);
+    rc = rc ?: make_name(&c->tsv, call->out, ".tsv", err);
+    rc = rc ?: make_name(&c->load_tsv, call->out, "-load.tsv", err);
+    rc = rc ?: make_name(&c->html, call->out, ".html", err);
     const char *const written[] = {c->tsv, c->html};
     for (size_t i = 0; i < 2 && !rc; i++) {
         rc = cli_check_written(call, written[i], err);
-        if (!rc)
-            rc = dsc_outfile_check(written[i], call->force, err);
+        rc = rc ?: dsc_outfile_check(written[i], call->force, err);
     }
     const cli_advise_logs logs = {.path = (const char *const *)call->word,
                                   .paths = call->words,
@@ -254,8 +250,7 @@ static int make_space(context *c, size_t m, dsc_error *err)
             dsc_option_find(d->option, d->option_count, candidates[m].option[i][0]), list, false};
         rc = dsc_option_uses_add(&uses, &use, err);
     }
-    if (!rc)
-        rc = dsc_space_init(&c->space[m], d, &uses, NULL, 0, err);
+    rc = rc ?: dsc_space_init(&c->space[m], d, &uses, NULL, 0, err);
     free(uses.use);
     return rc;
 }
@@ -401,14 +396,10 @@ static int tune(context *c, dsc_error *err)
                                 .resamples = (int)(call->value[RESAMPLES].integer & ~(int64_t)3),
                                 .seed = call->seed,
                                 .requests = dsc_trace_get_info(c->s.trace)->requests};
-    if (!rc)
-        rc = dsc_tune_init(&c->found, &o, err);
-    if (!rc)
-        rc = make_spaces(c, err);
-    if (!rc)
-        rc = run_methods(c, err);
-    if (!rc)
-        rc = dsc_new(&c->standing, c->s.batches, err);
+    rc = rc ?: dsc_tune_init(&c->found, &o, err);
+    rc = rc ?: make_spaces(c, err);
+    rc = rc ?: run_methods(c, err);
+    rc = rc ?: dsc_new(&c->standing, c->s.batches, err);
     for (size_t p = 0; p < c->s.batches && !rc; p++)
         rc = dsc_tune_rank(&c->found, p, call->threads, &c->standing[p], err);
     return rc ? rc
@@ -435,10 +426,8 @@ static int load_words(const context *c, cli_words *w, const char *trace, dsc_err
         if (call->uses.use[u].option == &options[ARRIVALS])
             arrivals[load.arrivals_count++] = call->uses.use[u].text;
     load.arrivals = arrivals;
-    if (!rc)
-        rc = cli_words_add(w, trace, err);
-    if (!rc)
-        rc = cli_advise_load_options(w, &load, call, err);
+    rc = rc ?: cli_words_add(w, trace, err);
+    rc = rc ?: cli_advise_load_options(w, &load, call, err);
     if (!rc && call->force)
         rc = cli_words_add(w, "--force", err);
     free(arrivals);
@@ -469,12 +458,9 @@ static int check_load(context *c, dsc_error *err)
                         "gives the seconds of each",
                         cost->type->name);
     rc = load_words(c, &w, "logs", err);
-    if (!rc)
-        rc = cli_words_add(&w, "--method=none", err);
-    if (!rc)
-        rc = cli_call_init(&serve, &check, (int)w.count, w.word, err);
-    if (!rc)
-        rc = cli_serve_loads_read(&loads, &serve, err);
+    rc = rc ?: cli_words_add(&w, "--method=none", err);
+    rc = rc ?: cli_call_init(&serve, &check, (int)w.count, w.word, err);
+    rc = rc ?: cli_serve_loads_read(&loads, &serve, err);
     cli_serve_loads_fini(&loads);
     cli_call_fini(&serve);
     cli_words_fini(&w);
@@ -529,8 +515,7 @@ static int run_serve(const context *c, const cli_words *w, dsc_error *err)
     cli_call call;
     int rc = cli_call_init(&call, &cli_serve, (int)w->count, w->word, err);
     call.quiet = c->call->json;
-    if (!rc)
-        rc = cli_serve.execute(&call, err);
+    rc = rc ?: cli_serve.execute(&call, err);
     cli_call_fini(&call);
     return rc;
 }
@@ -655,12 +640,10 @@ static int describe(context *c, dsc_buffer *lines, dsc_error *err)
     int rc = cli_comments(&c->table, c->s.trace, c->call->seed, c->cost, err);
     if (!rc && c->stopped)
         rc = dsc_table_comment(&c->table, "interrupted", "configurations are missing", err);
-    if (!rc)
-        rc = cli_tune_describe(&c->table, &c->found, c->standing, &name, c->use, c->verdict, err);
+    rc = rc ?: cli_tune_describe(&c->table, &c->found, c->standing, &name, c->use, c->verdict, err);
     if (!rc && c->use)
         rc = cli_tune_engine_lines(lines, &c->found, c->standing, c->use, c->verdict, err);
-    if (!rc)
-        rc = cli_tune_comment_lines(&c->table, "engine_line", lines->data, err);
+    rc = rc ?: cli_tune_comment_lines(&c->table, "engine_line", lines->data, err);
     return rc ? rc : cli_tune_rows(&c->table, &c->found, c->standing, 0, err);
 }
 
@@ -690,8 +673,7 @@ static int report(context *c, dsc_error *err)
     dsc_buffer lines = {0};
     dsc_error load = {0};
     int rc = describe(c, &lines, err), load_rc = DSC_OK;
-    if (!rc)
-        rc = print(c, lines.data, err);
+    rc = rc ?: print(c, lines.data, err);
     dsc_buffer_fini(&lines);
     if (!rc && c->under_load && !c->stopped)
         load_rc = serve(c, &load);
@@ -743,12 +725,10 @@ static int execute(const cli_call *call, dsc_error *err)
     c.engine.engine = (cli_engine)call->value[ENGINE].integer;
     c.use = call->value[ENGINE].given ? &c.engine : NULL;
     int rc = metrics ? cli_advise_check_metrics(metrics, err) : DSC_OK;
-    if (!rc)
-        rc = read_cost(&c, err);
+    rc = rc ?: read_cost(&c, err);
     if (rc == DSC_EINPUT && metrics && !call->value[COST].given)
         (void)cli_advise_metrics(metrics, call->json, NULL); // worth having without a cost
-    if (!rc)
-        rc = check_load(&c, err);
+    rc = rc ?: check_load(&c, err);
     if (!rc)
         rc = dsc_option_list(&options[BATCH], call->value[BATCH].text, &c.s.batch, &c.s.batches,
                              err);
@@ -757,24 +737,17 @@ static int execute(const cli_call *call, dsc_error *err)
                                 .widths = !rc && !c.s.cost.type->linear,
                                 .progress = on_progress,
                                 .user = &c};
-    if (!rc)
-        rc = open_logs(&c, err);
+    rc = rc ?: open_logs(&c, err);
     if (!rc && metrics)
         rc = cli_advise_metrics(metrics, call->json, err);
-    if (!rc)
-        rc = cli_recorded_head(&head, c.s.trace, err);
+    rc = rc ?: cli_recorded_head(&head, c.s.trace, err);
     if (!rc)
         c.engine.kind = cli_tune_draft_kind(&call->value[DRAFT_KIND], head);
-    if (!rc)
-        rc = cli_advise_facts_of(&c.facts, c.s.trace, err);
-    if (!rc)
-        rc = plan_load(&c, err);
-    if (!rc)
-        rc = keep_batches(&c, err);
-    if (!rc)
-        rc = tune(&c, err);
-    if (!rc)
-        rc = report(&c, err);
+    rc = rc ?: cli_advise_facts_of(&c.facts, c.s.trace, err);
+    rc = rc ?: plan_load(&c, err);
+    rc = rc ?: keep_batches(&c, err);
+    rc = rc ?: tune(&c, err);
+    rc = rc ?: report(&c, err);
     context_fini(&c);
     return rc;
 }

@@ -142,7 +142,6 @@ typedef struct observer {
     const context *c;
     cli_serve_run *run;
     const dsc_serve_pool *pool;
-    cli_serve_batches batches;
     cli_serve_timeline *timeline; // or NULL
     cli_serve_schedule *schedule; // or NULL
 } observer;
@@ -181,7 +180,6 @@ static int on_complete(void *user, const dsc_serve_sequence *s, dsc_error *err)
         cli_serve_timeline_request(o->timeline, s, m->source.id[item]);
     if (s->number < o->run->ramp || s->number >= o->run->ramp + o->run->requests)
         return DSC_OK;
-    cli_serve_batches_add(&o->batches, s);
     cli_serve_blocks_add(&o->run->blocks, s, at);
     if (o->run->served)
         o->run->served[s->number - o->run->ramp] = (cli_served){.arrival_s = s->arrival_s,
@@ -222,28 +220,35 @@ static setup setup_of(const context *c, observer *o)
     return s;
 }
 
+// Serves with the policy of the run. *totals is the caller's to free.
+static int serve_with(dsc_serve_totals *totals, const setup *s, const cli_serve_run *run,
+                      const dsc_arrivals *arrivals, dsc_error *err)
+{
+    dsc_serve_policy policy;
+    *totals = (dsc_serve_totals){0};
+    int rc = dsc_serve_policy_parse(&policy, *run->policy ? run->policy : "fixed",
+                                    run->method->source.longest, err);
+    if (rc)
+        return rc;
+    rc = dsc_serve_run(totals, &s->pool, arrivals, &s->price, &policy, &s->options, err);
+    dsc_serve_policy_fini(&policy);
+    return rc;
+}
+
 // Serves one load and sets the figures of its run.
 static int serve(const context *c, observer *o, const dsc_arrivals *arrivals, dsc_error *err)
 {
     cli_serve_run *run = o->run;
     setup s = setup_of(c, o);
-    dsc_serve_policy policy;
     dsc_serve_totals totals;
     s.options.pass = on_pass;
     s.options.complete = on_complete;
     o->pool = &s.pool;
-    const int64_t measured = s.options.requests;
-    o->batches = (cli_serve_batches){.first = s.options.ramp, .each = measured / CLI_SERVE_BATCHES};
     cli_serve_blocks_begin(&run->blocks, &s.options, run->method->source.count);
-    int rc = dsc_serve_policy_parse(&policy, *run->policy ? run->policy : "fixed",
-                                    run->method->source.longest, err);
-    if (rc)
-        return rc;
-    rc = dsc_serve_run(&totals, &s.pool, arrivals, &s.price, &policy, &s.options, err);
+    const int rc = serve_with(&totals, &s, run, arrivals, err);
     if (!rc)
-        cli_serve_figures(run, &totals, &s.options, &o->batches);
+        cli_serve_figures(run, &totals, &s.options);
     dsc_serve_totals_fini(&totals);
-    dsc_serve_policy_fini(&policy);
     return rc;
 }
 
@@ -254,6 +259,31 @@ static dsc_arrivals settled(const context *c, const cli_serve_run *run)
     if (!c->call->value[SERVE_DRAIN].given)
         dsc_arrivals_settle(&arrivals, run->ramp, run->requests);
     return arrivals;
+}
+
+static int stop_if_asked(void *user, const dsc_serve_engine *engine, dsc_error *err)
+{
+    (void)user;
+    (void)engine;
+    return cli_signal() ? dsc_fail(err, DSC_EINTERRUPT, "stopped") : DSC_OK;
+}
+
+// Serves a part of the measured requests again, at a slightly lower rate, which any server can.
+static int serve_slower(const context *c, observer *o, const dsc_arrivals *arrivals, dsc_error *err)
+{
+    const double by = 0.95;
+    cli_serve_run *run = o->run;
+    setup s = setup_of(c, o);
+    dsc_serve_totals totals;
+    dsc_arrivals slower = *arrivals;
+    slower.rate *= by;
+    s.options.requests = cli_serve_blocks_first(&run->blocks, s.options.drain);
+    s.options.step = stop_if_asked;
+    const int rc = serve_with(&totals, &s, run, &slower, err);
+    if (!rc)
+        cli_serve_blocks_elasticity(&run->blocks, &totals, by);
+    dsc_serve_totals_fini(&totals);
+    return rc;
 }
 
 static int run_one(context *c, size_t i, dsc_error *err)
@@ -272,14 +302,10 @@ static int run_one(context *c, size_t i, dsc_error *err)
     }
     if (!rc && c->call->value[SERVE_OCCUPANCY].given)
         rc = dsc_new(&run->occupancy, 1, err);
-    return rc ? rc : serve(c, &o, &arrivals, err);
-}
-
-static int stop_if_asked(void *user, const dsc_serve_engine *engine, dsc_error *err)
-{
-    (void)user;
-    (void)engine;
-    return cli_signal() ? dsc_fail(err, DSC_EINTERRUPT, "stopped") : DSC_OK;
+    rc = rc ?: serve(c, &o, &arrivals, err);
+    const bool answers = run->steady && !run->saturated && arrivals.kind != DSC_ARRIVALS_CLOSED &&
+                         !c->call->value[SERVE_PER_REQUEST].given;
+    return rc || !answers ? rc : serve_slower(c, &o, &arrivals, err);
 }
 
 // --- capacities and lengths of runs --------------------------------------------------------------
@@ -297,8 +323,7 @@ static int find_capacity(const context *c, size_t method, size_t policy, dsc_ser
     s.options.step = stop_if_asked;
     int rc = dsc_serve_policy_parse(&parsed, method ? run.policy : "fixed",
                                     run.method->source.longest, err);
-    if (!rc)
-        rc = dsc_serve_capacity_find(out, &s.pool, &s.price, &parsed, &s.options, err);
+    rc = rc ?: dsc_serve_capacity_find(out, &s.pool, &s.price, &parsed, &s.options, err);
     dsc_serve_policy_fini(&parsed);
     return rc;
 }
@@ -393,8 +418,7 @@ static int make_runs(context *c, dsc_error *err)
             c->call->value[SERVE_TIMELINE].given || c->call->value[SERVE_SCHEDULE].given;
     for (size_t i = 0; i < c->runs; i++)
         c->run[i].again |= c->call->value[SERVE_OCCUPANCY].given;
-    if (!rc)
-        rc = cli_serve_deal(c->run, c->runs, &c->split, err);
+    rc = rc ?: cli_serve_deal(c->run, c->runs, &c->split, err);
     for (size_t i = 0; i < c->runs; i++)
         c->own += !c->run[i].elsewhere;
     return rc;
@@ -418,28 +442,6 @@ static int read_policies(context *c, dsc_error *err)
             dsc_serve_policy_fini(&policy);
     }
     return rc;
-}
-
-static int read_split(context *c, dsc_error *err)
-{
-    static const int files[] = {SERVE_TIMELINE, SERVE_SCHEDULE, SERVE_OCCUPANCY};
-    const cli_call *call = c->call;
-    const dsc_option_value *v = call->value;
-    c->split = (dsc_split){.shard = 1, .shards = 1};
-    if (!v[SERVE_SHARD].given)
-        return DSC_OK;
-    if (!strcmp(call->out, "-"))
-        return dsc_fail(err, DSC_EUSAGE, "--shard: -o FILE expected, for draftscope merge");
-    if (call->json)
-        return dsc_fail(err, DSC_EUSAGE,
-                        "--shard and --json cannot be combined: draftscope merge "
-                        "-o FILE.jsonl writes JSON lines");
-    for (size_t i = 0; i < sizeof files / sizeof *files; i++)
-        if (v[files[i]].given)
-            return dsc_fail(err, DSC_EUSAGE,
-                            "--shard and --%s cannot be combined: merge joins tables only",
-                            options[files[i]].name);
-    return dsc_split_shard(&c->split, v[SERVE_SHARD].text, err);
 }
 
 // --- options -------------------------------------------------------------------------------------
@@ -502,16 +504,11 @@ static int read_options(context *c, dsc_error *err)
                         "request needs a token of a step",
                         c->options.max_num_batched_tokens, c->options.max_num_seqs);
     int rc = cli_serve_read_slo(v[SERVE_SLO].text, &c->options, err);
-    if (!rc)
-        rc = dsc_cost_parse(&c->s.cost, v[SERVE_COST].text, err);
-    if (!rc)
-        rc = check_cost(c, err);
-    if (!rc)
-        rc = read_kv_memory(c, err);
-    if (!rc)
-        rc = cli_serve_loads_read(&c->loads, c->call, err);
-    if (!rc)
-        rc = cli_serve_check_engine(c->s.trace, c->call, err);
+    rc = rc ?: dsc_cost_parse(&c->s.cost, v[SERVE_COST].text, err);
+    rc = rc ?: check_cost(c, err);
+    rc = rc ?: read_kv_memory(c, err);
+    rc = rc ?: cli_serve_loads_read(&c->loads, c->call, err);
+    rc = rc ?: cli_serve_check_engine(c->s.trace, c->call, err);
     return rc ? rc : read_policies(c, err);
 }
 
@@ -580,8 +577,7 @@ static int read_requests(context *c, dsc_error *err)
                                     cli_serve_requests(c->call, &c->loads), recorded, err);
     for (size_t l = 0; l < c->loads.count && !rc; l++)
         rc = cli_serve_check_load(c->call, &c->loads.load[l], &c->methods, err);
-    if (!rc)
-        rc = cli_serve_methods_admit(&c->methods, c->policy, c->policies, err);
+    rc = rc ?: cli_serve_methods_admit(&c->methods, c->policy, c->policies, err);
     return rc ? rc : check_room(c, err);
 }
 
@@ -612,12 +608,10 @@ static int write_occupancy(const context *c, dsc_error *err)
     dsc_table t = {0};
     dsc_outfile f = {0};
     int rc = cli_comments(&t, c->s.trace, c->call->seed, c->call->value[SERVE_COST].text, err);
-    if (!rc)
-        rc = cli_serve_occupancy_columns(&t, &c->methods, err);
+    rc = rc ?: cli_serve_occupancy_columns(&t, &c->methods, err);
     for (size_t i = 0; i < c->runs && !rc; i++)
         rc = cli_serve_occupancy_add(&t, &c->run[i], c->options.kv_blocks, err);
-    if (!rc)
-        rc = dsc_outfile_open(&f, c->call->value[SERVE_OCCUPANCY].text, c->call->force, err);
+    rc = rc ?: dsc_outfile_open(&f, c->call->value[SERVE_OCCUPANCY].text, c->call->force, err);
     if (!rc) {
         cli_result_print(&t, false, true, f.stream);
         rc = dsc_outfile_commit(&f, err);
@@ -730,28 +724,19 @@ static int execute(const cli_call *call, dsc_error *err)
         rc = dsc_fail(err, DSC_EUSAGE, "--occupancy and --output both name '%.200s'", occupancy);
     if (!rc && occupancy)
         rc = dsc_outfile_check(occupancy, call->force, err);
-    if (!rc)
-        rc = open_source(&c, err);
-    if (!rc)
-        rc = check_source(&c, err);
-    if (!rc)
-        rc = read_split(&c, err);
-    if (!rc)
-        rc = read_options(&c, err);
-    if (!rc)
-        rc = read_requests(&c, err);
-    if (!rc)
-        rc = find_capacities(&c, err);
+    rc = rc ?: open_source(&c, err);
+    rc = rc ?: check_source(&c, err);
+    rc = rc ?: cli_serve_read_split(&c.split, call, err);
+    rc = rc ?: read_options(&c, err);
+    rc = rc ?: read_requests(&c, err);
+    rc = rc ?: find_capacities(&c, err);
     if (!rc)
         rc = cli_serve_expand_auto(&c.loads, c.capacity, c.methods.count * c.policies, call->seed,
                                    err);
-    if (!rc)
-        rc = make_runs(&c, err);
-    if (!rc)
-        rc = open_files(&c, err);
+    rc = rc ?: make_runs(&c, err);
+    rc = rc ?: open_files(&c, err);
     cli_progress_init(&c.s.progress, call->progress, "rows");
-    if (!rc)
-        rc = open_rows(&c, err);
+    rc = rc ?: open_rows(&c, err);
     if (!rc) {
         cli_serve_note_short(c.run, c.runs);
         run_all(&c);
@@ -759,8 +744,7 @@ static int execute(const cli_call *call, dsc_error *err)
             cli_serve_find_references(c.run, c.runs, call->threads, find_reference, &c);
     }
     cli_progress_end(&c.s.progress);
-    if (!rc)
-        rc = finish(&c, err);
+    rc = rc ?: finish(&c, err);
     context_fini(&c);
     return rc;
 }

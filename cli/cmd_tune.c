@@ -154,8 +154,7 @@ static int read_space(context *c, size_t m, const dsc_option_uses *given, dsc_er
     const dsc_option_use use = {o, own, false};
     if (!rc && own)
         rc = dsc_option_uses_add(&uses, &use, err);
-    if (!rc)
-        rc = dsc_space_init(&c->space[m], d, &uses, c->start, c->starts, err);
+    rc = rc ?: dsc_space_init(&c->space[m], d, &uses, c->start, c->starts, err);
     free(uses.use);
     return rc;
 }
@@ -175,8 +174,7 @@ static int read_spaces(context *c, dsc_error *err)
     }
     if (!none)
         c->method[c->methods++] = &dsc_drafter_none;
-    if (!rc)
-        rc = dsc_new(&c->space, c->methods, err);
+    rc = rc ?: dsc_new(&c->space, c->methods, err);
     for (size_t i = 0; i < c->starts && !rc; i++)
         rc = dsc_space_check_start(c->start[i], call->method, call->methods, err);
     const dsc_option_uses no_uses = {0};
@@ -227,8 +225,7 @@ static int run_method(context *c, const dsc_space *space, dsc_error *err)
     c->s.run.rule =
         cli_simulation_rule(&c->s, c->call->more[CLI_WORKLOAD_RULE].text, space->drafter, err);
     int rc = c->s.run.rule ? note_references(c, space, err) : DSC_EUSAGE;
-    if (!rc)
-        rc = note_engine(c, space, err);
+    rc = rc ?: note_engine(c, space, err);
     return rc ? rc : dsc_tune_run(&c->found, c->s.trace, space, &c->s.run, err);
 }
 
@@ -300,8 +297,7 @@ static int write_result(context *c, const char *lines, const char *acceptance, d
     dsc_table *t = &c->table;
     const cli_call *call = c->call;
     int rc = cli_tune_comment_lines(t, "engine_line", lines, err);
-    if (!rc)
-        rc = cli_tune_comment_lines(t, "acceptance_line", acceptance, err);
+    rc = rc ?: cli_tune_comment_lines(t, "acceptance_line", acceptance, err);
     if (!rc && call->out) {
         cli_result_print(t, cli_ends_with(call->out, ".jsonl"), true, c->file.stream);
         rc = dsc_outfile_commit(&c->file, err);
@@ -360,10 +356,8 @@ static int report(context *c, dsc_error *err)
                                "the search was interrupted: the verdict is on the configurations "
                                "that were finished",
                                err);
-    if (!rc)
-        rc = cli_tune_describe(&c->table, found, c->standing, &name, c->use, c->verdict, err);
-    if (!rc)
-        rc = cli_tune_table_columns(&c->table, c->s.by.field, err);
+    rc = rc ?: cli_tune_describe(&c->table, found, c->standing, &name, c->use, c->verdict, err);
+    rc = rc ?: cli_tune_table_columns(&c->table, c->s.by.field, err);
     for (size_t p = 0; p < found->options.prices && !rc; p++)
         rc = cli_tune_price_rows(&c->table, found, p, c->standing[p], value[TOP].integer,
                                  DSC_GROUP_ALL, err);
@@ -374,8 +368,7 @@ static int report(context *c, dsc_error *err)
     if (!rc && value[ACCEPTANCE].given)
         rc = cli_tune_acceptance_lines(&acceptance, found, c->standing, c->verdict,
                                        (cli_acceptance)value[ACCEPTANCE].integer, err);
-    if (!rc)
-        rc = write_result(c, lines.data, acceptance.data, err);
+    rc = rc ?: write_result(c, lines.data, acceptance.data, err);
     dsc_buffer_fini(&lines);
     dsc_buffer_fini(&acceptance);
     if (!rc && c->stopped)
@@ -401,14 +394,11 @@ static int tune(context *c, dsc_error *err)
         .seed = c->s.run.seed,
         .requests = c->s.trace ? dsc_trace_get_info(c->s.trace)->requests : c->s.load.requests,
     };
-    if (!rc)
-        rc = dsc_tune_init(&c->found, &o, err);
+    rc = rc ?: dsc_tune_init(&c->found, &o, err);
     if (!rc && c->call->out)
         rc = dsc_outfile_open(&c->file, c->call->out, c->call->force, err);
-    if (!rc)
-        rc = cli_simulation_comments(&c->s, c->call, &c->table, err);
-    if (!rc)
-        rc = run_methods(c, err);
+    rc = rc ?: cli_simulation_comments(&c->s, c->call, &c->table, err);
+    rc = rc ?: run_methods(c, err);
     return rc ? rc : report(c, err);
 }
 
@@ -419,17 +409,14 @@ static int execute(const cli_call *call, dsc_error *err)
                                 (cli_draft_kind)call->value[DRAFT_KIND].integer};
     c.use = call->value[ENGINE].given ? &c.engine : NULL;
     int rc = read_spaces(&c, err);
-    if (!rc)
-        rc = cli_simulation_open(&c.s, call, err);
+    rc = rc ?: cli_simulation_open(&c.s, call, err);
     bool head = false;
-    if (!rc)
-        rc = cli_recorded_head(&head, c.s.trace, err);
+    rc = rc ?: cli_recorded_head(&head, c.s.trace, err);
     if (!rc) {
         c.engine.kind = cli_tune_draft_kind(&call->value[DRAFT_KIND], head);
         rc = c.use ? cli_engine_check(c.use, call->method, call->methods, err) : DSC_OK;
     }
-    if (!rc)
-        rc = tune(&c, err);
+    rc = rc ?: tune(&c, err);
     context_fini(&c);
     return rc;
 }

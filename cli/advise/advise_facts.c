@@ -61,8 +61,7 @@ int cli_advise_facts_of(cli_advise_facts *out, const dsc_trace *t, dsc_error *er
     visit v = {.facts = out};
     *out = (cli_advise_facts){0};
     int rc = dsc_new(&v.hash, (size_t)dsc_trace_get_info(t)->requests, err);
-    if (!rc)
-        rc = dsc_trace_each(t, look, &v, err);
+    rc = rc ?: dsc_trace_each(t, look, &v, err);
     if (!rc && out->requests)
         qsort(v.hash, (size_t)out->requests, sizeof *v.hash, by_hash);
     for (int64_t i = 1; !rc && i < out->requests; i++)

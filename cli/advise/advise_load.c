@@ -19,8 +19,7 @@ void cli_words_fini(cli_words *w)
 int cli_words_add(cli_words *w, const char *text, dsc_error *err)
 {
     int rc = dsc_resize(&w->word, &w->capacity, w->count + 1, err);
-    if (!rc)
-        rc = dsc_strndup(&w->word[w->count], text, strlen(text), err);
+    rc = rc ?: dsc_strndup(&w->word[w->count], text, strlen(text), err);
     w->count += !rc;
     return rc;
 }
@@ -127,8 +126,7 @@ static int add_values(cli_words *w, const dsc_tune *t, dsc_standing *const *stan
         if (!rc)
             rc = dsc_buffer_printf(&name, err, "--%s.%s", space->drafter->name,
                                    space->drafter->option[o].name);
-        if (!rc)
-            rc = add_option(w, name.data, list.data, err);
+        rc = rc ?: add_option(w, name.data, list.data, err);
         dsc_buffer_fini(&name);
         dsc_buffer_fini(&list);
     }
@@ -169,11 +167,9 @@ int cli_advise_load_methods(cli_words *w, size_t *served, const dsc_trace *trace
             continue;
         ++*served;
         rc = dsc_buffer_printf(&names, err, ",%s", space->drafter->name);
-        if (!rc)
-            rc = add_values(w, found, standing, space, use, err);
+        rc = rc ?: add_values(w, found, standing, space, use, err);
     }
-    if (!rc)
-        rc = add_option(w, "--method", names.data, err);
+    rc = rc ?: add_option(w, "--method", names.data, err);
     dsc_buffer_fini(&names);
     return rc;
 }

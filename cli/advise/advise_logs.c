@@ -47,14 +47,12 @@ static int compare_cache(const dsc_trace *t, const cli_advise_logs *logs, bool *
     int rc = dsc_new(&hex, count, err);
     if (!rc && file)
         rc = dsc_tokenizer_path(&path, logs->tokenizer, err);
-    if (!rc)
-        rc = dsc_sha256_files(logs->path, logs->paths, hex, err);
+    rc = rc ?: dsc_sha256_files(logs->path, logs->paths, hex, err);
     if (!rc && logs->questions)
         rc = dsc_sha256_file(logs->questions, hex[logs->paths], err);
     if (!rc && file)
         rc = dsc_sha256_file(path.data, tokenizer, err);
-    if (!rc)
-        rc = dsc_trace_provenance(&origin, info, err);
+    rc = rc ?: dsc_trace_provenance(&origin, info, err);
     *same = !rc && lists_files(origin, &how, (const char(*)[DSC_SHA256_HEX])hex, count) &&
             (!file || !strcmp(tokenizer, info->tokenizer_sha256)) &&
             (file || !logs->tokenizer || !strcmp(info->tokenizer_name, "bytes"));
@@ -90,8 +88,7 @@ static int import(const cli_advise_logs *logs, dsc_error *err)
     if (!rc && logs->tokenizer)
         rc = dsc_tokenizer_load(&tokenizer, logs->tokenizer, err);
     cli_progress_init(&progress, logs->progress, "bytes");
-    if (!rc)
-        rc = dsc_import(logs->path, logs->paths, tokenizer, logs->cache, &o, NULL, err);
+    rc = rc ?: dsc_import(logs->path, logs->paths, tokenizer, logs->cache, &o, NULL, err);
     cli_progress_end(&progress);
     dsc_tokenizer_free(tokenizer);
     return rc;
@@ -112,8 +109,7 @@ int cli_advise_open(dsc_trace **out, const cli_advise_logs *logs, dsc_error *err
     int rc = DSC_OK;
     if (is_folder(logs->cache)) {
         rc = dsc_trace_open(out, logs->cache, err);
-        if (!rc)
-            rc = compare_cache(*out, logs, &same, err);
+        rc = rc ?: compare_cache(*out, logs, &same, err);
         if (!rc && same)
             return DSC_OK;
         dsc_trace_close(*out);
@@ -123,7 +119,6 @@ int cli_advise_open(dsc_trace **out, const cli_advise_logs *logs, dsc_error *err
                           "%s was made of other files (--force replaces it, -o takes another name)",
                           logs->cache);
     }
-    if (!rc)
-        rc = import(logs, err);
+    rc = rc ?: import(logs, err);
     return rc ? rc : dsc_trace_open(out, logs->cache, err);
 }

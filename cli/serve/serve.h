@@ -15,6 +15,7 @@
 #include "sim/serve/serve_steps.h"
 #include "sim/sweep/grid.h"
 #include "sim/sweep/row_file.h"
+#include "sim/tune/advice_load.h"
 
 // The options of the command, in the order of its table.
 enum {
@@ -156,36 +157,47 @@ typedef struct cli_served {
     int32_t preemptions, passes;
 } cli_served;
 
-// Sums over blocks of requests after the warm-up, from which the verdict on a load is made
+// Sums over blocks of the measured requests, from which the verdict on a load is made
 // (sim/tune/advice_load.h). A block has consecutive requests of the source, each with every time
-// that it is served, so that blocks differ in their requests. A verdict is judged on the blocks
-// with odd indices; a batch has consecutive requests of the run that are in these.
-enum { CLI_SERVE_BLOCKS = 40, CLI_SERVE_RUN_BATCHES = 20 };
+// that it is served, so that blocks differ in their requests. A batch has consecutive requests of
+// the run.
+enum { CLI_SERVE_BLOCKS = 40, CLI_SERVE_BATCHES = 20 };
 typedef struct cli_serve_sums {
-    double latency_s, engine_s;
-    int64_t good;
+    int64_t requests, good;
+    double latency_s, engine_s, ttft_s, tpot_s;
+    int64_t tpots; // requests with a time per output token
 } cli_serve_sums;
 typedef struct cli_serve_blocks {
     int64_t first, measured;       // request that is measured first; how many are
     int64_t items;                 // of the source that are served
     size_t blocks, batches;        // in use
     double slo_ttft_s, slo_tpot_s; // limits of a request that is `good`
-    cli_serve_sums block[CLI_SERVE_BLOCKS], batch[CLI_SERVE_RUN_BATCHES];
-    double passed_s; // of the engine, not yet in engine_s
+    cli_serve_sums block[CLI_SERVE_BLOCKS], batch[CLI_SERVE_BATCHES];
+    double elasticity; // d log utility / d log rate; NaN: not known
+    double passed_s;   // of the engine, not yet in engine_s
     int64_t steps;
 } cli_serve_blocks;
 // `items`: of the source.
 void cli_serve_blocks_begin(cli_serve_blocks *b, const dsc_serve_options *options, size_t items);
 void cli_serve_blocks_step(cli_serve_blocks *b, const dsc_serve_engine *engine);
 void cli_serve_blocks_add(cli_serve_blocks *b, const dsc_serve_sequence *s, size_t item);
+// The number of requests in the first quarter of the batches, or in all.
+int64_t cli_serve_blocks_first(const cli_serve_blocks *b, bool all);
+// Sets the elasticity: `t` is of the same requests at `by` times the rate, as many as
+// cli_serve_blocks_first says.
+void cli_serve_blocks_elasticity(cli_serve_blocks *b, const dsc_serve_totals *t, double by);
 // Their columns, which are added to a row.
 extern const dsc_column cli_serve_block_columns[];
 extern const size_t cli_serve_block_columns_count;
+// Columns that are known when all rows of a load are: gain, its interval, and the advice.
+enum { CLI_SERVE_GAIN_COLUMNS = 4 };
+extern const dsc_column cli_serve_gain_columns[CLI_SERVE_GAIN_COLUMNS];
+// Sets the cells of these columns, the first of which is cell[0]. `advice` is not copied.
+void cli_serve_gain_cells(const dsc_load_gain *g, const char *advice, dsc_cell *cell);
 // Sets the cells of these columns, the first of which is cell[0]; lists are in `room`.
-enum { CLI_SERVE_BLOCK_ROOM = 2 * (CLI_SERVE_BLOCKS + CLI_SERVE_RUN_BATCHES) };
 typedef struct cli_serve_block_room {
-    double reals[CLI_SERVE_BLOCK_ROOM];
-    int64_t good[CLI_SERVE_BLOCKS + CLI_SERVE_RUN_BATCHES];
+    double reals[2 * (CLI_SERVE_BLOCKS + CLI_SERVE_BATCHES)];
+    int64_t numbers[2 * (CLI_SERVE_BLOCKS + CLI_SERVE_BATCHES)];
 } cli_serve_block_room;
 void cli_serve_block_cells(const cli_serve_blocks *b, dsc_cell *cell, cli_serve_block_room *room);
 
@@ -200,6 +212,8 @@ typedef struct cli_serve_run {
     bool saturated;
     bool steady; // the run is long enough, or drains
     bool done;
+    dsc_load_gain gain;     // to no speculation at the load, known once `advice` is
+    const char *advice;     // column `advice`, or NULL
     bool elsewhere;         // another shard has it
     bool again;             // it runs although its row is on disk, as another file is written of it
     int64_t ramp, requests; // to serve before, and to measure
@@ -212,18 +226,9 @@ typedef struct cli_serve_run {
     dsc_error error;
 } cli_serve_run;
 
-// Times in the order of requests, for the intervals of means over batches of requests.
-enum { CLI_SERVE_BATCHES = 20 };
-typedef struct cli_serve_batches {
-    int64_t first, each; // request that is measured first; requests of a batch; 0: no batches
-    double sum[3][CLI_SERVE_BATCHES];
-    int64_t count[3][CLI_SERVE_BATCHES];
-} cli_serve_batches;
-void cli_serve_batches_add(cli_serve_batches *b, const dsc_serve_sequence *s);
-
 // Sets run->figure.
 void cli_serve_figures(cli_serve_run *run, const dsc_serve_totals *t,
-                       const dsc_serve_options *options, const cli_serve_batches *batches);
+                       const dsc_serve_options *options);
 double cli_serve_figure(const cli_serve_run *run, const char *column);
 const dsc_column *cli_serve_columns(size_t *count);
 
@@ -269,6 +274,8 @@ void cli_serve_restore(cli_serve_run *run, const dsc_table *rows, size_t at);
 
 // --- shards, and rows of finished runs on disk ---------------------------------------------------
 
+// Reads --shard. DSC_EUSAGE: it is wrong, or does not go with other options.
+int cli_serve_read_split(dsc_split *out, const cli_call *call, dsc_error *err);
 // Sets `elsewhere` of the runs that are of other shards.
 int cli_serve_deal(cli_serve_run *run, size_t runs, const dsc_split *split, dsc_error *err);
 

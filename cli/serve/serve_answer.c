@@ -16,27 +16,53 @@ static bool is_on(const cli_load_verdict *v)
 
 // --- the verdict at a load -----------------------------------------------------------------------
 
-// "1.2345 times the goodput of no speculation on held-out requests (95 %: 1.1 to 1.3)".
-static int put_gain(dsc_buffer *b, const dsc_load_advice *v, dsc_error *err)
+// "1.2345 times as fast as without speculation from arrival to last token (95 %: 1.1 to 1.3)".
+static int put_gain(dsc_buffer *b, const cli_serve_answer *a, const cli_load_verdict *load,
+                    size_t row, dsc_error *err)
 {
-    static const char *const what[] = {
-        [DSC_LOAD_LATENCY] = "as fast as without speculation from arrival to last token",
-        [DSC_LOAD_THROUGHPUT] = "the throughput of no speculation",
-        [DSC_LOAD_GOODPUT] = "the goodput of no speculation",
-        [DSC_LOAD_OVERLOAD] = "the throughput of no speculation"};
-    if (isinf(v->gain))
-        return dsc_buffer_puts(
-            b, "requests within the SLO, of which there are none without speculation", err);
-    return dsc_buffer_printf(b, err, "%.4f times %s on held-out requests (95 %%: %.4f to %.4f)",
-                             v->gain, what[v->criterion], v->low, v->high);
+    const dsc_load_gain *g = &a->gain[row];
+    const bool closed = load->unit == CLI_LOAD_CLIENTS;
+    const char *what = a->slo && !g->of_queues  ? "the utility of no speculation"
+                       : g->of_queues || closed ? "the throughput of no speculation"
+                                                : "as fast as without speculation from arrival to "
+                                                  "last token";
+    const int rc = dsc_buffer_printf(b, err, "%.4f times %s", g->gain, what);
+    return rc || isnan(g->low)
+               ? rc
+               : dsc_buffer_printf(b, err, " (95 %%: %.4f to %.4f)", g->low, g->high);
 }
 
-static const char *queue_words(const dsc_load_advice *v)
+// What is to know about the judged row in addition to its numbers.
+static const char *remark(const cli_serve_answer *a, const dsc_load_advice *v)
 {
-    return v->criterion != DSC_LOAD_OVERLOAD ? ""
-           : v->all_saturated                ? "; the queue grows whatever is set"
-           : v->none_saturated               ? "; without speculation the queue grows"
-                                             : "";
+    const dsc_load_gain *g = v->row == SIZE_MAX ? NULL : &a->gain[v->row];
+    return !g                                         ? ""
+           : g->of_queues && v->all_saturated         ? "; the queue grows whatever is set"
+           : g->of_queues                             ? "; without speculation the queue grows"
+           : v->kind == DSC_ADVICE_OFF && g->gain > 1 ? "; its interval contains 1"
+                                                      : "";
+}
+
+// Appends what the gain is made of: the column that is compared, and the share within the SLO.
+static int put_numbers(dsc_buffer *b, const cli_serve_answer *a, const cli_load_verdict *load,
+                       size_t row, bool brief, dsc_error *err)
+{
+    const dsc_table *t = a->table;
+    const bool rate = a->gain[row].of_queues || load->unit == CLI_LOAD_CLIENTS;
+    const char *column = rate ? "tokens_per_s" : "e2e_mean_s";
+    const double with = cli_serve_number(t, row, column),
+                 without = cli_serve_number(t, load->none, column),
+                 kept = 100 * cli_serve_within(t, row),
+                 kept_without = 100 * cli_serve_within(t, load->none);
+    int rc = brief
+                 ? dsc_buffer_printf(b, err, rate ? "tokens/s %.4g -> %.4g" : "e2e %.4g -> %.4g s",
+                                     without, with)
+                 : dsc_buffer_printf(b, err, "; %s %.4g, without %.4g", column, with, without);
+    if (!rc && a->slo)
+        rc = brief ? dsc_buffer_printf(b, err, ", SLO %.4g -> %.4g %%", kept_without, kept)
+                   : dsc_buffer_printf(b, err, "; within the SLO %.4g %%, without %.4g %%", kept,
+                                       kept_without);
+    return rc;
 }
 
 // Why no row was judged.
@@ -53,25 +79,17 @@ static int put_why(dsc_buffer *b, const cli_serve_answer *a, const cli_load_verd
 static int put_verdict(dsc_buffer *b, const cli_serve_answer *a, const cli_load_verdict *load,
                        const dsc_load_advice *v, dsc_error *err)
 {
-    const dsc_table *t = a->table;
-    const size_t row = v == &load->own ? load->row : load->best;
-    dsc_buffer name = {0};
-    const bool judged = row != SIZE_MAX && v->gain >= 0;
-    int rc = row == SIZE_MAX ? DSC_OK : cli_serve_row_name(&name, t, row, err);
-    if (!rc && v->kind == DSC_ADVICE_ABSTAIN)
-        rc = dsc_buffer_puts(b, "no recommendation: ", err);
-    else if (!rc && !judged)
-        rc = dsc_buffer_puts(b, "leave speculation off: ", err);
-    else if (!rc)
-        rc = dsc_buffer_printf(
-            b, err, v->kind == DSC_ADVICE_ON ? "run %s: " : "leave speculation off: %s has ",
-            name.data);
-    if (!rc)
-        rc = judged ? put_gain(b, v, err) : put_why(b, a, load, v, err);
-    if (!rc)
-        rc = dsc_buffer_puts(b, queue_words(v), err);
-    dsc_buffer_fini(&name);
-    return rc;
+    static const char *const begin[] = {[DSC_ADVICE_ABSTAIN] = "no recommendation: ",
+                                        [DSC_ADVICE_OFF] = "leave speculation off: ",
+                                        [DSC_ADVICE_ON] = "run "};
+    int rc = dsc_buffer_puts(b, begin[v->kind], err);
+    if (!rc && v->row == SIZE_MAX)
+        return put_why(b, a, load, v, err);
+    rc = rc ?: cli_serve_row_name(b, a->table, v->row, err);
+    rc = rc ?: dsc_buffer_puts(b, v->kind == DSC_ADVICE_ON ? ": " : " has ", err);
+    rc = rc ?: put_gain(b, a, load, v->row, err);
+    rc = rc ?: put_numbers(b, a, load, v->row, false, err);
+    return rc ? rc : dsc_buffer_puts(b, remark(a, v), err);
 }
 
 // --- the answer over a sweep ---------------------------------------------------------------------
@@ -89,8 +107,7 @@ static int put_where_on(dsc_buffer *b, const cli_serve_answer *a, size_t first, 
         while (next < end && is_on(&a->load[next]))
             next++;
         rc = dsc_buffer_puts(b, before, err);
-        if (!rc)
-            rc = cli_serve_load_words(b, &a->load[i], &a->load[next - 1], err);
+        rc = rc ?: cli_serve_load_words(b, &a->load[i], &a->load[next - 1], err);
         before = " and at ";
     }
     return rc;
@@ -142,8 +159,7 @@ static int put_settings(dsc_buffer *b, const cli_serve_answer *a, size_t first, 
         for (next = i + 1; next < end && cli_serve_same_setting(a, v, &a->load[next]);)
             next++;
         rc = dsc_buffer_puts(b, "; at ", err);
-        if (!rc)
-            rc = cli_serve_load_words(b, v, &a->load[next - 1], err);
+        rc = rc ?: cli_serve_load_words(b, v, &a->load[next - 1], err);
         if (!rc)
             rc = dsc_buffer_puts(b,
                                  is_on(v)                            ? " run "
@@ -151,7 +167,7 @@ static int put_settings(dsc_buffer *b, const cli_serve_answer *a, size_t first, 
                                                                      : " leave speculation off",
                                  err);
         if (!rc && is_on(v))
-            rc = cli_serve_row_name(b, a->table, v->row, err);
+            rc = cli_serve_row_name(b, a->table, v->own.row, err);
     }
     return rc;
 }
@@ -160,8 +176,7 @@ static int put_answer(dsc_buffer *b, const cli_serve_answer *a, size_t first, si
                       dsc_error *err)
 {
     int rc = dsc_buffer_printf(b, err, "%s: ", a->load[first].kind);
-    if (!rc)
-        rc = put_pays(b, a, first, end, err);
+    rc = rc ?: put_pays(b, a, first, end, err);
     return rc ? rc : put_settings(b, a, first, end, err);
 }
 
@@ -181,20 +196,16 @@ static int describe_load(const cli_serve_answer *a, size_t i, dsc_table *t, dsc_
     const cli_load_verdict *v = &a->load[i];
     dsc_buffer b = {0};
     int rc = dsc_buffer_printf(&b, err, "%s: ", v->arrivals);
-    if (!rc)
-        rc = put_verdict(&b, a, v, &v->own, err);
-    if (!rc)
-        rc = comment(t, "load_verdict", i + 1, &b, err);
+    rc = rc ?: put_verdict(&b, a, v, &v->own, err);
+    rc = rc ?: comment(t, "load_verdict", i + 1, &b, err);
     if (!rc && v->differs) {
         rc = dsc_buffer_printf(&b, err, "%s: ", v->arrivals);
-        if (!rc)
-            rc = put_verdict(&b, a, v, &v->all, err);
+        rc = rc ?: put_verdict(&b, a, v, &v->all, err);
         if (!rc)
             rc = dsc_buffer_printf(&b, err, "; %s has no setting for it: %s",
                                    cli_engine_word[a->use->engine],
-                                   cli_serve_row_lacks(a->use, a->table, v->best));
-        if (!rc)
-            rc = comment(t, "load_best_of_all", i + 1, &b, err);
+                                   cli_serve_row_lacks(a->use, a->table, v->all.row));
+        rc = rc ?: comment(t, "load_best_of_all", i + 1, &b, err);
     }
     dsc_buffer_fini(&b);
     return rc;
@@ -207,25 +218,35 @@ static int describe_lines(const cli_serve_answer *a, dsc_table *t, dsc_error *er
     int rc = a->use ? cli_serve_engine_lines(&lines, a, err) : DSC_OK;
     for (const char *p = lines.data; p && *p && !rc; p += strcspn(p, "\n") + 1) {
         rc = dsc_buffer_append(&b, p, strcspn(p, "\n"), err);
-        if (!rc)
-            rc = comment(t, "engine_line", number++, &b, err);
+        rc = rc ?: comment(t, "engine_line", number++, &b, err);
     }
     dsc_buffer_fini(&b);
     dsc_buffer_fini(&lines);
     return rc;
 }
 
+// The columns are those of a table that was read, too, where empty ones are of another type.
+static void set_cells(const cli_serve_answer *a, dsc_table *t)
+{
+    const int first = dsc_table_find(t, cli_serve_gain_columns[0].name);
+    for (int c = 0; first >= 0 && c < CLI_SERVE_GAIN_COLUMNS; c++)
+        t->column[first + c].type = cli_serve_gain_columns[c].type;
+    for (size_t r = 0; first >= 0 && r < t->rows; r++)
+        cli_serve_gain_cells(&a->gain[r], cli_serve_advice(a, r),
+                             &t->cell[r * t->columns + (size_t)first]);
+}
+
 int cli_serve_answer_describe(const cli_serve_answer *a, dsc_table *t, dsc_error *err)
 {
     size_t number = 1;
     int rc = DSC_OK;
+    set_cells(a, t);
     for (size_t i = 0; i < a->loads && !rc; i++)
         rc = describe_load(a, i, t, err);
     for (size_t i = 0; i < a->loads && !rc; i = cli_serve_kind_end(a, i)) {
         dsc_buffer b = {0};
         rc = put_answer(&b, a, i, cli_serve_kind_end(a, i), err);
-        if (!rc)
-            rc = comment(t, "load_answer", number++, &b, err);
+        rc = rc ?: comment(t, "load_answer", number++, &b, err);
         dsc_buffer_fini(&b);
     }
     return rc ? rc : describe_lines(a, t, err);
@@ -237,42 +258,47 @@ int cli_serve_answer_add(dsc_table *t, dsc_error *err)
     if (!cli_serve_has_answer(t) || dsc_table_get_comment(t, "load_verdict_1"))
         return DSC_OK;
     int rc = cli_serve_answer_init(&a, t, err);
-    if (!rc)
-        rc = cli_serve_answer_describe(&a, t, err);
+    rc = rc ?: cli_serve_answer_describe(&a, t, err);
     cli_serve_answer_fini(&a);
     return rc;
 }
 
 // --- for a person --------------------------------------------------------------------------------
 
-// "  poisson:4  1.21   1.15 to 1.28   latency   run ngram ...". `of`: one of the two of v.
+static int numbers_width(const cli_serve_answer *a)
+{
+    return a->slo ? 46 : 24;
+}
+
+// "poisson:4  1.21  1.15 to 1.28  e2e 1.5 -> 1.2 s  run ngram ...". `of`: one of the two of v.
 static int print_row(const cli_serve_answer *a, const cli_load_verdict *v,
                      const dsc_load_advice *of, FILE *f, dsc_error *err)
 {
     static const char *const verb[] = {[DSC_ADVICE_ABSTAIN] = "no verdict: ",
                                        [DSC_ADVICE_OFF] = "leave speculation off: ",
                                        [DSC_ADVICE_ON] = "run "};
-    static const char *const word[] = {[DSC_LOAD_LATENCY] = "latency",
-                                       [DSC_LOAD_THROUGHPUT] = "throughput",
-                                       [DSC_LOAD_GOODPUT] = "goodput",
-                                       [DSC_LOAD_OVERLOAD] = "overload"};
-    dsc_buffer what = {0};
+    dsc_buffer what = {0}, numbers = {0};
     char gain[32] = "-", interval[64] = "-";
-    const bool own = of == &v->own, judged = of->gain >= 0;
+    const bool own = of == &v->own, judged = of->row != SIZE_MAX;
+    const dsc_load_gain *g = judged ? &a->gain[of->row] : NULL;
     int rc = own ? dsc_buffer_puts(&what, verb[of->kind], err)
                  : dsc_buffer_printf(&what, err, "(best of all, no setting of %s: ",
                                      cli_engine_word[a->use->engine]);
     if (!rc)
-        rc = judged ? cli_serve_row_name(&what, a->table, own ? v->row : v->best, err)
+        rc = judged ? cli_serve_row_name(&what, a->table, of->row, err)
                     : put_why(&what, a, v, of, err);
-    if (judged && isfinite(of->gain)) {
-        snprintf(gain, sizeof gain, "%.2f", of->gain);
-        snprintf(interval, sizeof interval, "%.2f to %.2f", of->low, of->high);
-    }
     if (!rc)
-        fprintf(f, "%-16s  %6s  %-14s  %-10s  %s%s%s\n", own ? v->arrivals : "", gain, interval,
-                judged ? word[of->criterion] : "-", what.data, queue_words(of), own ? "" : ")");
+        rc = judged ? put_numbers(&numbers, a, v, of->row, true, err)
+                    : dsc_buffer_puts(&numbers, "-", err);
+    if (g)
+        snprintf(gain, sizeof gain, "%.2f", g->gain);
+    if (g && !isnan(g->low))
+        snprintf(interval, sizeof interval, "%.2f to %.2f", g->low, g->high);
+    if (!rc)
+        fprintf(f, "%-16s  %6s  %-14s  %-*s  %s%s%s\n", own ? v->arrivals : "", gain, interval,
+                numbers_width(a), numbers.data, what.data, remark(a, of), own ? "" : ")");
     dsc_buffer_fini(&what);
+    dsc_buffer_fini(&numbers);
     return rc || !own || !v->differs ? rc : print_row(a, v, &v->all, f, err);
 }
 
@@ -280,8 +306,8 @@ int cli_serve_answer_print(const cli_serve_answer *a, FILE *f, dsc_error *err)
 {
     dsc_buffer b = {0};
     int rc = DSC_OK;
-    fprintf(f, "\n%-16s  %6s  %-14s  %-10s  %s\n", "arrivals", "gain", "95 % interval", "by",
-            "verdict");
+    fprintf(f, "\n%-16s  %6s  %-14s  %-*s  %s\n", "arrivals", "gain", "95 % interval",
+            numbers_width(a), "without -> with", "verdict");
     for (size_t i = 0; i < a->loads && !rc; i++)
         rc = print_row(a, &a->load[i], &a->load[i].own, f, err);
     for (size_t i = 0; i < a->loads && !rc; i = cli_serve_kind_end(a, i)) {
@@ -319,10 +345,8 @@ int cli_serve_answer_file(const char *path, bool jsonl, dsc_error *err)
     if (!strcmp(path, "-") || !is_of_loads(path))
         return DSC_OK;
     int rc = dsc_table_read(&t, path, err);
-    if (!rc)
-        rc = cli_serve_answer_add(&t, err);
-    if (!rc)
-        rc = dsc_outfile_open(&f, path, true, err);
+    rc = rc ?: cli_serve_answer_add(&t, err);
+    rc = rc ?: dsc_outfile_open(&f, path, true, err);
     if (!rc) {
         cli_result_print(&t, jsonl, true, f.stream);
         rc = dsc_outfile_commit(&f, err);

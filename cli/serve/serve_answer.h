@@ -8,7 +8,6 @@
 #include "cli/serve/serve.h"
 #include "base/table.h"
 #include "cli/tune/engine.h"
-#include "sim/tune/advice_load.h"
 
 // Arrivals that differ in nothing but their number: a rate, clients, or a speed.
 typedef enum cli_load_unit {
@@ -18,17 +17,17 @@ typedef enum cli_load_unit {
     CLI_LOAD_LISTED   // arrivals of a file, which have no number
 } cli_load_unit;
 
-// The verdict at one load. Rows are those of the table; SIZE_MAX: there is none.
+// The verdict at one load. Rows, also those of the advice, are those of the table; SIZE_MAX: there
+// is none.
 typedef struct cli_load_verdict {
     const char *arrivals; // as in the table, "poisson:4"
     char kind[64];        // what the loads of a sweep have in common: "Gamma arrivals, cv 2"
     cli_load_unit unit;
     double at;
+    size_t none;         // the row of no speculation
     dsc_load_advice own; // on the rows that the engine has settings for; without one as `all`
     dsc_load_advice all; // on all rows
-    size_t row, none;    // the row that `own` judged; that of no speculation
-    size_t best;         // the row that `all` judged
-    bool differs;        // the best of all was judged, and the engine lacks it
+    bool differs;        // the row of `all` is one that the engine lacks
 } cli_load_verdict;
 
 typedef struct cli_serve_answer {
@@ -36,6 +35,7 @@ typedef struct cli_serve_answer {
     cli_engine_use engine;
     const cli_engine_use *use; // of comment `engine`, or NULL
     const char *slo;           // of comment `slo`, or NULL
+    dsc_load_gain *gain;       // [table->rows]
     cli_load_verdict *load;    // [loads] by kind, in the order of the table, and ascending
     size_t loads;
 } cli_serve_answer;
@@ -47,16 +47,16 @@ bool cli_serve_has_answer(const dsc_table *t);
 int cli_serve_answer_init(cli_serve_answer *a, const dsc_table *t, dsc_error *err);
 void cli_serve_answer_fini(cli_serve_answer *a);
 
-// Adds the answer to the comments of its table: load_verdict_N, load_answer_N and, with an engine,
-// engine_line_N.
+// Adds the answer to its table: the cells of cli_serve_gain_columns, and the comments
+// load_verdict_N, load_answer_N and, with an engine, engine_line_N.
 int cli_serve_answer_describe(const cli_serve_answer *a, dsc_table *t, dsc_error *err);
 // Both, for a table that has none yet. Nothing happens where the table has no answer.
 int cli_serve_answer_add(dsc_table *t, dsc_error *err);
 // The same for a table in a file, as it is after draftscope merge: TSV or, with `jsonl`, JSON
 // lines. A file with another table stays as it is.
 int cli_serve_answer_file(const char *path, bool jsonl, dsc_error *err);
-// The same for the head of a file whose rows are not written yet: adds the comments to `head`.
-// `person`: where the answer is printed in words as well, or NULL.
+// The same for a file whose rows are not written yet: adds the comments to `head`, and sets gain
+// and advice of the runs. `person`: where the answer is printed in words as well, or NULL.
 int cli_serve_answer_head(dsc_table *head, const cli_serve_rows *r, FILE *person, dsc_error *err);
 // Prints the answer for a person.
 int cli_serve_answer_print(const cli_serve_answer *a, FILE *f, dsc_error *err);
@@ -74,6 +74,7 @@ int cli_serve_answer_write(dsc_table *t, const cli_call *call, dsc_error *err);
 // A cell of a row: its text, "" where there is none; its number, NaN where there is none.
 const char *cli_serve_text(const dsc_table *t, size_t row, const char *column);
 double cli_serve_number(const dsc_table *t, size_t row, const char *column);
+double cli_serve_within(const dsc_table *t, size_t row); // share of requests within the SLO
 bool cli_serve_is_schedule(const char *policy);
 // The configuration of a row, not prepared; its texts are the table's. DSC_EINPUT: the row has no
 // known method, or a value outside its range.
@@ -84,6 +85,8 @@ int cli_serve_row_name(dsc_buffer *b, const dsc_table *t, size_t row, dsc_error 
 // Returns NULL when the engine has settings for the row, else the reason, a static text.
 const char *cli_serve_row_lacks(const cli_engine_use *use, const dsc_table *t, size_t row);
 
+// The cell of column `advice` of a row, a static text.
+const char *cli_serve_advice(const cli_serve_answer *a, size_t row);
 // The first load of another kind, from `first` on.
 size_t cli_serve_kind_end(const cli_serve_answer *a, size_t first);
 // Whether two verdicts recommend the same.

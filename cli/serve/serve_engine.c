@@ -32,8 +32,7 @@ static int add(choices *c, const dsc_config *config, const dsc_verifier_type *ru
     if (c->count && batch <= c->choice[c->count - 1].batch)
         return DSC_OK;
     int rc = dsc_resize(&c->config, &c->room[0], c->count + 1, err);
-    if (!rc)
-        rc = dsc_resize(&c->choice, &c->room[1], c->count + 1, err);
+    rc = rc ?: dsc_resize(&c->choice, &c->room[1], c->count + 1, err);
     if (rc)
         return rc;
     if (config)
@@ -59,8 +58,7 @@ static int add_schedule(choices *c, dsc_config *config, const dsc_verifier_type 
             continue;
         snprintf(k, sizeof k, "%" PRId32, p.by_size[i]);
         rc = dsc_config_set(config, "num-speculative-tokens", k, err);
-        if (!rc)
-            rc = add(c, config, rule, i + 1 == p.sizes && most > i ? most : i, err);
+        rc = rc ?: add(c, config, rule, i + 1 == p.sizes && most > i ? most : i, err);
     }
     dsc_serve_policy_fini(&p);
     return rc;
@@ -68,7 +66,7 @@ static int add_schedule(choices *c, dsc_config *config, const dsc_verifier_type 
 
 static int64_t running(const cli_serve_answer *a, const cli_load_verdict *v)
 {
-    const size_t row = v->own.kind == DSC_ADVICE_ON ? v->row : v->none;
+    const size_t row = v->own.kind == DSC_ADVICE_ON ? v->own.row : v->none;
     const int c = dsc_table_find(a->table, "mean_running");
     const double mean = c < 0 ? NAN : dsc_table_real(a->table, row, (size_t)c);
     return mean > 1 ? (int64_t)ceil(mean) : 1;
@@ -83,9 +81,9 @@ static int add_load(choices *c, const cli_serve_answer *a, const cli_load_verdic
     if (v->own.kind == DSC_ADVICE_OFF)
         return add(c, NULL, &dsc_verifier_greedy, running(a, v), err);
     const dsc_verifier_type *rule =
-        dsc_verifier_find(cli_serve_text(a->table, v->row, DSC_COL_RULE), err);
-    const char *policy = cli_serve_text(a->table, v->row, "speculation");
-    int rc = rule ? cli_serve_row_config(&config, a->table, v->row, err) : DSC_EINPUT;
+        dsc_verifier_find(cli_serve_text(a->table, v->own.row, DSC_COL_RULE), err);
+    const char *policy = cli_serve_text(a->table, v->own.row, "speculation");
+    int rc = rule ? cli_serve_row_config(&config, a->table, v->own.row, err) : DSC_EINPUT;
     if (rc)
         return rc;
     return cli_serve_is_schedule(policy)

@@ -22,8 +22,7 @@ static int add_named(cli_serve_loads *l, const char *text, const char *name, dsc
     cli_serve_load *load = &l->load[l->count];
     *load = (cli_serve_load){0};
     rc = dsc_arrivals_parse(&load->arrivals, text, err);
-    if (!rc)
-        rc = dsc_strndup(&load->text, name, strlen(name), err);
+    rc = rc ?: dsc_strndup(&load->text, name, strlen(name), err);
     load->recorded = load->arrivals.kind == DSC_ARRIVALS_LISTED;
     l->count += !rc;
     return rc;

@@ -53,14 +53,10 @@ static int read_arrivals(cli_serve_methods *m, const dsc_trace *trace, dsc_error
     if (!trace)
         return dsc_fail(err, DSC_EUSAGE, "--arrivals recorded needs a trace with arrival_s");
     int rc = dsc_new(&at, (size_t)dsc_trace_get_info(trace)->requests, err);
-    if (!rc)
-        rc = dsc_trace_each(trace, read_arrival, at, err);
-    if (!rc)
-        rc = dsc_new(&all, s->count, err);
-    if (!rc)
-        rc = dsc_new(&m->time, s->count, err);
-    if (!rc)
-        rc = dsc_new(&m->order, s->count, err);
+    rc = rc ?: dsc_trace_each(trace, read_arrival, at, err);
+    rc = rc ?: dsc_new(&all, s->count, err);
+    rc = rc ?: dsc_new(&m->time, s->count, err);
+    rc = rc ?: dsc_new(&m->order, s->count, err);
     for (size_t i = 0; i < s->count && !rc; i++)
         all[i] = (moment){at[s->request[i]], i};
     if (!rc)
@@ -175,8 +171,7 @@ int cli_serve_methods_read(cli_serve_methods *m, cli_simulation *s, const cli_ca
     int rc = cli_serve_models_open(s, call, requests, err);
     if (!rc && !s->trace && !s->target)
         rc = cli_serve_rates_open(&rates, call, err);
-    if (!rc)
-        rc = add_all(m, call, err);
+    rc = rc ?: add_all(m, call, err);
     for (size_t i = 0; i < m->count && !rc; i++)
         rc = read_method(m, i, s, rates, call, requests, err);
     cli_serve_rates_close(rates);

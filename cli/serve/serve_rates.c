@@ -246,10 +246,8 @@ int cli_serve_rates_open(cli_serve_rates **out, const cli_call *call, dsc_error 
     r->call = call;
     r->list = r->tokens = -1;
     rc = read_lengths(&r->prompt, call, SERVE_PROMPT_TOKENS, DSC_LENGTHS_PROMPT, err);
-    if (!rc)
-        rc = read_lengths(&r->output, call, SERVE_MAX_TOKENS, DSC_LENGTHS_OUTPUT, err);
-    if (!rc)
-        rc = target ? open_model(r, target, err) : open_table(r, call->word[0], err);
+    rc = rc ?: read_lengths(&r->output, call, SERVE_MAX_TOKENS, DSC_LENGTHS_OUTPUT, err);
+    rc = rc ?: target ? open_model(r, target, err) : open_table(r, call->word[0], err);
     if (!rc && call->more[SERVE_REQUEST_SD].given && (target || r->table.rows > 1))
         rc = dsc_fail(err, DSC_EUSAGE, "--request-sd needs a table of one row; %s",
                       target ? "the effect of --target is iid:ALPHA,request-sd=S"

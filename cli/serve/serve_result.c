@@ -40,8 +40,7 @@ int cli_serve_answer_conditions(dsc_table *t, const dsc_trace *trace, const cli_
         return rc;
     rc = read_engine(&use, trace, call, err);
     dsc_option_text(&call->command->option[SERVE_DRAFT_KIND], use.kind, kind, sizeof kind);
-    if (!rc)
-        rc = dsc_table_comment(t, "engine", cli_engine_word[use.engine], err);
+    rc = rc ?: dsc_table_comment(t, "engine", cli_engine_word[use.engine], err);
     return rc ? rc : dsc_table_comment(t, "draft_kind", kind, err);
 }
 
@@ -52,7 +51,9 @@ int cli_serve_answer_write(dsc_table *t, const cli_call *call, dsc_error *err)
     int rc = answers ? cli_serve_answer_init(&a, t, err) : DSC_OK;
     if (!rc && answers)
         rc = cli_serve_answer_describe(&a, t, err);
-    if (!rc)
+    if (!rc && call->json)
+        cli_result_print(t, true, true, stdout);
+    else if (!rc)
         rc = cli_result_write(t, call, err);
     if (!rc && answers && cli_result_terminal() && !call->json)
         rc = cli_serve_answer_print(&a, stdout, err);
@@ -60,36 +61,36 @@ int cli_serve_answer_write(dsc_table *t, const cli_call *call, dsc_error *err)
     return rc;
 }
 
-// --- a file
-// ---------------------------------------------------------------------------------------
+// --- a file --------------------------------------------------------------------------------------
 
-// Prints the answer that a table has.
-static int print_answer(const dsc_table *t, FILE *f, dsc_error *err)
+static int make_answer(cli_serve_answer *a, dsc_table *t, const cli_serve_rows *r, dsc_error *err)
 {
-    cli_serve_answer a;
-    if (!cli_serve_has_answer(t))
-        return DSC_OK;
-    int rc = cli_serve_answer_init(&a, t, err);
-    if (!rc && a.loads)
-        rc = cli_serve_answer_print(&a, f, err);
-    cli_serve_answer_fini(&a);
-    return rc;
+    int rc = DSC_OK;
+    for (size_t i = 0; i < r->runs && !rc; i++)
+        if (r->run[i].done)
+            rc = cli_serve_table_add(t, &r->run[i], &r->rows, err);
+    if (!rc && cli_serve_has_answer(t))
+        rc = cli_serve_answer_init(a, t, err);
+    return rc || !a->table ? rc : cli_serve_answer_describe(a, t, err);
 }
 
 int cli_serve_answer_head(dsc_table *head, const cli_serve_rows *r, FILE *person, dsc_error *err)
 {
     dsc_table t = {0};
+    cli_serve_answer a = {0};
     int rc = dsc_row_table_result(&t, head, err);
     const size_t known = t.comments;
-    for (size_t i = 0; i < r->runs && !rc; i++)
-        if (r->run[i].done)
-            rc = cli_serve_table_add(&t, &r->run[i], &r->rows, err);
-    if (!rc)
-        rc = cli_serve_answer_add(&t, err);
+    rc = rc ?: make_answer(&a, &t, r, err);
     for (size_t i = known; i < t.comments && !rc; i++)
         rc = dsc_table_comment(head, t.key[i], t.value[i], err);
-    if (!rc && person)
-        rc = print_answer(&t, person, err);
+    for (size_t i = 0, row = 0; i < r->runs && !rc && a.table; i++)
+        if (r->run[i].done) {
+            r->run[i].gain = a.gain[row];
+            r->run[i].advice = cli_serve_advice(&a, row++);
+        }
+    if (!rc && person && a.loads)
+        rc = cli_serve_answer_print(&a, person, err);
+    cli_serve_answer_fini(&a);
     dsc_table_fini(&t);
     return rc;
 }

@@ -23,6 +23,11 @@ double cli_serve_number(const dsc_table *t, size_t row, const char *column)
     return c < 0 ? NAN : dsc_table_real(t, row, (size_t)c);
 }
 
+double cli_serve_within(const dsc_table *t, size_t row)
+{
+    return cli_serve_number(t, row, "goodput") / cli_serve_number(t, row, "requests_per_s");
+}
+
 bool cli_serve_is_schedule(const char *policy)
 {
     return !strncmp(policy, "schedule:", 9);

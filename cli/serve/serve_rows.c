@@ -63,10 +63,8 @@ int cli_serve_rows_head(dsc_table *head, const cli_simulation *s, const cli_call
     char inputs[DSC_SHA256_HEX];
     const char *totals = s->trace || !call->words ? NULL : call->word[0];
     int rc = hash_inputs(s, loads, m, totals, inputs, err);
-    if (!rc)
-        rc = dsc_table_comment(head, DSC_ROW_SHARD "options", given_options(), err);
-    if (!rc)
-        rc = dsc_table_comment(head, DSC_ROW_SHARD "inputs", inputs, err);
+    rc = rc ?: dsc_table_comment(head, DSC_ROW_SHARD "options", given_options(), err);
+    rc = rc ?: dsc_table_comment(head, DSC_ROW_SHARD "inputs", inputs, err);
     if (!rc && s->cost.note[0])
         rc = dsc_table_comment(head, DSC_ROW_SHARD "cost_note", s->cost.note, err);
     return rc;
@@ -99,8 +97,8 @@ int cli_serve_rows_open(cli_serve_rows *r, const cli_call *call, const dsc_table
     r->split.configurations = (int64_t)r->runs;
     r->split.requests = r->split.configuration_block = r->split.request_block = 1;
     int rc = dsc_table_add_columns(&r->rows, head->column, head->columns, err);
-    if (!rc)
-        rc = dsc_row_file_open(&r->file, call->out, call->force, head, &r->split, restore, r, err);
+    rc =
+        rc ?: dsc_row_file_open(&r->file, call->out, call->force, head, &r->split, restore, r, err);
     r->open = !rc;
     return rc;
 }
@@ -117,10 +115,8 @@ static int add_requests(cli_serve_rows *r, size_t i, dsc_error *err)
         dsc_table t = {0};
         n = run->served_count - q < AT_ONCE ? run->served_count - q : AT_ONCE;
         rc = dsc_table_add_columns(&t, r->rows.column, r->rows.columns, err);
-        if (!rc)
-            rc = cli_serve_table_add_requests(&t, run, q, n, err);
-        if (!rc)
-            rc = dsc_row_file_add(&r->file, (int64_t)i, &t, run->served_count - q - n, err);
+        rc = rc ?: cli_serve_table_add_requests(&t, run, q, n, err);
+        rc = rc ?: dsc_row_file_add(&r->file, (int64_t)i, &t, run->served_count - q - n, err);
         dsc_table_fini(&t);
     }
     return rc;
@@ -130,10 +126,8 @@ static int add_load(cli_serve_rows *r, size_t i, dsc_error *err)
 {
     dsc_table t = {0};
     int rc = dsc_table_add_columns(&t, r->rows.column, r->rows.columns, err);
-    if (!rc)
-        rc = cli_serve_table_add(&t, &r->run[i], &r->rows, err);
-    if (!rc)
-        rc = dsc_row_file_add(&r->file, (int64_t)i, &t, 0, err);
+    rc = rc ?: cli_serve_table_add(&t, &r->run[i], &r->rows, err);
+    rc = rc ?: dsc_row_file_add(&r->file, (int64_t)i, &t, 0, err);
     dsc_table_fini(&t);
     return rc;
 }

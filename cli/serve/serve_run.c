@@ -91,35 +91,22 @@ double cli_serve_figure(const cli_serve_run *run, const char *column)
 
 // --- intervals -----------------------------------------------------------------------------------
 
-enum { TTFT_MEAN, TPOT_MEAN, E2E_MEAN };
+enum { NO_MEAN, TTFT_MEAN, TPOT_MEAN, E2E_MEAN };
 
-static void add(cli_serve_batches *b, int which, int64_t batch, double seconds)
+static double mean_of(const cli_serve_sums *x, int which)
 {
-    b->sum[which][batch] += seconds;
-    b->count[which][batch]++;
-}
-
-void cli_serve_batches_add(cli_serve_batches *b, const dsc_serve_sequence *s)
-{
-    const int64_t batch =
-        b->each && s->number >= b->first ? (s->number - b->first) / b->each : CLI_SERVE_BATCHES;
-    if (batch >= CLI_SERVE_BATCHES)
-        return;
-    add(b, TTFT_MEAN, batch, s->first_s - s->arrival_s);
-    add(b, E2E_MEAN, batch, s->last_s - s->arrival_s);
-    if (s->output > 1)
-        add(b, TPOT_MEAN, batch, (s->last_s - s->first_s) / (s->output - 1));
+    return which == TPOT_MEAN   ? x->tpot_s / (double)x->tpots
+           : which == TTFT_MEAN ? x->ttft_s / (double)x->requests
+                                : x->latency_s / (double)x->requests;
 }
 
 // Half of the interval; NaN where a batch is empty.
-static double half_interval(const cli_serve_batches *b, int which)
+static double half_interval(const cli_serve_blocks *b, int which)
 {
     const double student = 2.093024054408263; // 0.975 quantile, 19 degrees of freedom
     double mean = 0, square = 0;
-    if (!b->each)
-        return NAN;
     for (int i = 0; i < CLI_SERVE_BATCHES; i++) {
-        const double x = b->sum[which][i] / (double)b->count[which][i];
+        const double x = mean_of(&b->batch[i], which);
         const double before = mean;
         mean += (x - mean) / (i + 1);
         square += (x - before) * (x - mean);
@@ -129,10 +116,10 @@ static double half_interval(const cli_serve_batches *b, int which)
 
 // --- figures -------------------------------------------------------------------------------------
 
-static double *put_times(double *v, const dsc_latency *x, const cli_serve_batches *b, int which)
+static double *put_times(double *v, const dsc_latency *x, const cli_serve_blocks *b, int which)
 {
     *v++ = dsc_latency_mean(x);
-    if (which >= 0)
+    if (which != NO_MEAN)
         *v++ = half_interval(b, which);
     *v++ = dsc_latency_quantile(x, 0.50);
     *v++ = dsc_latency_quantile(x, 0.90);
@@ -178,9 +165,9 @@ static void leave_out_waits(cli_serve_run *run, const dsc_serve_options *o)
     }
 }
 
-void cli_serve_figures(cli_serve_run *run, const dsc_serve_totals *t, const dsc_serve_options *o,
-                       const cli_serve_batches *b)
+void cli_serve_figures(cli_serve_run *run, const dsc_serve_totals *t, const dsc_serve_options *o)
 {
+    const cli_serve_blocks *b = &run->blocks;
     static_assert((int)COLUMNS <= (int)CLI_SERVE_FIGURES, "room for every column");
     double *v = run->figure;
     const bool open = run->load->arrivals.kind != DSC_ARRIVALS_CLOSED && !run->capacity->bounded;
@@ -193,8 +180,8 @@ void cli_serve_figures(cli_serve_run *run, const dsc_serve_totals *t, const dsc_
     *v++ = (double)t->good / (double)t->measured * ((double)t->completed / run_s);
     v = put_times(v, &t->ttft, b, TTFT_MEAN);
     v = put_times(v, &t->tpot, b, TPOT_MEAN);
-    v = put_times(v, &t->itl, b, -1);
-    v = put_times(v, &t->itl_token, b, -1);
+    v = put_times(v, &t->itl, b, NO_MEAN);
+    v = put_times(v, &t->itl_token, b, NO_MEAN);
     v = put_times(v, &t->e2e, b, E2E_MEAN);
     v = put_engine(v, t, o);
     assert(v == run->figure + COLUMNS);

@@ -7,12 +7,9 @@ int cli_serve_schedule_open(cli_serve_schedule *x, const cli_simulation *s, cons
 {
     const char *path = call->value[SERVE_SCHEDULE].text;
     int rc = dsc_serve_source_records(&m->source, m->config.drafter, err);
-    if (!rc)
-        rc = dsc_outfile_open(&x->file, path, call->force, err);
-    if (!rc)
-        rc = cli_comments(&x->table, s->trace, call->seed, call->value[SERVE_COST].text, err);
-    if (!rc)
-        rc = dsc_table_comment(&x->table, "run", name, err);
+    rc = rc ?: dsc_outfile_open(&x->file, path, call->force, err);
+    rc = rc ?: cli_comments(&x->table, s->trace, call->seed, call->value[SERVE_COST].text, err);
+    rc = rc ?: dsc_table_comment(&x->table, "run", name, err);
     if (!rc)
         rc = dsc_table_add_columns(&x->table, dsc_serve_steps_columns, dsc_serve_steps_column_count,
                                    err);

@@ -4,6 +4,7 @@
 #include "cli/serve/serve.h"
 
 #include <stdlib.h>
+#include <string.h>
 
 typedef struct job {
     int64_t requests;
@@ -25,8 +26,7 @@ int cli_serve_deal(cli_serve_run *run, size_t runs, const dsc_split *split, dsc_
     job *all = NULL;
     int64_t *load = NULL;
     int rc = dsc_new(&all, runs, err);
-    if (!rc)
-        rc = dsc_new(&load, (size_t)shards, err);
+    rc = rc ?: dsc_new(&load, (size_t)shards, err);
     for (size_t i = 0; i < runs && !rc; i++)
         all[i] = (job){run[i].ramp + run[i].requests, i};
     if (!rc)
@@ -42,4 +42,25 @@ int cli_serve_deal(cli_serve_run *run, size_t runs, const dsc_split *split, dsc_
     free(all);
     free(load);
     return rc;
+}
+
+int cli_serve_read_split(dsc_split *out, const cli_call *call, dsc_error *err)
+{
+    static const int files[] = {SERVE_TIMELINE, SERVE_SCHEDULE, SERVE_OCCUPANCY};
+    const dsc_option_value *v = call->value;
+    *out = (dsc_split){.shard = 1, .shards = 1};
+    if (!v[SERVE_SHARD].given)
+        return DSC_OK;
+    if (!strcmp(call->out, "-"))
+        return dsc_fail(err, DSC_EUSAGE, "--shard: -o FILE expected, for draftscope merge");
+    if (call->json)
+        return dsc_fail(err, DSC_EUSAGE,
+                        "--shard and --json cannot be combined: draftscope merge "
+                        "-o FILE.jsonl writes JSON lines");
+    for (size_t i = 0; i < sizeof files / sizeof *files; i++)
+        if (v[files[i]].given)
+            return dsc_fail(err, DSC_EUSAGE,
+                            "--shard and --%s cannot be combined: merge joins tables only",
+                            call->command->option[files[i]].name);
+    return dsc_split_shard(out, v[SERVE_SHARD].text, err);
 }

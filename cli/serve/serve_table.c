@@ -81,6 +81,7 @@ void cli_serve_visit_columns(cli_fields_visit *visit, void *user)
     visit(user, "Columns", after, LENGTH(after));
     visit(user, NULL, load_only, LENGTH(load_only));
     visit(user, NULL, figure, figures);
+    visit(user, NULL, cli_serve_gain_columns, CLI_SERVE_GAIN_COLUMNS);
     visit(user, NULL, cli_serve_block_columns, cli_serve_block_columns_count);
     visit(user, "Columns with --regret", regret_only, LENGTH(regret_only));
     visit(user, "Columns with --speculation adaptive:calibrated", calibrated_only,
@@ -109,8 +110,7 @@ static int add_parameters(dsc_table *t, const dsc_drafter_type *d, dsc_error *er
 static int add_run_columns(dsc_table *t, const cli_serve_methods *m, dsc_error *err)
 {
     int rc = dsc_table_add_column(t, DSC_COL_METHOD, DSC_CELL_TEXT, "drafting method", err);
-    if (!rc)
-        rc = dsc_table_add_column(t, DSC_COL_RULE, DSC_CELL_TEXT, "verification rule", err);
+    rc = rc ?: dsc_table_add_column(t, DSC_COL_RULE, DSC_CELL_TEXT, "verification rule", err);
     for (size_t d = 0; d < m->drafters && !rc; d++)
         rc = add_parameters(t, m->drafter[d], err);
     return rc ? rc : dsc_table_add_columns(t, after, LENGTH(after), err);
@@ -132,12 +132,11 @@ int cli_serve_table_columns(dsc_table *t, const cli_serve_methods *m, bool per_r
     int rc = add_run_columns(t, m, err);
     if (!rc && per_request)
         return dsc_table_add_columns(t, request_only, LENGTH(request_only), err);
-    if (!rc)
-        rc = dsc_table_add_columns(t, load_only, LENGTH(load_only), err);
-    if (!rc)
-        rc = dsc_table_add_columns(t, figure, figures, err);
-    if (!rc)
-        rc = dsc_table_add_columns(t, cli_serve_block_columns, cli_serve_block_columns_count, err);
+    rc = rc ?: dsc_table_add_columns(t, load_only, LENGTH(load_only), err);
+    rc = rc ?: dsc_table_add_columns(t, figure, figures, err);
+    rc = rc ?: dsc_table_add_columns(t, cli_serve_gain_columns, CLI_SERVE_GAIN_COLUMNS, err);
+    rc =
+        rc ?: dsc_table_add_columns(t, cli_serve_block_columns, cli_serve_block_columns_count, err);
     if (!rc && regret)
         rc = dsc_table_add_columns(t, regret_only, LENGTH(regret_only), err);
     if (!rc && any_calibrated(m))
@@ -222,6 +221,9 @@ static int add_figures(dsc_table *t, row *r, const cli_serve_run *run, dsc_error
         put(r, figure[i].name,
             figure[i].type == DSC_CELL_INT ? cli_integer((int64_t)run->figure[i])
                                            : cli_real(run->figure[i]));
+    if (run->advice)
+        cli_serve_gain_cells(&run->gain, run->advice,
+                             &r->cell[dsc_table_find(t, cli_serve_gain_columns[0].name)]);
     put_regret(r, run);
     put_calibration(r, &run->method->confidence);
     cli_serve_block_room room;

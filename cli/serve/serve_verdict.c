@@ -46,27 +46,34 @@ static size_t read_list(const dsc_table *t, size_t row, const char *column, doub
 
 // The sums of one row: over blocks, and over batches.
 typedef struct lists {
-    double latency_s[CLI_SERVE_BLOCKS], good[CLI_SERVE_BLOCKS], engine_s[CLI_SERVE_BLOCKS];
+    double requests[CLI_SERVE_BLOCKS], latency_s[CLI_SERVE_BLOCKS], good[CLI_SERVE_BLOCKS],
+        engine_s[CLI_SERVE_BLOCKS];
 } lists;
 
-// `column`: the first of three.
+// `column`: the first of four.
 static dsc_load_sums read_sums(const dsc_table *t, size_t row, const dsc_column *column, lists *l)
 {
-    const size_t n = read_list(t, row, column[0].name, l->latency_s),
-                 good = read_list(t, row, column[1].name, l->good),
-                 engine = read_list(t, row, column[2].name, l->engine_s);
-    return (dsc_load_sums){l->latency_s, l->engine_s, l->good, good == n && engine == n ? n : 0};
+    const size_t n = read_list(t, row, column[0].name, l->requests),
+                 latency = read_list(t, row, column[1].name, l->latency_s),
+                 good = read_list(t, row, column[2].name, l->good),
+                 engine = read_list(t, row, column[3].name, l->engine_s);
+    return (dsc_load_sums){l->requests, l->good, l->latency_s, l->engine_s,
+                           latency == n && good == n && engine == n ? n : 0};
 }
 
-static dsc_load_row read_row(const dsc_table *t, size_t row, lists l[2])
+static dsc_load_row read_row(const dsc_table *t, size_t row, bool slo, lists l[2])
 {
     const dsc_column *c = cli_serve_block_columns;
     return (dsc_load_row){.none = is_none(t, row),
                           .may_run = !is_bound(t, row),
                           .saturated = !strcmp(cli_serve_text(t, row, "saturated"), "yes"),
                           .too_short = !strcmp(cli_serve_text(t, row, "saturated"), "unknown"),
-                          .blocks = read_sums(t, row, &c[1], &l[0]),
-                          .batches = read_sums(t, row, &c[4], &l[1]),
+                          .e2e_mean_s = cli_serve_number(t, row, "e2e_mean_s"),
+                          .tokens_per_s = cli_serve_number(t, row, "tokens_per_s"),
+                          .within = slo ? cli_serve_within(t, row) : 1,
+                          .elasticity = cli_serve_number(t, row, c[1].name),
+                          .blocks = read_sums(t, row, &c[2], &l[0]),
+                          .batches = read_sums(t, row, &c[6], &l[1]),
                           .requests = cli_serve_number(t, row, DSC_COL_REQUESTS),
                           .tokens = cli_serve_number(t, row, DSC_COL_OUTPUT_TOKENS),
                           .distinct = cli_serve_number(t, row, c[0].name)};
@@ -88,49 +95,56 @@ static void load_rows_fini(load_rows *l)
     free(l->at);
 }
 
-static int read_load(load_rows *l, const dsc_table *t, const char *arrivals, dsc_error *err)
+static int read_load(load_rows *l, const cli_serve_answer *a, const char *arrivals, dsc_error *err)
 {
+    const dsc_table *t = a->table;
     *l = (load_rows){0};
     for (size_t r = 0; r < t->rows; r++)
         l->count += !strcmp(cli_serve_text(t, r, "arrivals"), arrivals);
     int rc = dsc_new(&l->row, l->count, err);
-    if (!rc)
-        rc = dsc_new(&l->list, l->count, err);
-    if (!rc)
-        rc = dsc_new(&l->at, l->count, err);
+    rc = rc ?: dsc_new(&l->list, l->count, err);
+    rc = rc ?: dsc_new(&l->at, l->count, err);
     for (size_t r = 0, n = 0; r < t->rows && !rc; r++)
         if (!strcmp(cli_serve_text(t, r, "arrivals"), arrivals)) {
-            l->row[n] = read_row(t, r, l->list[n]);
+            l->row[n] = read_row(t, r, a->slo != NULL, l->list[n]);
             l->at[n++] = r;
         }
     return rc;
 }
 
-static size_t row_at(const load_rows *l, size_t index)
+// The advice, with the row's index in the table.
+static dsc_load_advice advise(const load_rows *l, bool closed)
 {
-    return index < l->count ? l->at[index] : SIZE_MAX;
+    dsc_load_advice out;
+    dsc_advise_load(l->row, l->count, closed, &out);
+    out.row = out.row < l->count ? l->at[out.row] : SIZE_MAX;
+    return out;
 }
 
-static int judge(const cli_serve_answer *a, cli_load_verdict *v, dsc_error *err)
+static bool lacks(const cli_serve_answer *a, size_t row)
+{
+    return a->use && row != SIZE_MAX && cli_serve_row_lacks(a->use, a->table, row);
+}
+
+static int judge(cli_serve_answer *a, cli_load_verdict *v, dsc_error *err)
 {
     load_rows l;
     const bool closed = v->unit == CLI_LOAD_CLIENTS;
-    int rc = read_load(&l, a->table, v->arrivals, err);
+    int rc = read_load(&l, a, v->arrivals, err);
     v->none = SIZE_MAX;
-    for (size_t i = 0; !rc && i < l.count; i++)
-        v->none = l.row[i].none ? l.at[i] : v->none;
+    rc = rc ? rc : dsc_compare_load(l.row, l.count, closed, err);
     if (!rc) {
-        dsc_advise_load(l.row, l.count, closed, a->slo != NULL, &v->all);
-        v->own = v->all;
-        v->best = v->row = row_at(&l, v->all.row);
+        for (size_t i = 0; i < l.count; i++) {
+            a->gain[l.at[i]] = l.row[i].than_none;
+            v->none = l.row[i].none ? l.at[i] : v->none;
+        }
+        v->own = v->all = advise(&l, closed);
+        v->differs = lacks(a, v->all.row);
     }
-    if (!rc && a->use && v->best != SIZE_MAX && cli_serve_row_lacks(a->use, a->table, v->best)) {
-        v->differs = true;
+    if (v->differs) {
         for (size_t i = 0; i < l.count; i++)
-            l.row[i].may_run = l.row[i].may_run &&
-                               (l.row[i].none || !cli_serve_row_lacks(a->use, a->table, l.at[i]));
-        dsc_advise_load(l.row, l.count, closed, a->slo != NULL, &v->own);
-        v->row = row_at(&l, v->own.row);
+            l.row[i].may_run = l.row[i].may_run && (l.row[i].none || !lacks(a, l.at[i]));
+        v->own = advise(&l, closed);
     }
     load_rows_fini(&l);
     return rc;
@@ -222,6 +236,7 @@ int cli_serve_answer_init(cli_serve_answer *a, const dsc_table *t, dsc_error *er
     int rc = DSC_OK;
     *a = (cli_serve_answer){.table = t, .slo = dsc_table_get_comment(t, "slo")};
     read_engine(a);
+    rc = dsc_new(&a->gain, t->rows, err);
     for (size_t r = 0; r < t->rows && !rc && cli_serve_has_answer(t); r++) {
         const char *arrivals = cli_serve_text(t, r, "arrivals");
         if (is_known(a, arrivals))
@@ -241,7 +256,20 @@ int cli_serve_answer_init(cli_serve_answer *a, const dsc_table *t, dsc_error *er
 void cli_serve_answer_fini(cli_serve_answer *a)
 {
     free(a->load);
+    free(a->gain);
     *a = (cli_serve_answer){0};
+}
+
+const char *cli_serve_advice(const cli_serve_answer *a, size_t row)
+{
+    for (size_t i = 0; i < a->loads; i++) {
+        const cli_load_verdict *v = &a->load[i];
+        if (row == v->own.row)
+            return v->own.kind == DSC_ADVICE_ON ? "run" : "judged";
+        if (row == v->none && v->own.kind == DSC_ADVICE_OFF)
+            return "run";
+    }
+    return "";
 }
 
 // --- several loads -------------------------------------------------------------------------------
@@ -282,8 +310,8 @@ bool cli_serve_same_setting(const cli_serve_answer *a, const cli_load_verdict *x
     dsc_buffer one = {0}, two = {0};
     if (x->own.kind != y->own.kind || x->own.kind != DSC_ADVICE_ON)
         return x->own.kind == y->own.kind;
-    const bool same = !cli_serve_row_name(&one, a->table, x->row, NULL) &&
-                      !cli_serve_row_name(&two, a->table, y->row, NULL) &&
+    const bool same = !cli_serve_row_name(&one, a->table, x->own.row, NULL) &&
+                      !cli_serve_row_name(&two, a->table, y->own.row, NULL) &&
                       !strcmp(one.data, two.data);
     dsc_buffer_fini(&one);
     dsc_buffer_fini(&two);

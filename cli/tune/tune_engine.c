@@ -208,8 +208,7 @@ static int print(dsc_buffer *b, const form *f, const cli_engine_choice *x, dsc_e
     int rc = DSC_OK;
     for (const char *hole; !rc && (hole = strchr(text, '<')); text = strchr(hole, '>') + 1) {
         rc = dsc_buffer_append(b, text, (size_t)(hole - text), err);
-        if (!rc)
-            rc = append_value(b, hole + 1, x, err);
+        rc = rc ?: append_value(b, hole + 1, x, err);
     }
     return rc ? rc : dsc_buffer_puts(b, text, err);
 }

@@ -84,8 +84,7 @@ static int describe_all(dsc_table *t, const dsc_tune *tune, const cli_tune_namin
                               "none: selected and reported on the same %zu requests, so the result "
                               "of the best is optimistically biased",
                               tune->selection);
-    if (!rc)
-        rc = dsc_table_comment(t, "search", name->search, err);
+    rc = rc ?: dsc_table_comment(t, "search", name->search, err);
     for (size_t i = 0; i < tune->reports && !rc; i++)
         rc = describe_search(t, tune, &tune->report[i], err);
     if (!rc && tune->refused)
@@ -210,8 +209,7 @@ static int describe_best(dsc_table *t, const dsc_tune *tune, size_t price, const
     dsc_buffer_fini(&best);
     if (!rc && tune->options.split > 0 && tune->trials > 1)
         rc = describe_optimism(t, tune, s, tail, err);
-    if (!rc)
-        rc = describe_alike(t, tune, s, tail, err);
+    rc = rc ?: describe_alike(t, tune, s, tail, err);
     return rc ? rc : describe_bound(t, tune, s, tail, err);
 }
 
@@ -224,8 +222,7 @@ static int describe_verdict(dsc_table *t, const dsc_tune *tune, size_t price, co
     dsc_buffer words = {0};
     price_tail(tune, price, tail);
     int rc = cli_tune_verdict_words(&words, tune, s, &v->own, err);
-    if (!rc)
-        rc = cli_tune_comment(t, err, "verdict", tail, "%s", words.data);
+    rc = rc ?: cli_tune_comment(t, err, "verdict", tail, "%s", words.data);
     dsc_buffer_fini(&words);
     if (!rc && v->differs)
         rc = cli_tune_best_of_all(&words, tune, s, use, v, err);
@@ -262,8 +259,7 @@ int cli_tune_describe(dsc_table *t, const dsc_tune *tune, dsc_standing *const *s
     int rc = describe_all(t, tune, name, err);
     for (size_t p = 0; p < tune->options.prices && !rc; p++)
         rc = describe_best(t, tune, p, standing[p], err);
-    if (!rc)
-        rc = describe_caveats(t, tune, err);
+    rc = rc ?: describe_caveats(t, tune, err);
     if (!rc && use)
         rc = dsc_table_comment(t, "engine", cli_engine_word[use->engine], err);
     for (size_t p = 0; p < tune->options.prices && !rc; p++)
@@ -305,8 +301,7 @@ int cli_tune_comment_lines(dsc_table *t, const char *name, const char *lines, ds
         char key[64], *line;
         rc = dsc_strndup(&line, p, strcspn(p, "\n"), err);
         snprintf(key, sizeof key, "%s_%d", name, number++);
-        if (!rc)
-            rc = dsc_table_comment(t, key, line, err);
+        rc = rc ?: dsc_table_comment(t, key, line, err);
         free(line);
     }
     return rc;

@@ -66,8 +66,7 @@ int cli_tune_price_rows(dsc_table *t, const dsc_tune *tune, size_t price, const 
                                               cli_real(dsc_trial_drafted(x))};
         row[CLI_TUNE_COLUMNS] = cli_text(value);
         dsc_metrics_cells(&x->totals.metrics, row + CLI_TUNE_METRICS);
-        if (!rc)
-            rc = dsc_table_add_row(t, row, err);
+        rc = rc ?: dsc_table_add_row(t, row, err);
         dsc_buffer_fini(&words);
     }
     return rc;

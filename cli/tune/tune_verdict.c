@@ -159,10 +159,8 @@ static int engine_choice(dsc_buffer *out, const dsc_tune *tune, size_t price, co
         rc = dsc_buffer_printf(out, err, "# best of all methods: %s; this is number %zu\n",
                                words.data, v->own.standing + 1);
     dsc_buffer_fini(&words);
-    if (!rc)
-        rc = cli_tune_verdict_words(&words, tune, s, &v->own, err);
-    if (!rc)
-        rc = dsc_buffer_printf(out, err, "# batch size %" PRId64 ": %s\n", batch, words.data);
+    rc = rc ?: cli_tune_verdict_words(&words, tune, s, &v->own, err);
+    rc = rc ?: dsc_buffer_printf(out, err, "# batch size %" PRId64 ": %s\n", batch, words.data);
     dsc_buffer_fini(&words);
     if (rc || v->own.kind == DSC_ADVICE_ABSTAIN)
         return rc;
@@ -180,13 +178,11 @@ int cli_tune_engine_lines(dsc_buffer *out, const dsc_tune *tune, dsc_standing *c
     cli_engine_choice *choice = NULL;
     size_t n = tune->options.prices, kept = 0;
     int rc = dsc_new(&config, n, err);
-    if (!rc)
-        rc = dsc_new(&choice, n, err);
+    rc = rc ?: dsc_new(&choice, n, err);
     for (size_t p = 0; p < n && !rc; p++)
         rc = engine_choice(out, tune, p, standing[p], use, &v[p], &config[p], &choice[kept], &kept,
                            err);
-    if (!rc)
-        rc = cli_engine_lines(out, use, choice, kept, err);
+    rc = rc ?: cli_engine_lines(out, use, choice, kept, err);
     free(config);
     free(choice);
     return rc;

@@ -278,8 +278,7 @@ static int write_files(dsc_page *p, places *at, bool force, dsc_error *err)
     }
     if (!rc)
         fwrite(p->w.to->data, 1, p->w.to->length, f[pictures].stream);
-    if (!rc)
-        rc = dsc_outfile_commit_all(f, pictures + 1, err);
+    rc = rc ?: dsc_outfile_commit_all(f, pictures + 1, err);
     for (size_t i = 0; i <= pictures; i++)
         dsc_outfile_abort(&f[i]);
     return rc;
@@ -312,16 +311,14 @@ int dsc_report_write(const char *const *result_paths, size_t n, const char *out_
     int rc = at.memory.rc;
     if (!rc && o->latex)
         rc = make_folder(&at, err);
-    if (!rc)
-        rc = check_output(result_paths, n, at.page, o->force, err);
+    rc = rc ?: check_output(result_paths, n, at.page, o->force, err);
     for (size_t i = 0; !rc && i < n; i++)
         rc = dsc_result_view_read(&r[i], result_paths[i], err);
     if (!rc) {
         put_page(&p, r, n, o->title ? o->title : "Speculative decoding report");
         rc = p.w.rc;
     }
-    if (!rc)
-        rc = write_files(&p, &at, o->force, err);
+    rc = rc ?: write_files(&p, &at, o->force, err);
     if (rc && at.made)
         rmdir(at.folder);
     for (size_t i = 0; r && i < n; i++)

@@ -55,8 +55,7 @@ int dsc_read_facts(dsc_result_view *r, const char *json, dsc_error *err)
         dsc_fail(err, rc, "line %d: %s", e.line, e.text);
     if (!rc && !json_is_object(o))
         rc = dsc_fail(err, DSC_EINPUT, "a JSON object was expected");
-    if (!rc)
-        rc = add_scalars(r, o, NULL);
+    rc = rc ?: add_scalars(r, o, NULL);
     json_decref(o);
     return rc;
 }

@@ -53,50 +53,24 @@ bool dsc_put_load_answers(dsc_page *p, const dsc_result_view *r, size_t n)
 
 // --- the verdict at each load ------------------------------------------------------------------
 
-enum { LOAD, GAIN, INTERVAL, CRITERION, VERDICT, COLUMNS };
-
-// Splits "poisson:4: run X: 1.2345 times the goodput of no speculation ... (95 %: 1.1 to 1.3)" into
-// columns. A verdict without these numbers stays as it is.
-static void split_verdict(dsc_plot *m, const char *value, const char *text[COLUMNS])
-{
-    const char *verdict = strstr(value, ": ");
-    verdict = verdict ? verdict + 2 : value;
-    const char *times = strstr(verdict, " times "), *number = times;
-    const char *range = times ? strstr(times, "(95 %: ") : NULL,
-               *end = range ? strchr(range, ')') : NULL;
-    double gain, low, high;
-    text[LOAD] = dsc_text(m, "%.*s", verdict > value ? (int)(verdict - value - 2) : 0, value);
-    text[VERDICT] = verdict;
-    text[GAIN] = text[INTERVAL] = text[CRITERION] = "";
-    while (number && number > verdict && number[-1] != ' ')
-        number--;
-    if (!end || sscanf(number, "%lf", &gain) != 1 ||
-        sscanf(range, "(95 %%: %lf to %lf", &low, &high) != 2)
-        return;
-    int before = (int)(number - verdict);
-    const bool off = before > 5 && begins(number - 5, " has ");
-    before -= off ? 5 : before > 2 ? 2 : 0;
-    text[VERDICT] = dsc_text(m, "%.*s%s%s", before, verdict, off ? " was judged" : "", end + 1);
-    text[GAIN] = dsc_text(m, "%.2f×", gain);
-    text[INTERVAL] = dsc_text(m, "%.2f to %.2f", low, high);
-    text[CRITERION] = begins(times, " times the throughput") ? "throughput"
-                      : begins(times, " times the goodput")  ? "goodput"
-                                                             : "latency";
-}
+enum { LOAD, VERDICT, GAIN, INTERVAL, NUMBERS, COLUMNS };
 
 // The table of the verdicts, which is empty where serve wrote none.
 static int make_verdicts(dsc_table *out, dsc_plot *m, const dsc_table *t, dsc_error *err)
 {
-    static const char *const name[COLUMNS] = {"load", "gain", "95 % interval", "in", "verdict"};
+    static const char *const name[COLUMNS] = {"load", "verdict", "gain", "95 % interval",
+                                              "with and without"};
     int rc = DSC_OK;
     for (int i = 0; i < COLUMNS && !rc; i++)
         rc = dsc_table_add_column(out, name[i], DSC_CELL_TEXT, NULL, err);
     for (size_t k = 0; k < t->comments && !rc; k++) {
-        const char *text[COLUMNS];
         dsc_cell cell[COLUMNS];
-        if (!begins(t->key[k], "load_verdict_"))
+        const char *value = t->value[k], *verdict = strstr(value, ": ");
+        if (!begins(t->key[k], "load_verdict_") || !verdict)
             continue;
-        split_verdict(m, t->value[k], text);
+        const dsc_verdict_words w = dsc_split_verdict(m, verdict + 2);
+        const char *text[COLUMNS] = {dsc_text(m, "%.*s", (int)(verdict - value), value), w.verdict,
+                                     w.gain, w.interval, w.rest};
         for (int i = 0; i < COLUMNS; i++)
             cell[i] = dsc_cell_text(text[i]);
         rc = m->rc ? m->rc : dsc_table_add_row(out, cell, err);
@@ -109,7 +83,7 @@ void dsc_put_load_verdicts(dsc_page *p, const dsc_result_view *r)
     enum { MOST = 200 };
     dsc_table t = {0};
     dsc_plot m = dsc_plot_of(NULL, NULL, p->w.err);
-    const size_t column[COLUMNS] = {LOAD, GAIN, INTERVAL, CRITERION, VERDICT};
+    const size_t column[COLUMNS] = {LOAD, VERDICT, GAIN, INTERVAL, NUMBERS};
     size_t row[MOST];
     const char *slo = dsc_table_get_comment(&r->table, "slo");
     if (!p->w.rc)
@@ -121,13 +95,12 @@ void dsc_put_load_verdicts(dsc_page *p, const dsc_result_view *r)
                       "The table has no verdict in its comments; draftscope serve writes one where "
                       "a method drafts.");
     else if (!p->w.rc)
-        p->type->table(p,
-                       &(dsc_page_table){&t, row, column, t.rows < MOST ? t.rows : MOST, COLUMNS,
-                                         dsc_text(&m,
-                                                  "Verdict at each load, chosen on one half of the "
-                                                  "requests and judged on the other%s%s",
-                                                  slo ? "; SLO: " : "", slo ? slo : ""),
-                                         NULL});
+        p->type->table(p, &(dsc_page_table){&t, row, column, t.rows < MOST ? t.rows : MOST, COLUMNS,
+                                            dsc_text(&m,
+                                                     "Verdict at each load: the best configuration "
+                                                     "against no speculation%s%s",
+                                                     slo ? "; SLO: " : "", slo ? slo : ""),
+                                            NULL});
     dsc_table_fini(&t);
     dsc_plot_fini(&m);
 }
@@ -154,8 +127,9 @@ static bool differs(const dsc_table *t, size_t c)
 static size_t find_columns(dsc_result_view *r)
 {
     static const char *const figure[] = {
-        "saturated",  "requests_per_s", "tokens_per_s", "goodput",    "ttft_p50_s",
-        "ttft_p99_s", "tpot_p50_s",     "tpot_p99_s",   "e2e_mean_s", "mean_running"};
+        "advice",         "gain",         "gain_low",   "gain_high",   "saturated",
+        "requests_per_s", "tokens_per_s", "goodput",    "ttft_p50_s",  "ttft_p99_s",
+        "tpot_p50_s",     "tpot_p99_s",   "e2e_mean_s", "mean_running"};
     const dsc_table *t = &r->table;
     const int load = dsc_table_find(t, "arrivals"), last = dsc_table_find(t, "speculation");
     size_t n = 0;

@@ -112,8 +112,7 @@ static int read_json(dsc_result_view *r, const char *path, bool folder, dsc_erro
     char *text = NULL;
     size_t length;
     int rc = r->memory.rc ? r->memory.rc : dsc_sha256_file(file, r->sha256, err);
-    if (!rc)
-        rc = dsc_read_file(&text, &length, file, MOST_BYTES, err);
+    rc = rc ?: dsc_read_file(&text, &length, file, MOST_BYTES, err);
     if (!rc && (rc = dsc_read_facts(r, text, err)))
         dsc_error_prefix(err, rc, "%s", file);
     if (!rc && !dsc_fact_find(r, folder ? "hash" : "trace"))
@@ -148,8 +147,7 @@ static int split_values(dsc_result_view *r, dsc_error *err)
     if (c < 0 || r->table.column[c].type != DSC_CELL_TEXT)
         return DSC_OK;
     int rc = copy_rows(&r->values, &r->table, (size_t)c, false, err);
-    if (!rc)
-        rc = copy_rows(&all, &r->table, (size_t)c, true, err);
+    rc = rc ?: copy_rows(&all, &r->table, (size_t)c, true, err);
     dsc_table_fini(&r->table);
     r->table = all;
     return rc;

@@ -97,6 +97,14 @@ bool dsc_was_chosen_here(const dsc_result_view *r);
 // The number of batch sizes that the best configuration of a result slows down.
 size_t dsc_count_slow(const dsc_result_view *r);
 
+// The parts of a verdict that tune or serve wrote: "run X: 2.3795 times ... (95 %: 1.9687 to
+// 3.0609); rest", or "leave speculation off: X is 0.9 times ...". One without a number is `verdict`
+// as a whole, and the other parts are "". Texts are the verdict's or in `memory`.
+typedef struct dsc_verdict_words {
+    const char *verdict, *gain, *interval, *rest;
+} dsc_verdict_words;
+dsc_verdict_words dsc_split_verdict(dsc_plot *memory, const char *verdict);
+
 // A simulated server (report_load.c): its answers, and whether there is any; the verdict at each
 // load; the rows of each load.
 bool dsc_put_load_answers(dsc_page *p, const dsc_result_view *r, size_t n);

@@ -165,30 +165,35 @@ static const char *condition_of(dsc_plot *memory, const dsc_table *t, const char
     return isnan(size) ? "all requests" : dsc_text(memory, "batch size %g", size);
 }
 
-// Splits "run X: 2.3795 times as fast as ... (95 %: 1.9687 to 3.0609)" or "leave speculation off: X
-// is 0.9 times as fast ..." into columns. A verdict without these numbers stays as it is.
-static void add_verdict(lines *l, const dsc_table *t, const char *key, const char *verdict)
+dsc_verdict_words dsc_split_verdict(dsc_plot *memory, const char *verdict)
 {
-    dsc_plot *m = &l->memory;
-    const char *fast = strstr(verdict, " times as fast"), *number = fast;
-    const char *range = fast ? strstr(fast, "(95 %: ") : NULL;
-    const char *text[VERDICT_COLUMNS] = {condition_of(m, t, key), verdict, "", ""};
-    double speedup, low, high;
+    const char *times = strstr(verdict, " times "), *number = times, *name = strstr(verdict, ": ");
+    const char *range = times ? strstr(times, "(95 %: ") : NULL,
+               *rest = times ? strstr(times, "; ") : NULL;
+    dsc_verdict_words w = {verdict, "", "", ""};
+    double gain, low, high;
     while (number && number > verdict && number[-1] != ' ')
         number--;
-    if (range && sscanf(number, "%lf", &speedup) == 1 &&
-        sscanf(range, "(95 %%: %lf to %lf", &low, &high) == 2) {
-        int before = (int)(number - verdict);
-        bool off = before > 4 && !strncmp(number - 4, " is ", 4);
-        before -= off ? 4 : before > 2 ? 2 : 0; // ": "
-        const char *name = off ? strstr(verdict, ": ") : NULL;
-        text[VERDICT] = name && name < verdict + before
-                            ? dsc_text(m, "%.*s (%.*s was judged)", (int)(name - verdict), verdict,
-                                       (int)(verdict + before - name - 2), name + 2)
-                            : dsc_text(m, "%.*s", before, verdict);
-        text[SPEEDUP] = dsc_text(m, "%.2f×", speedup);
-        text[INTERVAL] = dsc_text(m, "%.2f to %.2f", low, high);
-    }
+    if (!name || !number || number < name + 2 || sscanf(number, "%lf", &gain) != 1)
+        return w;
+    const char *verb = number - 2; // of ": ", " is " or " has "
+    while (verb > name && *verb != ' ')
+        verb--;
+    w.verdict = verb > name ? dsc_text(memory, "%.*s (%.*s was judged)", (int)(name - verdict),
+                                       verdict, (int)(verb - name - 2), name + 2)
+                            : dsc_text(memory, "%.*s", (int)(name - verdict), verdict);
+    w.gain = dsc_text(memory, "%.2f×", gain);
+    if (range && sscanf(range, "(95 %%: %lf to %lf", &low, &high) == 2)
+        w.interval = dsc_text(memory, "%.2f to %.2f", low, high);
+    w.rest = rest ? rest + 2 : "";
+    return w;
+}
+
+static void add_verdict(lines *l, const dsc_table *t, const char *key, const char *verdict)
+{
+    const dsc_verdict_words w = dsc_split_verdict(&l->memory, verdict);
+    const char *text[VERDICT_COLUMNS] = {condition_of(&l->memory, t, key), w.verdict, w.gain,
+                                         w.interval};
     add_line(l, text);
 }
 

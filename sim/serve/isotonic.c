@@ -53,8 +53,7 @@ int dsc_isotonic_fit(dsc_isotonic *out, dsc_isotonic_sample *sample, size_t coun
     qsort(sample, count, sizeof *sample, by_score);
     out->blocks = pool_violators(b, sample, count);
     rc = dsc_new(&out->from, out->blocks, err);
-    if (!rc)
-        rc = dsc_new(&out->value, out->blocks, err);
+    rc = rc ?: dsc_new(&out->value, out->blocks, err);
     for (size_t i = 0; i < out->blocks && !rc; i++) {
         out->from[i] = b[i].from;
         out->value[i] = b[i].successes / b[i].count;

@@ -402,8 +402,7 @@ static int commit(engine *e, dsc_error *err)
 static int step(engine *e, sequence **slot, dsc_error *err)
 {
     int rc = schedule(e, err);
-    if (!rc)
-        rc = dsc_serve_target_time(e->price, &e->step, &e->step.target_s, err);
+    rc = rc ?: dsc_serve_target_time(e->price, &e->step, &e->step.target_s, err);
     if (!rc) {
         count_maxima(e);
         if (e->options->pass)
@@ -413,12 +412,10 @@ static int step(engine *e, sequence **slot, dsc_error *err)
         dsc_serve_script_verify(e);
     else if (!rc)
         rc = verify_all(e, slot, err);
-    if (!rc)
-        rc = advance_clock(e, err);
+    rc = rc ?: advance_clock(e, err);
     if (!rc && e->options->step)
         rc = e->options->step(e->options->user, e, err);
-    if (!rc)
-        rc = commit(e, err);
+    rc = rc ?: commit(e, err);
     take_arrivals(e);
     return rc;
 }
@@ -457,10 +454,8 @@ static int begin(engine *e, sequence ***slot, dsc_error *err)
     const size_t room = (size_t)o->max_num_seqs;
     dsc_latency *const all[] = {&t->ttft, &t->tpot, &t->itl, &t->itl_token, &t->e2e};
     int rc = dsc_new(&e->running, room, err);
-    if (!rc)
-        rc = dsc_new(&e->preempted, room, err);
-    if (!rc)
-        rc = dsc_new(slot, room, err);
+    rc = rc ?: dsc_new(&e->preempted, room, err);
+    rc = rc ?: dsc_new(slot, room, err);
     for (size_t i = 0; i < sizeof all / sizeof *all && !rc; i++)
         rc = dsc_latency_init(all[i], err);
     if (!rc && e->arrivals->kind == DSC_ARRIVALS_CLOSED)
@@ -530,8 +525,7 @@ int dsc_serve_run(dsc_serve_totals *out, const dsc_serve_pool *pool, const dsc_a
     sequence **slot = NULL;
     *out = (dsc_serve_totals){0};
     int rc = check_options(options, pool, err);
-    if (!rc)
-        rc = dsc_new(&e, 1, err);
+    rc = rc ?: dsc_new(&e, 1, err);
     if (rc)
         return rc;
     e->options = options;
@@ -543,8 +537,7 @@ int dsc_serve_run(dsc_serve_totals *out, const dsc_serve_pool *pool, const dsc_a
     rc = begin(e, &slot, err);
     if (!rc && policy->type->begin)
         rc = policy->type->begin(policy, e, err);
-    if (!rc)
-        rc = serve(e, slot, err);
+    rc = rc ?: serve(e, slot, err);
     free(slot);
     free(e->running);
     free(e->preempted);

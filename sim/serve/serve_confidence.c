@@ -88,8 +88,7 @@ static int read_token(const reader *r, const dsc_request *q, const dsc_serve_ite
         *out = (float)r->draft[q->output.id[t]];
         return DSC_OK;
     }
-    if (!rc)
-        rc = read_dist(r, q, DSC_SIDE_TARGET, t, r->target, err);
+    rc = rc ?: read_dist(r, q, DSC_SIDE_TARGET, t, r->target, err);
     if (!rc)
         *out = (float)sample_rejected(r, q, t);
     return rc;
@@ -114,10 +113,8 @@ static int read_all(reader *r, const dsc_trace *trace, dsc_error *err)
 {
     const size_t vocab = r->greedy ? 0 : (size_t)r->vocab_size;
     int rc = dsc_new(&r->draft, vocab, err);
-    if (!rc)
-        rc = dsc_new(&r->target, vocab, err);
-    if (!rc)
-        rc = dsc_trace_each(trace, read_request, r, err);
+    rc = rc ?: dsc_new(&r->target, vocab, err);
+    rc = rc ?: dsc_trace_each(trace, read_request, r, err);
     free(r->draft);
     free(r->target);
     return rc;
@@ -241,8 +238,7 @@ static int calibrate(dsc_serve_confidence *c, const dsc_serve_source *s, uint64_
     bin bins[BINS] = {{0}};
     dsc_isotonic fit[HALVES] = {{0}};
     int rc = dsc_new(&half, s->count, err);
-    if (!rc)
-        rc = split(s, seed, half, err);
+    rc = rc ?: split(s, seed, half, err);
     for (uint8_t h = 0; h < HALVES && !rc; h++)
         rc = fit_half(&fit[h], c, s, half, h, err);
     for (size_t i = 0; i < s->count && !rc; i++) {
@@ -268,8 +264,7 @@ int dsc_serve_confidence_read(dsc_serve_confidence *out, const dsc_serve_source 
                 .seed = seed};
     *out = (dsc_serve_confidence){0};
     int rc = check(source, info, config, rule->greedy, err);
-    if (!rc)
-        rc = dsc_new(&out->confidence, source->count, err);
+    rc = rc ?: dsc_new(&out->confidence, source->count, err);
     if (rc)
         return rc;
     out->count = source->count;

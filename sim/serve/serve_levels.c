@@ -67,8 +67,7 @@ int dsc_serve_levels_draw(const dsc_rule_plan *plan, const dsc_serve_level *leve
     open_draft *open;
     int64_t count = 0;
     int rc = dsc_arena_new(arena, &dist, dsc_position_dist_at(dsc_rule_plan_drafts(plan) + 1), err);
-    if (!rc)
-        rc = dsc_arena_new(arena, &open, (size_t)levels + 1, err);
+    rc = rc ?: dsc_arena_new(arena, &open, (size_t)levels + 1, err);
     for (int64_t i = 0; i < n && !rc; i++)
         out[i] = (dsc_serve_draft){(uint16_t)levels, 0};
     for (int64_t t = 0; t + 1 < n && levels && !rc; t++) {

@@ -177,20 +177,14 @@ static int allocate(adaptive *a, size_t k, const dsc_serve_options *o, dsc_error
 {
     const size_t requests = (size_t)o->max_num_seqs;
     int rc = dsc_new(&a->curve, k + 1, err);
-    if (!rc)
-        rc = dsc_new(&a->survival, requests, err);
+    rc = rc ?: dsc_new(&a->survival, requests, err);
     if (!rc && a->kind == CALIBRATED)
         rc = dsc_new(&a->own, requests * (k + 1), err);
-    if (!rc)
-        rc = dsc_new(&a->usable, requests, err);
-    if (!rc)
-        rc = dsc_new(&a->target_s, (size_t)o->max_num_batched_tokens + 1, err);
-    if (!rc)
-        rc = dsc_new(&a->taken, k + 1, err);
-    if (!rc)
-        rc = dsc_new(&a->expected, k + 1, err);
-    if (!rc)
-        rc = dsc_new(&a->draft_s, k + 1, err);
+    rc = rc ?: dsc_new(&a->usable, requests, err);
+    rc = rc ?: dsc_new(&a->target_s, (size_t)o->max_num_batched_tokens + 1, err);
+    rc = rc ?: dsc_new(&a->taken, k + 1, err);
+    rc = rc ?: dsc_new(&a->expected, k + 1, err);
+    rc = rc ?: dsc_new(&a->draft_s, k + 1, err);
     return rc;
 }
 
@@ -432,8 +426,7 @@ static int search(adaptive *a, const dsc_serve_engine *e, int64_t slots, int64_t
         return DSC_OK;
     const int64_t most = slots < room ? slots : room;
     int rc = dsc_serve_target_times(price, &a->step, (size_t)most + 1, a->target_s, err);
-    if (!rc)
-        rc = price_drafts(a, e, first, err);
+    rc = rc ?: price_drafts(a, e, first, err);
     if (!rc && !a->one_curve)
         rc = sort_slots(a, slots, err);
     if (rc)

@@ -97,15 +97,13 @@ int dsc_serve_replay_requests(dsc_serve_source *s, const dsc_trace *trace, size_
     script *all;
     dsc_run_options o = *options;
     int rc = dsc_new(&all, requests, err);
-    if (!rc)
-        rc = dsc_new(&s->script, requests, err);
+    rc = rc ?: dsc_new(&s->script, requests, err);
     o.engine = DSC_ENGINE_LOOP;
     o.steps = DSC_STEPS_AFTER_PREFILL;
     o.watched = DSC_EVERY_REQUEST;
     o.step = keep_step;
     o.user = all;
-    if (!rc)
-        rc = run(trace, config, &o, err);
+    rc = rc ?: run(trace, config, &o, err);
     s->overlap = config->drafter->parallel;
     s->longest = 1; // a policy with 0 would never draft
     for (size_t i = 0; i < requests && all; i++) {

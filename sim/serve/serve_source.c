@@ -59,10 +59,8 @@ static int match(const job *j, worker *w, const dsc_request *q, draft *out, dsc_
                                   .end_token = j->info->eos_token};
     dsc_match_lengths found = {.passes = 0};
     int rc = dsc_arena_new(&w->arena, &found.available, n, err);
-    if (!rc)
-        rc = dsc_arena_new(&w->arena, &found.run, n, err);
-    if (!rc)
-        rc = j->config->drafter->match_lengths(&in, 1, j->limit, &found, err);
+    rc = rc ?: dsc_arena_new(&w->arena, &found.run, n, err);
+    rc = rc ?: j->config->drafter->match_lengths(&in, 1, j->limit, &found, err);
     for (size_t i = 0; i < n && !rc; i++)
         out[i] = (draft){cut(found.available[i], j->limit), cut(found.run[i], j->limit)};
     w->passes = found.passes;
@@ -123,13 +121,11 @@ static int draw(const job *j, worker *w, const dsc_request *q, draft *out, dsc_e
     double *ratio;
     bool *accepted;
     int rc = dsc_arena_new(&w->arena, &ratio, (size_t)n, err);
-    if (!rc)
-        rc = dsc_arena_new(&w->arena, &accepted, (size_t)n, err);
+    rc = rc ?: dsc_arena_new(&w->arena, &accepted, (size_t)n, err);
     for (int64_t i = 0; i < n && !rc; i++) {
         double drafted, target;
         rc = dsc_position_logp(q, DSC_SIDE_DRAFT, i, &drafted, err);
-        if (!rc)
-            rc = dsc_position_logp(q, DSC_SIDE_TARGET, i, &target, err);
+        rc = rc ?: dsc_position_logp(q, DSC_SIDE_TARGET, i, &target, err);
         if (rc)
             break;
         ratio[i] = exp(drafted - target);
@@ -241,8 +237,7 @@ static int read_trace(const job *j, const dsc_trace *trace, int threads, dsc_err
             break;
         read_shard(j, shard, threads);
         rc = first_failure(j, threads, err);
-        if (!rc)
-            rc = dsc_shard_check(shard, err);
+        rc = rc ?: dsc_shard_check(shard, err);
         dsc_shard_close(shard);
     }
     return rc;
@@ -377,16 +372,12 @@ static int run_loop(const job *j, const dsc_trace *trace, int threads, dsc_error
 static int read_all(job *j, const dsc_trace *trace, int threads, dsc_error *err)
 {
     int rc = dsc_serve_source_init(j->source, (size_t)j->info->requests, err);
-    if (!rc)
-        rc = dsc_new(&j->worker, (size_t)threads, err);
+    rc = rc ?: dsc_new(&j->worker, (size_t)threads, err);
     for (int t = 0; t < threads && !rc; t++)
         j->worker[t].failed = -1;
-    if (!rc)
-        rc = read_trace(j, trace, threads, err);
-    if (!rc)
-        rc = run_loop(j, trace, threads, err);
-    if (!rc)
-        rc = close_gaps(j->source, err);
+    rc = rc ?: read_trace(j, trace, threads, err);
+    rc = rc ?: run_loop(j, trace, threads, err);
+    rc = rc ?: close_gaps(j->source, err);
     return rc ? rc : find_drafting(j->source, j, threads, err);
 }
 
@@ -406,8 +397,7 @@ int dsc_serve_source_models(dsc_serve_source *out, const dsc_trace *trace, const
     if (!trace)
         return dsc_serve_replay_workload(out, config, &options, err);
     int rc = plan(&j, trace, err);
-    if (!rc)
-        rc = read_all(&j, trace, threads, err);
+    rc = rc ?: read_all(&j, trace, threads, err);
     for (int t = 0; j.worker && t < threads; t++) {
         dsc_arena_fini(&j.worker[t].arena);
         dsc_position_room_fini(&j.worker[t].room);

@@ -8,10 +8,8 @@
 int dsc_serve_source_init(dsc_serve_source *s, size_t count, dsc_error *err)
 {
     int rc = dsc_new(&s->item, count, err);
-    if (!rc)
-        rc = dsc_new(&s->request, count, err);
-    if (!rc)
-        rc = dsc_new(&s->id, count, err);
+    rc = rc ?: dsc_new(&s->request, count, err);
+    rc = rc ?: dsc_new(&s->id, count, err);
     s->count = rc ? 0 : count;
     return rc;
 }

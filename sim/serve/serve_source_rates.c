@@ -64,8 +64,7 @@ int dsc_serve_source_rates(dsc_serve_source *out, const dsc_serve_rates *r,
                         "least 1 and at most %d are possible",
                         r->requests, r->length, DSC_SERVE_LONGEST);
     int rc = dsc_serve_source_init(out, (size_t)r->requests, err);
-    if (!rc)
-        rc = dsc_new(&rate, (size_t)r->length + 1, err);
+    rc = rc ?: dsc_new(&rate, (size_t)r->length + 1, err);
     for (int64_t i = 0; i < r->requests && !rc; i++)
         rc = draw_request(out, r, i, rate, err);
     out->longest = r->length;

@@ -155,8 +155,7 @@ int dsc_serve_steps_open(dsc_serve_steps **out, const char *path, dsc_error *err
         return rc;
     s->last = -1;
     rc = dsc_check_regular(path, err);
-    if (!rc)
-        rc = dsc_strndup(&s->path, path, strlen(path), err);
+    rc = rc ?: dsc_strndup(&s->path, path, strlen(path), err);
     if (!rc && !(s->f = fopen(path, "r")))
         rc = dsc_fail_errno(err, DSC_EINPUT, errno, "%s", path);
     if (rc) {

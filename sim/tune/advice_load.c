@@ -1,132 +1,193 @@
 // SPDX-License-Identifier: Apache-2.0
-// The verdict at one load: choose on the even blocks, judge on the odd ones, by paired sums.
+// The verdict at one load: the utility of every row against that of no speculation, by paired sums.
 #include "sim/tune/advice_load.h"
 
+#include "base/rng.h"
 #include "base/statistics.h"
 
 #include <math.h>
+#include <stdlib.h>
 
-// A goodput that is lower by less than this share counts as not lower.
-static const double margin = 0.01;
+static const double late_worth = 0.1;              // of a request that misses the SLO
+static const double rounding = 1e-12;              // of sums of shares
+static const double normal_95 = 1.959963984540054; // 0.975 quantile
 
-// Where every row keeps fewer requests than this share within the SLO, the load is beyond it, and
-// ratios of the few that are left mean nothing.
-static const double least_kept = 0.1;
+// --- utility -------------------------------------------------------------------------------------
 
-static const char too_short_for_it[] = "the runs are too short for a steady state (--requests)";
-
-// A criterion of one row: a product of sums over groups, each to the power of 1 or -1.
-typedef struct product {
-    const double *part[2]; // [n] or NULL
-    int power[2];
-    const double *latency_s; // [n] 0: the group has no request and does not count
-    size_t n;
-} product;
-
-static product product_of(const dsc_load_sums *x, dsc_load_criterion by, bool closed)
+double dsc_load_worth(double within)
 {
-    const product goodput = {.part = {x->good, closed ? x->latency_s : NULL}, .power = {1, -1}},
-                  engine = {.part = {x->engine_s}, .power = {-1}},
-                  time = {.part = {x->latency_s}, .power = {-1}};
-    product p = by == DSC_LOAD_OVERLOAD ? engine : by == DSC_LOAD_GOODPUT ? goodput : time;
-    p.latency_s = x->latency_s;
-    p.n = x->count;
-    return p;
+    return late_worth + (1 - late_worth) * within;
 }
 
-// Groups of `n` that take part: first, first + step, ...
-typedef struct part {
-    size_t first, step;
-} part;
-static const part to_choose = {0, 2}, to_judge = {1, 2}, all_batches = {0, 1};
+static double utility(const dsc_load_row *x, bool closed)
+{
+    return x->saturated
+               ? x->tokens_per_s
+               : dsc_load_worth(x->within) * (closed ? x->tokens_per_s : 1 / x->e2e_mean_s);
+}
 
-static double total(const double *sum, size_t n, part of)
+// --- the interval --------------------------------------------------------------------------------
+
+// Sums over groups with their totals.
+typedef struct sums {
+    const dsc_load_sums *of;
+    double requests, good, latency_s, engine_s;
+    double elasticity; // by which groups move each other; 0: they do not
+} sums;
+
+static double total(const double *sum, size_t n)
 {
     double all = 0;
-    for (size_t b = of.first; b < n; b += of.step)
-        all += sum[b];
+    for (size_t i = 0; i < n; i++)
+        all += sum[i];
     return all;
 }
 
-static size_t count(const product *p, part of)
+static sums sums_of(const dsc_load_sums *x, double elasticity)
+{
+    return (sums){x,
+                  total(x->requests, x->count),
+                  total(x->good, x->count),
+                  total(x->latency_s, x->count),
+                  total(x->engine_s, x->count),
+                  elasticity};
+}
+
+// By how much the logarithm of a row's utility changes with the weight of group i.
+static double influence(const sums *x, size_t i, bool queues)
+{
+    const double requests = x->of->requests[i], good = x->of->good[i],
+                 engine = x->of->engine_s[i] / x->engine_s;
+    const double worth = requests * dsc_load_worth(good / requests),
+                 all_worth = x->requests * dsc_load_worth(x->good / x->requests);
+    return queues ? -engine
+                  : worth / all_worth - x->of->latency_s[i] / x->latency_s +
+                        x->elasticity * (engine - requests / x->requests);
+}
+
+static size_t count(const dsc_load_sums *x)
 {
     size_t n = 0;
-    for (size_t b = of.first; b < p->n; b += of.step)
-        n += p->latency_s[b] > 0;
+    for (size_t i = 0; i < x->count; i++)
+        n += x->requests[i] > 0;
     return n;
 }
 
-// The logarithm of the ratio of two rows' criteria.
-static double log_gain(const product *x, const product *none, part of)
+static bool has_interval(const dsc_load_row *none)
 {
-    double gain = 0;
-    for (int i = 0; i < 2 && x->part[i]; i++)
-        gain += x->power[i] * log(total(x->part[i], x->n, of) / total(none->part[i], none->n, of));
-    return gain;
+    return count(&none->blocks) > 1 && count(&none->batches) > 1;
 }
 
-// By how much group b moves log_gain: the difference of its shares of the sums.
-static double moved(const product *x, const product *none, part of, size_t b)
+// Writes by how much each group that has requests moves log(utility of x / utility of none), and
+// returns their number.
+static size_t differences(const sums *x, const sums *none, bool queues, double *moved)
 {
-    double moves = 0;
-    for (int i = 0; i < 2 && x->part[i]; i++)
-        moves += x->power[i] * (x->part[i][b] / total(x->part[i], x->n, of) -
-                                none->part[i][b] / total(none->part[i], none->n, of));
-    return moves;
+    size_t n = 0;
+    for (size_t i = 0; i < none->of->count; i++)
+        if (none->of->requests[i] > 0)
+            moved[n++] = influence(x, i, queues) - influence(none, i, queues);
+    return n;
 }
 
-// Half of the 95 % interval of log_gain. Groups that are next to each other may depend on each
-// other up to a distance of `lags` (Newey and West 1987, with Bartlett's weights).
-static double half_interval(const product *x, const product *none, part of, size_t lags)
+// Of the sum of these, which may depend on each other up to a distance of `lags` (Newey and West
+// 1987, with Bartlett's weights).
+static double standard_error(const double *moved, size_t n, size_t lags)
 {
-    const double n = (double)count(x, of);
     double square = 0;
-    for (size_t b = of.first; b < x->n; b += of.step) {
-        const double own = moved(x, none, of, b);
-        square += own * own;
-        for (size_t lag = 1; lag <= lags && b + lag * of.step < x->n; lag++)
-            square += 2 * (1 - (double)lag / (double)(lags + 1)) * own *
-                      moved(x, none, of, b + lag * of.step);
+    for (size_t i = 0; i < n; i++) {
+        square += moved[i] * moved[i];
+        for (size_t lag = 1; lag <= lags && lag <= i; lag++)
+            square += 2 * (1 - (double)lag / (double)(lags + 1)) * moved[i] * moved[i - lag];
     }
-    return dsc_error_limit(1.959963984540054, (size_t)n, 1) * sqrt(square * n / (n - 1));
+    return sqrt(square * (double)n / (double)(n - 1));
 }
 
-// Over the choice of requests and that of arrivals.
-static double half_of_both(const dsc_load_row *x, const dsc_load_row *none, dsc_load_criterion by,
-                           bool closed)
+// --- limits that hold together -------------------------------------------------------------------
+
+// A row's differences over blocks, and its standard error of log(gain).
+typedef struct comparison {
+    double *moved; // [n]
+    size_t n;
+    double error; // 0: there is no interval
+} comparison;
+
+// Over the choice of requests and that of arrivals; `moved` has room for blocks or batches.
+static comparison compare_groups(const dsc_load_row *x, const dsc_load_row *none, bool closed,
+                                 double *moved)
 {
-    const product block = product_of(&x->blocks, by, closed),
-                  block_none = product_of(&none->blocks, by, closed),
-                  batch = product_of(&x->batches, by, closed),
-                  batch_none = product_of(&none->batches, by, closed);
-    const double requests = half_interval(&block, &block_none, to_judge, 0),
-                 arrivals = half_interval(&batch, &batch_none, all_batches, 3);
-    return x->requests > x->distinct ? hypot(requests, arrivals) : fmax(requests, arrivals);
+    const bool queues = x->saturated;
+    const sums blocks = sums_of(&x->blocks, closed ? 0 : x->elasticity),
+               blocks_none = sums_of(&none->blocks, closed ? 0 : none->elasticity),
+               batches = sums_of(&x->batches, 0), batches_none = sums_of(&none->batches, 0);
+    size_t n = differences(&batches, &batches_none, queues, moved);
+    const double arrivals = standard_error(moved, n, 3);
+    const double more = dsc_error_limit(normal_95, n, 1);
+    n = differences(&blocks, &blocks_none, queues, moved);
+    const double requests = standard_error(moved, n, 0);
+    // Both in units of the blocks' limit, which has other degrees of freedom.
+    const double same = arrivals * more / dsc_error_limit(normal_95, n, 1);
+    return (comparison){moved, n,
+                        x->requests > x->distinct ? hypot(requests, same) : fmax(requests, same)};
 }
 
-// Sets the gain with its interval on the blocks to judge on.
-static void measure(const dsc_load_row *x, const dsc_load_row *none, bool closed,
-                    dsc_load_advice *out)
+static int ascending(const void *a, const void *b)
 {
-    const dsc_load_sums *mine = &x->blocks, *without = &none->blocks;
-    if (out->criterion == DSC_LOAD_GOODPUT) { // sums that may be 0
-        const double good = total(mine->good, mine->count, to_judge),
-                     before = total(without->good, without->count, to_judge);
-        if (!(good > 0) || !(before > 0)) {
-            out->gain = out->low = out->high = good > 0 ? INFINITY : before > 0 ? 0 : 1;
-            return;
+    const double x = *(const double *)a, y = *(const double *)b;
+    return (x > y) - (x < y);
+}
+
+// The sum of a row's differences with random signs, in standard errors.
+static double deviation(const comparison *x, const uint32_t bits[4])
+{
+    double sum = 0, square = 0;
+    for (size_t i = 0; i < x->n; i++) {
+        sum += bits[i / 32 % 4] >> i % 32 & 1 ? x->moved[i] : -x->moved[i];
+        square += x->moved[i] * x->moved[i];
+    }
+    return square > rounding * rounding ? fabs(sum) / sqrt(square) : 0;
+}
+
+// How many standard errors no row exceeds by chance in 95 % of cases: 1.96, that of one row, times
+// by how much the largest deviation of all rows exceeds that of one in the 95 % quantile, when the
+// signs of blocks are drawn, the same for all rows (wild bootstrap; Romano and Wolf 2005, "Exact
+// and approximate stepdown methods for multiple hypothesis testing"). So rows that differ little
+// count as hardly more than one.
+static double joint_limit(const comparison *x, size_t rows)
+{
+    enum { DRAWS = 2000, AT = DRAWS * 95 / 100 };
+    double one[DRAWS], largest[DRAWS];
+    for (uint32_t d = 0; d < DRAWS; d++) {
+        uint32_t bits[4];
+        dsc_rng_words(0, d, 0, DSC_RNG_BOOTSTRAP, bits);
+        one[d] = largest[d] = 0;
+        for (size_t r = 0; r < rows; r++) {
+            const double own = deviation(&x[r], bits);
+            one[d] = one[d] > 0 ? one[d] : own;
+            largest[d] = fmax(largest[d], own);
         }
     }
-    const product p = product_of(mine, out->criterion, closed),
-                  p_none = product_of(without, out->criterion, closed);
-    const double gain = log_gain(&p, &p_none, to_judge),
-                 half = half_of_both(x, none, out->criterion, closed);
-    out->gain = exp(gain);
-    out->low = exp(gain - half);
-    out->high = exp(gain + half);
+    qsort(one, DRAWS, sizeof *one, ascending);
+    qsort(largest, DRAWS, sizeof *largest, ascending);
+    return one[AT] > 0 ? normal_95 * largest[AT] / one[AT] : normal_95;
 }
 
-// --- choosing ------------------------------------------------------------------------------------
+// --- the gain ------------------------------------------------------------------------------------
+
+// Whether the row is of the requests that `none` was served with.
+static bool is_paired(const dsc_load_row *x, const dsc_load_row *none)
+{
+    return x->blocks.count == none->blocks.count && x->batches.count == none->batches.count &&
+           x->requests == none->requests && x->tokens == none->tokens;
+}
+
+static dsc_load_gain compare(const dsc_load_row *x, const dsc_load_row *none, bool closed)
+{
+    dsc_load_gain g = {NAN, NAN, NAN, x->saturated || none->saturated};
+    if (!x->too_short && !none->too_short && is_paired(x, none))
+        g.gain = g.of_queues ? x->tokens_per_s / none->tokens_per_s
+                             : utility(x, closed) / utility(none, closed);
+    return g;
+}
 
 static const dsc_load_row *find_none(const dsc_load_row *row, size_t rows)
 {
@@ -136,105 +197,74 @@ static const dsc_load_row *find_none(const dsc_load_row *row, size_t rows)
     return NULL;
 }
 
-// Whether the row is of the requests that `none` was served with.
-static bool is_paired(const dsc_load_row *x, const dsc_load_row *none)
+// The intervals of all rows but `none`, whose gain is 1 in any case.
+static int find_intervals(dsc_load_row *row, size_t rows, const dsc_load_row *none, bool closed,
+                          dsc_error *err)
 {
-    return x->blocks.count == none->blocks.count && x->batches.count == none->batches.count &&
-           x->requests == none->requests && x->tokens == none->tokens;
+    const size_t groups =
+        none->blocks.count > none->batches.count ? none->blocks.count : none->batches.count;
+    comparison *x = NULL;
+    double *moved = NULL;
+    int rc = dsc_new(&x, rows, err);
+    rc = rc ? rc : dsc_new(&moved, rows * groups, err);
+    for (size_t i = 0; i < rows && !rc; i++)
+        if (!isnan(row[i].than_none.gain) && row[i].saturated == none->saturated)
+            x[i] = compare_groups(&row[i], none, closed, moved + i * groups);
+    const double limit = rc ? NAN : joint_limit(x, rows);
+    for (size_t i = 0; i < rows && !rc; i++) {
+        dsc_load_gain *g = &row[i].than_none;
+        const double half = dsc_error_limit(limit, x[i].n, 1) * x[i].error;
+        g->low = x[i].n ? g->gain * exp(-half) : NAN;
+        g->high = x[i].n ? g->gain * exp(half) : NAN;
+    }
+    free(moved);
+    free(x);
+    return rc;
 }
+
+int dsc_compare_load(dsc_load_row *row, size_t rows, bool closed, dsc_error *err)
+{
+    const dsc_load_row *none = find_none(row, rows);
+    for (size_t i = 0; i < rows; i++)
+        row[i].than_none = none ? compare(&row[i], none, closed)
+                                : (dsc_load_gain){NAN, NAN, NAN, row[i].saturated};
+    return none && has_interval(none) ? find_intervals(row, rows, none, closed, err) : DSC_OK;
+}
+
+// --- the verdict ---------------------------------------------------------------------------------
 
 static bool competes(const dsc_load_row *x, const dsc_load_row *none)
 {
     return !x->none && x->may_run && !x->too_short && is_paired(x, none);
 }
 
-static double chosen_goodput(const dsc_load_row *x, bool closed)
-{
-    const dsc_load_sums *s = &x->blocks;
-    const double good = total(s->good, s->count, to_choose);
-    return closed ? good / total(s->latency_s, s->count, to_choose) : good;
-}
-
-// The best of those that compete, saturated or not, on the blocks to choose on: of those with
-// nearly the highest goodput, the best by the other criterion.
+// The best of those that compete, saturated or not.
 static const dsc_load_row *choose(const dsc_load_row *row, size_t rows, const dsc_load_row *none,
-                                  bool saturated, bool closed, bool slo)
+                                  bool saturated, bool closed)
 {
-    const dsc_load_criterion by = saturated ? DSC_LOAD_OVERLOAD : DSC_LOAD_LATENCY;
-    const product without = product_of(&none->blocks, by, closed);
     const dsc_load_row *best = NULL;
-    double highest = 0, best_gain = NAN;
     for (size_t i = 0; i < rows; i++)
-        if (competes(&row[i], none) && row[i].saturated == saturated && slo && !saturated)
-            highest = fmax(highest, chosen_goodput(&row[i], closed));
-    for (size_t i = 0; i < rows; i++) {
-        const dsc_load_row *x = &row[i];
-        if (!competes(x, none) || x->saturated != saturated ||
-            (highest > 0 && chosen_goodput(x, closed) < (1 - margin) * highest))
-            continue;
-        const product mine = product_of(&x->blocks, by, closed);
-        const double gain = log_gain(&mine, &without, to_choose);
-        if (best && !(gain > best_gain))
-            continue;
-        best = x;
-        best_gain = gain;
-    }
+        if (competes(&row[i], none) && row[i].saturated == saturated &&
+            (!best || utility(&row[i], closed) > utility(best, closed)))
+            best = &row[i];
     return best;
 }
 
-// Whether some row that may run keeps the SLO at this load.
-static bool is_kept(const dsc_load_row *row, size_t rows, const dsc_load_row *none)
+static void judge(const dsc_load_row *best, const dsc_load_row *none, dsc_load_advice *out)
 {
-    for (size_t i = 0; i < rows; i++) {
-        const dsc_load_row *x = &row[i];
-        const part all = {0, 1};
-        if ((x->none || competes(x, none)) &&
-            total(x->blocks.good, x->blocks.count, all) >= least_kept * x->requests)
-            return true;
-    }
-    return false;
+    const bool alone = none->saturated && !best->saturated, on = alone || best->than_none.low > 1;
+    out->kind = on ? DSC_ADVICE_ON : DSC_ADVICE_OFF;
+    out->why = alone ? "without speculation the queue grows, and with it does not"
+               : on  ? "the 95 % interval of the gain lies above 1"
+                     : "the 95 % interval of the gain does not lie above 1";
 }
 
-// --- judging -------------------------------------------------------------------------------------
-
-static bool judge_by(const dsc_load_row *x, const dsc_load_row *none, dsc_load_criterion by,
-                     bool closed, dsc_load_advice *out)
+void dsc_advise_load(const dsc_load_row *row, size_t rows, bool closed, dsc_load_advice *out)
 {
-    out->criterion = by;
-    measure(x, none, closed, out);
-    out->kind = out->low > 1 ? DSC_ADVICE_ON : DSC_ADVICE_OFF;
-    out->why = out->kind == DSC_ADVICE_ON
-                   ? "the 95 % interval of the gain on held-out requests lies above 1"
-                   : "the 95 % interval of the gain on held-out requests does not lie above 1";
-    return out->kind == DSC_ADVICE_ON;
-}
-
-static void judge(const dsc_load_row *x, const dsc_load_row *none, bool closed, bool slo,
-                  dsc_load_advice *out)
-{
-    const dsc_load_criterion without_slo = closed ? DSC_LOAD_THROUGHPUT : DSC_LOAD_LATENCY;
-    if (none->saturated) // without, no row that is saturated is judged
-        judge_by(x, none, DSC_LOAD_OVERLOAD, closed, out);
-    else if (!slo || (!judge_by(x, none, DSC_LOAD_GOODPUT, closed, out) && out->low >= 1 - margin))
-        judge_by(x, none, without_slo, closed, out);
-}
-
-// Whether there are blocks to choose on, and at least two to judge on.
-static bool has_enough(const dsc_load_row *none, bool closed)
-{
-    const product blocks = product_of(&none->blocks, DSC_LOAD_LATENCY, closed),
-                  batches = product_of(&none->batches, DSC_LOAD_LATENCY, closed);
-    return count(&blocks, to_choose) && count(&blocks, to_judge) > 1 &&
-           count(&batches, all_batches) > 1;
-}
-
-void dsc_advise_load(const dsc_load_row *row, size_t rows, bool closed, bool slo,
-                     dsc_load_advice *out)
-{
+    static const char too_short_for_it[] = "the runs are too short for a steady state (--requests)";
     const dsc_load_row *none = find_none(row, rows);
     size_t able = 0, too_short = 0; // too_short: of those that draft
-    *out = (dsc_load_advice){
-        .row = SIZE_MAX, .gain = NAN, .low = NAN, .high = NAN, .all_saturated = true};
+    *out = (dsc_load_advice){.row = SIZE_MAX, .all_saturated = true};
     for (size_t i = 0; none && i < rows; i++) {
         able += competes(&row[i], none);
         too_short += row[i].too_short && !row[i].none && row[i].may_run;
@@ -246,13 +276,11 @@ void dsc_advise_load(const dsc_load_row *row, size_t rows, bool closed, bool slo
         out->why = too_short_for_it;
     else if (!able)
         out->why = "no configuration that drafts may be run";
-    else if (!has_enough(none, closed))
-        out->why = "there are fewer than 2 blocks of requests to judge on, so there is no interval";
+    else if (!has_interval(none))
+        out->why = "there are fewer than 2 blocks of requests, so there is no interval";
     if (out->why)
         return;
-    out->none_saturated = none->saturated;
-    slo = slo && is_kept(row, rows, none);
-    const dsc_load_row *best = choose(row, rows, none, false, closed, slo);
+    const dsc_load_row *best = choose(row, rows, none, false, closed);
     if (best ? none->too_short : too_short > 0) {
         out->why = too_short_for_it;
         return;
@@ -262,7 +290,7 @@ void dsc_advise_load(const dsc_load_row *row, size_t rows, bool closed, bool slo
         out->why = "with every configuration that drafts the queue grows, and without it does not";
         return;
     }
-    best = best ? best : choose(row, rows, none, true, closed, slo);
+    best = best ? best : choose(row, rows, none, true, closed);
     out->row = (size_t)(best - row);
-    judge(best, none, closed, slo, out);
+    judge(best, none, out);
 }

@@ -2,71 +2,88 @@
 // The verdict on a simulated server (sim/serve/serve.h) at one load: which configuration to run, or
 // to leave speculation off. With sim/tune/advice.h it is the only code that recommends.
 //
-// All rows of a load have the same requests, arrivals and random numbers. The requests of the trace
-// are divided into blocks, and a row has the sums of each. A configuration is chosen on the blocks
-// with even indices and judged against no speculation on the odd ones, which are other requests.
+// All rows of a load have the same requests, arrivals and random numbers. Their utility is speed
+// times worth. Speed is the inverse of the mean time from arrival to last token, and throughput in
+// a closed loop, which is the same up to a factor (Little's formula). Worth is the mean over
+// requests of 1 for one within the SLO and a tenth for another, and 1 without an SLO.
+// So utility is continuous in load, times and goodput, and one percent of goodput counts about as
+// much as one percent of speed. The gain of a row is its utility divided by that of no speculation.
 //
-// The interval is that of a ratio of sums on a logarithmic scale, with Student's t: the shares that
-// a block has of both sums differ, and the variance of these differences is that of the ratio
-// (Cochran 1977, "Sampling Techniques", section 6.19). It is taken twice: over blocks, for the
-// choice of requests, and over batches of consecutive requests, for that of arrivals. Where each
-// request is served once both see the same noise and the larger one counts; where requests are
-// served again and again they are different, and both count (two-way clustering; Cameron, Gelbach
-// and Miller 2011, without the term that they subtract).
+// Where a queue grows there is no mean time, and the gain is that of throughput. A row with which
+// the queue grows is never recommended where it does not without speculation, and one with which it
+// does not is recommended where it grows without.
+//
+// The interval of a gain is that of a ratio of sums on a logarithmic scale, with Student's t: the
+// shares that a group of requests has of both sums differ, and the variance of these differences is
+// that of the ratio (Cochran 1977, "Sampling Techniques", section 6.19). It is taken twice: over
+// blocks of the trace's requests, for the choice of these, and over batches of consecutive
+// requests, for that of arrivals. Where each request is served once both see the same noise and the
+// larger one counts; where requests are served again and again they are different, and both count
+// (two-way clustering; Cameron, Gelbach and Miller 2011, without the term that they subtract).
+//
+// A block also moves the others: with more requests like its own the engine has more to do, as at a
+// higher load. So in an open loop a block whose share of the engine's time exceeds its share of the
+// requests counts that excess times the elasticity of utility with respect to the load.
+//
+// The intervals of a load hold together, for all of its rows, so that they also hold for the best
+// one.
 #ifndef DSC_SIM_ADVICE_LOAD_H
 #define DSC_SIM_ADVICE_LOAD_H
 
 #include "sim/tune/advice.h"
 
-// What the rows of a load are compared by.
-typedef enum dsc_load_criterion {
-    DSC_LOAD_LATENCY,    // mean time from the arrival to the last token
-    DSC_LOAD_THROUGHPUT, // of a closed loop: by Little's formula its clients divided by that time
-    DSC_LOAD_GOODPUT,    // requests per second within the SLO
-    DSC_LOAD_OVERLOAD,   // throughput where a queue grows and latencies describe no steady state
-} dsc_load_criterion;
+// The worth of requests of which this share is within the SLO.
+double dsc_load_worth(double within);
 
 // Sums over groups of requests. Arrays are the caller's.
 typedef struct dsc_load_sums {
+    const double *requests;  // [count] number of requests
+    const double *good;      // [count] of these within the SLO
     const double *latency_s; // [count] of the times from arrival to last token
     const double *engine_s;  // [count] the engine's time, divided among requests that run together
-    const double *good;      // [count] number of requests within the SLO
     size_t count;
 } dsc_load_sums;
 
+// A row's utility, throughput alone where a queue grows with one of both, divided by that of no
+// speculation, with 95 % interval.
+typedef struct dsc_load_gain {
+    double gain;      // NaN: not comparable
+    double low, high; // NaN: none, as one of both queues grows or there are fewer than 2 groups
+    bool of_queues;   // of throughput, as a queue grows
+} dsc_load_gain;
+
 // A row of one load.
 typedef struct dsc_load_row {
-    bool none;               // without speculation
-    bool may_run;            // it may be recommended: no upper bound, and the engine has it
-    bool saturated;          // the queue grows
-    bool too_short;          // not saturated, and too short for a steady state
-    dsc_load_sums blocks;    // of requests of the trace
-    dsc_load_sums batches;   // of consecutive requests of the run, those in odd blocks only
+    bool none;                       // without speculation
+    bool may_run;                    // it may be recommended: no upper bound, and the engine has it
+    bool saturated;                  // the queue grows
+    bool too_short;                  // not saturated, and too short for a steady state
+    double e2e_mean_s, tokens_per_s; // of these is the speed
+    double within;                   // share of requests within the SLO; 1 without one
+    double elasticity;    // d log utility / d log rate of arrivals; of an open loop without a queue
+                          // that grows
+    dsc_load_sums blocks; // of requests of the trace
+    dsc_load_sums batches;   // of consecutive requests of the run
     double requests, tokens; // that the sums are of
     double distinct;         // different requests of the trace among them
+    dsc_load_gain than_none; // set by dsc_compare_load
 } dsc_load_row;
 
 typedef struct dsc_load_advice {
     dsc_advice_kind kind;
-    size_t row; // the row that was judged; SIZE_MAX: none was
-    dsc_load_criterion criterion;
-    // The criterion of the row divided by that of no speculation (for latency the reverse), above 1
-    // where the row is better, with 95 % interval. NaN: no row was judged. Infinity: only the row
-    // has any goodput.
-    double gain, low, high;
-    bool none_saturated, all_saturated; // the queue grows without speculation; with every row
-    const char *why;                    // a static sentence without its first capital
+    size_t row;         // the row with the highest utility that may run; SIZE_MAX: none was judged
+    bool all_saturated; // the queue grows with every row
+    const char *why;    // a static sentence without its first capital
 } dsc_load_advice;
 
-// Judges the rows of one load. With `slo`, and where some row that may run has at least a tenth of
-// its requests within it, goodput comes first: a row whose goodput is not lower by
-// more than 1 % is judged by the criterion that holds without an SLO, which is throughput where
-// `closed` and latency otherwise. Saturated rows are judged by throughput alone, and none of them
-// is recommended where a row that may run is not saturated. Rows that are too
-// short are not judged. ABSTAIN: there is no row of `none`, or it or all others are too short, no
-// other one may run, or fewer than 2 blocks remain to judge on; rows of other requests than those
-// of `none` do not count.
-void dsc_advise_load(const dsc_load_row *row, size_t rows, bool closed, bool slo,
-                     dsc_load_advice *out);
+// Sets `than_none` of the rows of one load. Rows that are too short, and rows of other requests
+// than those of `none`, are not comparable.
+// DSC_ENOMEM.
+int dsc_compare_load(dsc_load_row *row, size_t rows, bool closed, dsc_error *err);
+
+// Judges the rows of one load, which were compared. ON: the lower end of the interval is above 1,
+// or the queue grows without speculation alone. ABSTAIN: there is no row of `none`, or it or all
+// others are too short, no comparable one may run, or the intervals are of fewer than 2 groups.
+void dsc_advise_load(const dsc_load_row *row, size_t rows, bool closed, dsc_load_advice *out);
 
 #endif

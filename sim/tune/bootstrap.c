@@ -159,8 +159,7 @@ int dsc_bootstrap_ratios(const dsc_resampling *how, const dsc_ratio *row, size_t
     if (how->requests < 2 || !rows)
         return DSC_OK;
     int rc = dsc_new(&ratio, (size_t)how->resamples, err);
-    if (!rc)
-        rc = dsc_new(&memory, (size_t)threads * tile_doubles(how), err);
+    rc = rc ?: dsc_new(&memory, (size_t)threads * tile_doubles(how), err);
     if (!rc) {
         tile t = tile_at(how, memory);
         sum_rows(how, reference, 1, &t);

@@ -138,13 +138,11 @@ static int golden(const section *c, dsc_search_result *out, dsc_error *err)
     double left = 0, right = 0;
     for (; k > 1 && !rc; k--) {
         rc = ask(c, low + fibonacci[k - 2], &left, err);
-        if (!rc)
-            rc = ask(c, low + fibonacci[k - 1], &right, err);
+        rc = rc ?: ask(c, low + fibonacci[k - 1], &right, err);
         if (right > left)
             low += fibonacci[k - 2];
     }
-    if (!rc)
-        rc = ask(c, low + 1, &left, err);
+    rc = rc ?: ask(c, low + 1, &left, err);
     if (!rc)
         look(c, out);
     return rc;
@@ -172,8 +170,7 @@ int dsc_search_run(const dsc_search *s, dsc_search_result *out, dsc_error *err)
     for (size_t a = 0; a < s->axes; a++)
         room = room > s->count[a] ? room : s->count[a];
     int rc = dsc_new(&point, room, err);
-    if (!rc)
-        rc = dsc_new(&value, room, err);
+    rc = rc ?: dsc_new(&value, room, err);
     if (!rc)
         rc = s->kind == DSC_SEARCH_GRID         ? grid(s, point, value, out, err)
              : s->kind == DSC_SEARCH_COORDINATE ? coordinate(s, point, value, out, err)

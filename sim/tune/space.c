@@ -196,8 +196,7 @@ int dsc_space_init(dsc_space *s, const dsc_drafter_type *drafter, const dsc_opti
         rc = read_option(s, o, given, err);
     if (rc)
         rc = dsc_error_prefix(err, rc, "method %s", drafter->name);
-    if (!rc)
-        rc = make_axes(s, err);
+    rc = rc ?: make_axes(s, err);
     for (size_t i = 0; i < starts && !rc; i++)
         rc = read_start(s, start[i], err);
     if (rc)

@@ -77,8 +77,7 @@ int dsc_tune_init(dsc_tune *t, const dsc_tune_options *options, dsc_error *err)
                             cost->no_plain);
     }
     int rc = dsc_new(&t->request, (size_t)options->requests, err);
-    if (!rc)
-        rc = split_requests(t, err);
+    rc = rc ?: split_requests(t, err);
     if (rc)
         dsc_tune_fini(t);
     return rc;
@@ -116,10 +115,8 @@ int dsc_tune_add(dsc_tune *t, const dsc_space *space, size_t point, dsc_trial **
     double *sums;
     size_t n = t->sides * t->options.prices * (size_t)t->options.requests;
     int rc = check_memory(t, t->trials + 1, err);
-    if (!rc)
-        rc = dsc_resize(&t->trial, &t->trial_capacity, t->trials + 1, err);
-    if (!rc)
-        rc = dsc_new(&sums, 2 * n, err);
+    rc = rc ?: dsc_resize(&t->trial, &t->trial_capacity, t->trials + 1, err);
+    rc = rc ?: dsc_new(&sums, 2 * n, err);
     if (rc)
         return rc;
     *out = &t->trial[t->trials++];
@@ -371,15 +368,13 @@ int dsc_tune_run(dsc_tune *t, const dsc_trace *trace, const dsc_space *space,
     int rc = dsc_tune_check(how.kind, space, err);
     if (!rc && how.kind == DSC_SEARCH_GRID)
         rc = check_memory(t, t->trials + space->total, err);
-    if (!rc)
-        rc = dsc_new(&s.trial, space->total, err);
+    rc = rc ?: dsc_new(&s.trial, space->total, err);
     if (rc)
         return rc;
     for (s.price = 0; s.price < t->options.prices && !rc; s.price++) {
         dsc_search_result result;
         rc = dsc_search_run(&how, &result, err);
-        if (!rc)
-            rc = add_report(&s, &result, err);
+        rc = rc ?: add_report(&s, &result, err);
     }
     free(s.trial);
     return rc;
@@ -395,8 +390,7 @@ int dsc_tune_group(const dsc_tune *t, const int32_t *of, int32_t group, dsc_tune
     out->trial = NULL;
     out->selection = out->test = 0;
     int rc = dsc_new(&out->request, (size_t)t->options.requests, err);
-    if (!rc)
-        rc = dsc_new(&out->trial, t->trials, err);
+    rc = rc ?: dsc_new(&out->trial, t->trials, err);
     for (size_t i = 0; i < t->trials && !rc; i++) {
         out->trial[i] = t->trial[i];
         out->trial[i].totals = t->trial[i].groups[group];
@@ -484,12 +478,9 @@ int dsc_tune_rank(const dsc_tune *t, size_t price, int threads, dsc_standing **o
     dsc_ratio_interval *ci = NULL;
     *out = NULL;
     int rc = dsc_new(&o, t->trials, err);
-    if (!rc)
-        rc = dsc_new(&sums, t->trials, err);
-    if (!rc)
-        rc = dsc_new(&ci, t->trials, err);
-    if (!rc)
-        rc = dsc_new(out, t->trials, err);
+    rc = rc ?: dsc_new(&sums, t->trials, err);
+    rc = rc ?: dsc_new(&ci, t->trials, err);
+    rc = rc ?: dsc_new(out, t->trials, err);
     for (size_t i = 0; i < t->trials && !rc; i++)
         o[i] = (order){objective(t, &t->trial[i], price, t->request, t->selection),
                        dsc_trial_drafted(&t->trial[i]), dsc_trial_is_bound(&t->trial[i]), i};

@@ -1,6 +1,7 @@
 #!/bin/sh
 # SPDX-License-Identifier: Apache-2.0
-# The verdict of serve by load: around the cost at which speculation stops paying, what is
+# The verdict of serve by load: over loads, methods and SLOs it is that of the rows' own numbers and it
+# does not flip from load to load; around the cost at which speculation stops paying, what is
 # recommended is faster in the table, cheap drafts are recommended and expensive ones are not; an
 # oracle never wins, an SLO and an engine count, any number of threads gives the same answer.
 # advise simulates the loads of logs, and the report has a section on them.
@@ -27,6 +28,29 @@ speed() {
             $c["arrivals"] == l { print $c["tokens_per_s"] }' "$1"
 }
 
+# Every verdict of a table against its rows.
+judged() { # FILE
+    wrong=$(awk -f "$top/tests/cli/verdicts.awk" "$1")
+    check "verdicts of $1 are those of its rows: $wrong" test -z "$wrong"
+}
+# The advice at each load in the order of the file: on, off or none.
+advice() { # FILE
+    sed -n 's/^# load_verdict_[0-9]*: [^ ]*: \(run\|leave\|no\).*/\1/p' "$1" | sed 's/run/on/; s/leave/off/; s/no/none/' | tr '\n' ' '
+}
+# Whether utility never jumps: between two loads that differ by little, the gain of the best row changes
+# by less than a factor.
+gentle() { # FILE FACTOR
+    awk -F '\t' -v most="$2" '/^#/ { next }
+        !head++ { for (i = 1; i <= NF; i++) c[$i] = i; next }
+        $c["advice"] != "" && $c["method"] != "none" && $c["gain_low"] != "nan" {
+            at = $c["qps"]
+            if (seen++ && (gain / $c["gain"] > most || $c["gain"] / gain > most))
+                bad = 1
+            gain = $c["gain"]
+        }
+        END { exit bad || seen < 4 }' "$1"
+}
+
 # --- around the threshold ------------------------------------------------------------------------
 # A pass costs 20 ms and each token between nothing and 50 ms: from where speculation always pays
 # to where it never does, over the loads at which that changes.
@@ -35,6 +59,7 @@ on=0 off=0
 for token in 0 0.0005 0.002 0.005 0.02 0.05; do
     good serve $iid --prompt-tokens 1 --cost linear:0.02,$token,0.001 --arrivals closed:1,4,16 \
         --requests 160 -o cost.tsv --force
+    judged cost.tsv
     for load in 1 2 3; do
         verdict=$(comment cost.tsv load_verdict_$load)
         k=$(echo "$verdict" | sed -n 's/.*num-speculative-tokens=\([0-9]*\).*/\1/p')
@@ -58,6 +83,33 @@ says cost.tsv load_answer_1 'speculation pays at no load, 1 to 16 clients; at 1 
 good serve $iid --cost linear:0.02,0.002,0.001 --arrivals closed:1,2,4,8,16,32 --requests 160 -o up.tsv
 says up.tsv load_answer_1 'speculation pays up to a load between '
 
+# --- loads, methods and SLOs ---------------------------------------------------------------------
+rag="serve rag.dst --method ngram,suffix,llma --num-speculative-tokens 4 --cost linear:0.02,0.0002"
+for slo in '' ttft=0.3 tpot=0.03 ttft=1,tpot=0.1; do
+    for arrivals in poisson:1:9:1 gamma:2:8:2,2 constant:2:8:3 closed:1,8,64; do
+        good $rag --arrivals $arrivals ${slo:+--slo $slo} -o grid.tsv --force
+        judged grid.tsv
+    done
+done
+good serve rag.dst --method suffix --num-speculative-tokens 4 --cost linear:0.02,0.0002 --arrivals poisson:2:5.6:0.2 \
+    --slo ttft=1,tpot=0.1 -o fine.tsv
+judged fine.tsv
+check 'the gain changes gently with the load' gentle fine.tsv 1.15
+case $(advice fine.tsv) in
+'on on on on on on on on on on on on on on '*) ok ;;
+*) not_ok "the advice flips: $(advice fine.tsv)" ;;
+esac
+# An engine that costs the same for any number of tokens: speculation alone keeps the queue stable.
+good serve rag.dst --method suffix --num-speculative-tokens 4 --cost linear:0.02,0 --max-num-seqs 4 \
+    --arrivals poisson:0.4:1.6:0.2 --slo ttft=1 -o alone.tsv
+judged alone.tsv
+check 'on up to where a queue grows with it, too' sh -c \
+    'test "$(grep -c "^# load_verdict_.*: run suffix" alone.tsv)" = "$(grep -c "^# load_verdict" alone.tsv)"'
+check 'where speculation alone keeps up it is on' grep -q '; without speculation the queue grows$' alone.tsv
+$draftscope $rag --arrivals poisson:2,4 --json >each.json
+check 'JSON has the verdicts' grep -q '^{"#": {.*"load_verdict_2": "poisson:4: run ' each.json
+check 'and the rows' test "$(grep -c '"advice": "run"' each.json)" = 2
+
 # --- what counts ---------------------------------------------------------------------------------
 rag="serve rag.dst --method ngram,suffix --num-speculative-tokens 4 --cost linear:0.02,0.0004"
 good $rag --arrivals poisson:1:9:4 --threads 1 -o a.tsv
@@ -70,7 +122,10 @@ for share in 1/3 2/3 3/3; do
 done
 good merge part1.tsv part2.tsv part3.tsv -o merged.tsv
 check 'merged shards have the table and the answer of one process' cmp a.tsv merged.tsv
-says a.tsv load_verdict_1 'as fast as without speculation from arrival to last token on held-out'
+for table in a.tsv merged.tsv; do
+    judged "$table"
+done
+says a.tsv load_verdict_1 'as fast as without speculation from arrival to last token (95 %: '
 says a.tsv load_verdict_3 'the queue grows'
 says a.tsv load_answer_1 'Poisson arrivals: speculation pays up to a load between 1 and '
 good $rag --arrivals closed:1 --requests 100 --speculation fixed --speculation oracle -o oracle.tsv
@@ -81,12 +136,15 @@ case $(comment oracle.tsv load_verdict_1) in
 esac
 good $rag --arrivals poisson:1 --slo ttft=9,tpot=0.03 -o slo.tsv
 says slo.tsv slo 'ttft=9,tpot=0.03'
-says slo.tsv load_verdict_1 'times the goodput of no speculation'
-good serve rag.dst --method ngram,llma --num-speculative-tokens 4 --ngram.semantics vllm \
-    --cost linear:0.02,0.0002 --arrivals closed:1,2 --requests 100 --engine vllm -o vllm.tsv
+judged slo.tsv
+says slo.tsv load_verdict_1 'times the utility of no speculation'
+says slo.tsv load_verdict_1 'within the SLO '
+good serve rag.dst --method ngram,llma --ngram.num-speculative-tokens 4 --llma.num-speculative-tokens 8 \
+    --ngram.semantics vllm --cost linear:0.02,0.0002 --arrivals closed:1,2 --requests 100 --engine vllm -o vllm.tsv
+judged vllm.tsv
 says vllm.tsv load_verdict_1 ': run ngram num-speculative-tokens=4 semantics=vllm'
 says vllm.tsv load_best_of_all_1 'vllm has no setting for it: it has no such method'
-check 'and is printed' grep -q '(best of all, no setting of vllm: llma num-speculative-tokens=4)' out
+check 'and is printed' grep -q '(best of all, no setting of vllm: llma num-speculative-tokens=8)' out
 good serve rag.dst --method ngram --num-speculative-tokens 4 --cost linear:0.02,0.0002 \
     --arrivals closed:1,2 --requests 100 --engine vllm -o other.tsv
 says other.tsv load_verdict_1 'no recommendation: vllm has no setting for any of these configurations'
@@ -103,7 +161,7 @@ good serve rag.dst --method none --cost linear:0.02,0.0004 --arrivals closed:1 -
 check 'nothing that drafts: no answer' test -z "$(comment none.tsv load_answer_1)" -a ! -s out
 good $rag --arrivals closed:1 --requests 20 --per-request -o each.tsv
 check 'a row per request: no answer' test -z "$(comment each.tsv load_answer_1)"
-good $rag --arrivals closed:1 --requests 3 --drain -o few.tsv
+good $rag --arrivals closed:1 --requests 1 --drain -o few.tsv
 says few.tsv load_verdict_1 'no recommendation: there are fewer than 2 blocks'
 
 # --- advise --------------------------------------------------------------------------------------
@@ -140,6 +198,7 @@ if command -v gnuplot >/dev/null; then
         '<strong>Poisson arrivals: speculation pays up to a load between ' load-report.html
     check 'a chapter on loads' grep -q '<h2>Serving under load</h2>' load-report.html
     check 'the verdict at each load' grep -q '<td class="text">poisson:5</td>' load-report.html
+    check 'and what its gain is made of' grep -q '<td class="text">e2e_mean_s [0-9.]*, without [0-9.]*' load-report.html
     check 'settings of the engine' grep -q 'vllm serve MODEL --speculative-config' load-report.html
     check 'figures by load' grep -q 'Line chart: .*tokens per second by ' load-report.html
     check 'no lists of sums' sh -c '! grep -q "<th scope=\"col\" class=\"text\">block_" load-report.html'

@@ -17,7 +17,11 @@ static const dsc_column columns[] = {{"method", DSC_CELL_TEXT, NULL},
                                      {"saturated", DSC_CELL_TEXT, NULL},
                                      {"requests", DSC_CELL_INT, NULL},
                                      {"output_tokens", DSC_CELL_INT, NULL},
-                                     {"mean_running", DSC_CELL_REAL, NULL}};
+                                     {"mean_running", DSC_CELL_REAL, NULL},
+                                     {"e2e_mean_s", DSC_CELL_REAL, NULL},
+                                     {"tokens_per_s", DSC_CELL_REAL, NULL},
+                                     {"requests_per_s", DSC_CELL_REAL, NULL},
+                                     {"goodput", DSC_CELL_REAL, NULL}};
 enum { OWN = sizeof columns / sizeof *columns };
 
 static dsc_table table(const char *engine)
@@ -30,6 +34,7 @@ static dsc_table table(const char *engine)
     if (engine)
         assert_ok(dsc_table_comment(&t, "draft_kind", "eagle", &err), err);
     assert_ok(dsc_table_add_columns(&t, columns, OWN, &err), err);
+    assert_ok(dsc_table_add_columns(&t, cli_serve_gain_columns, CLI_SERVE_GAIN_COLUMNS, &err), err);
     assert_ok(
         dsc_table_add_columns(&t, cli_serve_block_columns, cli_serve_block_columns_count, &err),
         err);
@@ -40,23 +45,40 @@ static dsc_table table(const char *engine)
 static void add(dsc_table *t, const char *arrivals, int k, const char *policy, double gain,
                 double running)
 {
+    enum { BEFORE = OWN + CLI_SERVE_GAIN_COLUMNS, MOST = 40 };
     dsc_error err;
     cli_serve_blocks b = {.items = 40, .blocks = 40, .batches = 20};
     cli_serve_block_room room;
-    dsc_cell cell[OWN + 7] = {dsc_cell_text(k ? "draft-model" : "none"),
-                              dsc_cell_text("greedy"),
-                              k ? dsc_cell_real(k) : dsc_cell_absent(),
-                              dsc_cell_text(policy),
-                              dsc_cell_text(arrivals),
-                              dsc_cell_text("no"),
-                              dsc_cell_int(400),
-                              dsc_cell_int(9000),
-                              dsc_cell_real(running)};
+    const bool late = !k && dsc_table_get_comment(t, "slo");
+    dsc_cell cell[MOST] = {dsc_cell_text(k ? "draft-model" : "none"),
+                           dsc_cell_text("greedy"),
+                           k ? dsc_cell_real(k) : dsc_cell_absent(),
+                           dsc_cell_text(policy),
+                           dsc_cell_text(arrivals),
+                           dsc_cell_text("no"),
+                           dsc_cell_int(400),
+                           dsc_cell_int(9000),
+                           dsc_cell_real(running),
+                           dsc_cell_real(2.5 / gain),
+                           dsc_cell_real(100 * gain),
+                           dsc_cell_real(4),
+                           dsc_cell_real(late ? 3 : 4),
+                           dsc_cell_absent(),
+                           dsc_cell_absent(),
+                           dsc_cell_absent(),
+                           dsc_cell_text("")};
+    assert_true(t->columns <= MOST);
     for (int i = 0; i < 40; i++)
-        b.block[i] = (cli_serve_sums){(20 + i % 7) / gain, (5 + i % 3) / gain, 10};
+        b.block[i] = (cli_serve_sums){.requests = 10,
+                                      .good = late ? 7 + i % 2 : 10,
+                                      .latency_s = (20 + i % 7) / gain,
+                                      .engine_s = (5 + i % 3) / gain};
     for (int i = 0; i < 20; i++)
-        b.batch[i] = (cli_serve_sums){(20 + i % 3) / gain, 5 / gain, 10};
-    cli_serve_block_cells(&b, cell + OWN, &room);
+        b.batch[i] = (cli_serve_sums){.requests = 20,
+                                      .good = late ? 15 : 20,
+                                      .latency_s = (20 + i % 3) / gain,
+                                      .engine_s = 5 / gain};
+    cli_serve_block_cells(&b, cell + BEFORE, &room);
     assert_ok(dsc_table_add_row(t, cell, &err), err);
 }
 
@@ -143,8 +165,51 @@ static void several_kinds(void **state)
     assert_null(dsc_table_get_comment(&t, "load_answer_4"));
     assert_string_equal(said(&t, "load_verdict_1"),
                         "poisson:1: " RUN ": 1.5000 times as fast as without speculation from "
-                        "arrival to last token on held-out requests (95 %: 1.5000 to 1.5000)");
-    assert_non_null(strstr(said(&t, "load_verdict_3"), "has 0.9000 times the throughput"));
+                        "arrival to last token (95 %: 1.5000 to 1.5000); e2e_mean_s 1.667, without "
+                        "2.5");
+    assert_non_null(strstr(said(&t, "load_verdict_3"),
+                           "has 0.9000 times the throughput of no speculation (95 %: 0.9000 to "
+                           "0.9000); tokens_per_s 90, without 100"));
+    dsc_table_fini(&t);
+}
+
+// With an SLO, 3 of 4 requests are within it without speculation and all with it.
+static void speed_and_goodput(void **state)
+{
+    (void)state;
+    dsc_error err;
+    dsc_table t = table(NULL);
+    assert_ok(dsc_table_comment(&t, "slo", "ttft=1", &err), err);
+    both(&t, "poisson:1", 1.24, 2);
+    both(&t, "closed:8", .5, 8);
+    answer(&t);
+    assert_non_null(strstr(said(&t, "load_verdict_1"),
+                           RUN ": 1.6000 times the utility of no speculation (95 %: 1.5"));
+    assert_non_null(strstr(said(&t, "load_verdict_1"), "; e2e_mean_s 2.016, without 2.5; within "
+                                                       "the SLO 100 %, without 75 %"));
+    assert_non_null(strstr(said(&t, "load_verdict_2"),
+                           "has 0.6452 times the utility of no speculation (95 %: 0.6"));
+    dsc_table_fini(&t);
+}
+
+// Every row has its gain, and one of each load the advice.
+static void rows_have_the_answer(void **state)
+{
+    (void)state;
+    static const double gain[] = {1, 1.5, 1.2, 1, .9, 2};
+    static const char *const advice[] = {"", "run", "", "run", "judged", ""};
+    dsc_table t = table(NULL);
+    both(&t, "poisson:1", 1.5, 2);
+    add(&t, "poisson:1", 2, "fixed", 1.2, 2);
+    both(&t, "poisson:4", .9, 2);
+    add(&t, "poisson:4", 4, "oracle", 2, 2);
+    answer(&t);
+    for (size_t r = 0; r < t.rows; r++) {
+        assert_close(cli_serve_number(&t, r, "gain"), gain[r], 1e-12);
+        assert_true(cli_serve_number(&t, r, "gain_low") <= gain[r] + 1e-12);
+        assert_true(cli_serve_number(&t, r, "gain_high") >= gain[r] - 1e-12);
+        assert_string_equal(cli_serve_text(&t, r, "advice"), advice[r]);
+    }
     dsc_table_fini(&t);
 }
 
@@ -265,8 +330,9 @@ static void a_file_has_the_same_answer(void **state)
 SUITE(serve_answer)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(up_to_which_load), cmocka_unit_test(several_kinds),
-        cmocka_unit_test(what_cannot_be_run), cmocka_unit_test(engine_lines),
+        cmocka_unit_test(up_to_which_load),          cmocka_unit_test(several_kinds),
+        cmocka_unit_test(speed_and_goodput),         cmocka_unit_test(rows_have_the_answer),
+        cmocka_unit_test(what_cannot_be_run),        cmocka_unit_test(engine_lines),
         cmocka_unit_test(a_file_has_the_same_answer)};
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
