@@ -99,7 +99,7 @@ static double standard_error(const double *moved, size_t n, size_t lags)
         for (size_t lag = 1; lag <= lags && lag <= i; lag++)
             square += 2 * (1 - (double)lag / (double)(lags + 1)) * moved[i] * moved[i - lag];
     }
-    return sqrt(square * (double)n / (double)(n - 1));
+    return sqrt(fmax(square, 0) * (double)n / (double)(n - 1));
 }
 
 // --- limits that hold together -------------------------------------------------------------------
@@ -107,8 +107,8 @@ static double standard_error(const double *moved, size_t n, size_t lags)
 // A row's differences over blocks, and its standard error of log(gain).
 typedef struct comparison {
     double *moved; // [n]
-    size_t n;
-    double error; // 0: there is no interval
+    size_t n;      // 0: there is no interval
+    double error;
 } comparison;
 
 // Over the choice of requests and that of arrivals; `moved` has room for blocks or batches.
