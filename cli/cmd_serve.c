@@ -80,7 +80,8 @@ static const dsc_option options[] = {
      .help = "compare each policy with the best fixed draft length and the oracle; every method "
              "is served with each draft length in addition"},
     [SERVE_SLO] = {.name = "slo", .kind = DSC_OPTION_TEXT, .metavar = "ttft=S,tpot=S",
-     .help = "limits in seconds that a request must keep to count in goodput"},
+     .help = "limits in seconds that a request must keep to count in goodput; in gain one that does "
+             "not counts a tenth"},
     [SERVE_HALF_WIDTH] = {.name = "half-width", .kind = DSC_OPTION_REAL, .metavar = "SHARE",
      .initial = "0.02", .least = 1e-4, .most = 1,
      .help = "relative half width of the 95 % intervals of mean times that the number of requests "
@@ -202,15 +203,13 @@ static setup setup_of(const context *c, observer *o)
 {
     const cli_serve_run *run = o->run;
     const cli_serve_method *m = run->method;
-    setup s = {.pool = cli_serve_pool(m, run->load->recorded),
+    setup s = {.pool = cli_serve_pool(m, run->load, c->call),
                .price = {.cost = &c->s.cost,
                          .drafting = m->source.drafting,
                          .overlap = m->source.overlap,
                          .overhead_s = c->call->value[SERVE_OVERHEAD].real,
                          .prefill_s = c->prefill_s},
                .options = c->options};
-    s.pool.shuffled = c->call->value[SERVE_ORDER].integer == 1;
-    s.pool.seed = c->call->seed;
     s.options.requests = run->requests;
     s.options.ramp = run->ramp;
     s.options.drain = c->call->value[SERVE_DRAIN].given;
@@ -220,14 +219,19 @@ static setup setup_of(const context *c, observer *o)
     return s;
 }
 
+static int parse_policy(dsc_serve_policy *out, const cli_serve_run *run, dsc_error *err)
+{
+    return dsc_serve_policy_parse(out, *run->policy ? run->policy : "fixed",
+                                  run->method->source.longest, err);
+}
+
 // Serves with the policy of the run. *totals is the caller's to free.
 static int serve_with(dsc_serve_totals *totals, const setup *s, const cli_serve_run *run,
                       const dsc_arrivals *arrivals, dsc_error *err)
 {
     dsc_serve_policy policy;
     *totals = (dsc_serve_totals){0};
-    int rc = dsc_serve_policy_parse(&policy, *run->policy ? run->policy : "fixed",
-                                    run->method->source.longest, err);
+    int rc = parse_policy(&policy, run, err);
     if (rc)
         return rc;
     rc = dsc_serve_run(totals, &s->pool, arrivals, &s->price, &policy, &s->options, err);
@@ -321,8 +325,7 @@ static int find_capacity(const context *c, size_t method, size_t policy, dsc_ser
     setup s = setup_of(c, &o);
     dsc_serve_policy parsed;
     s.options.step = stop_if_asked;
-    int rc = dsc_serve_policy_parse(&parsed, method ? run.policy : "fixed",
-                                    run.method->source.longest, err);
+    int rc = parse_policy(&parsed, &run, err);
     rc = rc ?: dsc_serve_capacity_find(out, &s.pool, &s.price, &parsed, &s.options, err);
     dsc_serve_policy_fini(&parsed);
     return rc;

@@ -136,8 +136,10 @@ int cli_serve_methods_read(cli_serve_methods *m, cli_simulation *s, const cli_ca
 void cli_serve_methods_fini(cli_serve_methods *m);
 // Token slots that a request reserves for the draft model's tokens.
 int32_t cli_serve_lookahead(const cli_serve_method *m);
-// The requests of a method for the engine, in the order of the trace's arrivals or in its own.
-dsc_serve_pool cli_serve_pool(const cli_serve_method *m, bool arriving);
+// The requests of a method for the engine at a load: in the order of the trace's arrivals, in its
+// own, or drawn, as the call says.
+dsc_serve_pool cli_serve_pool(const cli_serve_method *m, const cli_serve_load *load,
+                              const cli_call *call);
 // Whether every policy can choose the drafts of every method. DSC_EUSAGE.
 int cli_serve_methods_admit(const cli_serve_methods *m, const char *const *policy, size_t policies,
                             dsc_error *err);

@@ -236,7 +236,8 @@ static void set_cells(const cli_serve_answer *a, dsc_table *t)
                              &t->cell[r * t->columns + (size_t)first]);
 }
 
-int cli_serve_answer_describe(const cli_serve_answer *a, dsc_table *t, dsc_error *err)
+// The cells of cli_serve_gain_columns, and the comments.
+static int describe(const cli_serve_answer *a, dsc_table *t, dsc_error *err)
 {
     size_t number = 1;
     int rc = DSC_OK;
@@ -252,15 +253,13 @@ int cli_serve_answer_describe(const cli_serve_answer *a, dsc_table *t, dsc_error
     return rc ? rc : describe_lines(a, t, err);
 }
 
-int cli_serve_answer_add(dsc_table *t, dsc_error *err)
+int cli_serve_answer_make(cli_serve_answer *a, dsc_table *t, dsc_error *err)
 {
-    cli_serve_answer a;
+    *a = (cli_serve_answer){0};
     if (!cli_serve_has_answer(t) || dsc_table_get_comment(t, "load_verdict_1"))
         return DSC_OK;
-    int rc = cli_serve_answer_init(&a, t, err);
-    rc = rc ?: cli_serve_answer_describe(&a, t, err);
-    cli_serve_answer_fini(&a);
-    return rc;
+    const int rc = cli_serve_judge(a, t, err);
+    return rc ?: describe(a, t, err);
 }
 
 // --- for a person --------------------------------------------------------------------------------
@@ -340,17 +339,19 @@ static bool is_of_loads(const char *path)
 
 int cli_serve_answer_file(const char *path, bool jsonl, dsc_error *err)
 {
+    cli_serve_answer a = {0};
     dsc_table t = {0};
     dsc_outfile f = {0};
     if (!strcmp(path, "-") || !is_of_loads(path))
         return DSC_OK;
     int rc = dsc_table_read(&t, path, err);
-    rc = rc ?: cli_serve_answer_add(&t, err);
+    rc = rc ?: cli_serve_answer_make(&a, &t, err);
     rc = rc ?: dsc_outfile_open(&f, path, true, err);
     if (!rc) {
         cli_result_print(&t, jsonl, true, f.stream);
         rc = dsc_outfile_commit(&f, err);
     }
+    cli_serve_answer_fini(&a);
     dsc_outfile_abort(&f);
     dsc_table_fini(&t);
     return rc;

@@ -42,16 +42,12 @@ typedef struct cli_serve_answer {
 
 // Whether the table has an answer: rows of loads, one of them of a method that drafts.
 bool cli_serve_has_answer(const dsc_table *t);
-// Judges every load of the table, which the answer refers to. Freed by cli_serve_answer_fini
-// whatever was returned.
-int cli_serve_answer_init(cli_serve_answer *a, const dsc_table *t, dsc_error *err);
+// Judges every load of the table, which the answer refers to, and adds what it says to the table:
+// the cells of cli_serve_gain_columns, and the comments load_verdict_N, load_answer_N and, with an
+// engine, engine_line_N. Nothing happens where the table has no answer, or has it already: the
+// answer has no loads then. Freed by cli_serve_answer_fini whatever was returned.
+int cli_serve_answer_make(cli_serve_answer *a, dsc_table *t, dsc_error *err);
 void cli_serve_answer_fini(cli_serve_answer *a);
-
-// Adds the answer to its table: the cells of cli_serve_gain_columns, and the comments
-// load_verdict_N, load_answer_N and, with an engine, engine_line_N.
-int cli_serve_answer_describe(const cli_serve_answer *a, dsc_table *t, dsc_error *err);
-// Both, for a table that has none yet. Nothing happens where the table has no answer.
-int cli_serve_answer_add(dsc_table *t, dsc_error *err);
 // The same for a table in a file, as it is after draftscope merge: TSV or, with `jsonl`, JSON
 // lines. A file with another table stays as it is.
 int cli_serve_answer_file(const char *path, bool jsonl, dsc_error *err);
@@ -85,6 +81,8 @@ int cli_serve_row_name(dsc_buffer *b, const dsc_table *t, size_t row, dsc_error 
 // Returns NULL when the engine has settings for the row, else the reason, a static text.
 const char *cli_serve_row_lacks(const cli_engine_use *use, const dsc_table *t, size_t row);
 
+// Judges every load of the table: all of the answer, without a change of the table.
+int cli_serve_judge(cli_serve_answer *a, const dsc_table *t, dsc_error *err);
 // The cell of column `advice` of a row, a static text.
 const char *cli_serve_advice(const cli_serve_answer *a, size_t row);
 // The first load of another kind, from `first` on.

@@ -188,10 +188,13 @@ int32_t cli_serve_lookahead(const cli_serve_method *m)
     return s->drafting == DSC_SERVE_DRAFT_FREE ? 0 : s->widest ? s->widest : s->longest;
 }
 
-dsc_serve_pool cli_serve_pool(const cli_serve_method *m, bool arriving)
+dsc_serve_pool cli_serve_pool(const cli_serve_method *m, const cli_serve_load *load,
+                              const cli_call *call)
 {
     dsc_serve_pool pool = dsc_serve_source_pool(&m->source);
-    if (arriving) {
+    pool.shuffled = call->value[SERVE_ORDER].integer == 1;
+    pool.seed = call->seed;
+    if (load->recorded) {
         pool.item = m->arriving;
         pool.script = m->arriving_script;
     }

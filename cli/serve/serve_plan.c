@@ -102,13 +102,6 @@ int cli_serve_expand_auto(cli_serve_loads *loads, const dsc_serve_capacity *capa
 
 // --- plans ---------------------------------------------------------------------------------------
 
-static dsc_serve_pool pool_of(const cli_serve_run *run, const cli_call *call)
-{
-    dsc_serve_pool pool = cli_serve_pool(run->method, run->load->recorded);
-    pool.shuffled = call->value[SERVE_ORDER].integer == 1;
-    return pool;
-}
-
 // The most requests for a purpose, unless the call says how many or how precise.
 static int64_t most_for(const cli_call *call, int64_t most)
 {
@@ -123,7 +116,7 @@ static dsc_serve_plan plan_of(const cli_serve_run *run, const cli_serve_methods 
 {
     enum { MOST_PRECISE = 3000 };
     const dsc_arrivals arrivals = cli_serve_arrivals(run->load, m);
-    const dsc_serve_pool pool = pool_of(run, call);
+    const dsc_serve_pool pool = cli_serve_pool(run->method, run->load, call);
     return dsc_serve_plan_make(run->capacity, &arrivals, &pool, call->value[SERVE_HALF_WIDTH].real,
                                most_for(call, MOST_PRECISE));
 }
@@ -135,7 +128,7 @@ static void plan_load(cli_serve_run *run, size_t runs, size_t loads, const cli_s
     enum { MOST_STEADY = 20000 };
     const bool drain = call->value[SERVE_DRAIN].given;
     const int64_t limit = cli_serve_limit(call, run->load, m);
-    const dsc_serve_pool pool = pool_of(run, call);
+    const dsc_serve_pool pool = cli_serve_pool(run->method, run->load, call);
     const dsc_arrivals arrivals = cli_serve_arrivals(run->load, m);
     dsc_serve_plan plan = {0};
     for (size_t i = 0; i < runs; i += loads) {

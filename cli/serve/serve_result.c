@@ -46,32 +46,16 @@ int cli_serve_answer_conditions(dsc_table *t, const dsc_trace *trace, const cli_
 
 int cli_serve_answer_write(dsc_table *t, const cli_call *call, dsc_error *err)
 {
-    cli_serve_answer a = {0};
-    const bool answers = cli_serve_has_answer(t);
-    int rc = answers ? cli_serve_answer_init(&a, t, err) : DSC_OK;
-    if (!rc && answers)
-        rc = cli_serve_answer_describe(&a, t, err);
+    cli_serve_answer a;
+    int rc = cli_serve_answer_make(&a, t, err);
     if (!rc && call->json)
         cli_result_print(t, true, true, stdout);
     else if (!rc)
         rc = cli_result_write(t, call, err);
-    if (!rc && answers && cli_result_terminal() && !call->json)
+    if (!rc && a.loads && cli_result_terminal() && !call->json)
         rc = cli_serve_answer_print(&a, stdout, err);
     cli_serve_answer_fini(&a);
     return rc;
-}
-
-// --- a file --------------------------------------------------------------------------------------
-
-static int make_answer(cli_serve_answer *a, dsc_table *t, const cli_serve_rows *r, dsc_error *err)
-{
-    int rc = DSC_OK;
-    for (size_t i = 0; i < r->runs && !rc; i++)
-        if (r->run[i].done)
-            rc = cli_serve_table_add(t, &r->run[i], &r->rows, err);
-    if (!rc && cli_serve_has_answer(t))
-        rc = cli_serve_answer_init(a, t, err);
-    return rc || !a->table ? rc : cli_serve_answer_describe(a, t, err);
 }
 
 int cli_serve_answer_head(dsc_table *head, const cli_serve_rows *r, FILE *person, dsc_error *err)
@@ -80,10 +64,13 @@ int cli_serve_answer_head(dsc_table *head, const cli_serve_rows *r, FILE *person
     cli_serve_answer a = {0};
     int rc = dsc_row_table_result(&t, head, err);
     const size_t known = t.comments;
-    rc = rc ?: make_answer(&a, &t, r, err);
+    for (size_t i = 0; i < r->runs && !rc; i++)
+        if (r->run[i].done)
+            rc = cli_serve_table_add(&t, &r->run[i], &r->rows, err);
+    rc = rc ?: cli_serve_answer_make(&a, &t, err);
     for (size_t i = known; i < t.comments && !rc; i++)
         rc = dsc_table_comment(head, t.key[i], t.value[i], err);
-    for (size_t i = 0, row = 0; i < r->runs && !rc && a.table; i++)
+    for (size_t i = 0, row = 0; i < r->runs && !rc && a.loads; i++)
         if (r->run[i].done) {
             r->run[i].gain = a.gain[row];
             r->run[i].advice = cli_serve_advice(&a, row++);

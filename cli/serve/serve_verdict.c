@@ -230,14 +230,14 @@ static void read_engine(cli_serve_answer *a)
     a->use = engine < 0 ? NULL : &a->engine;
 }
 
-int cli_serve_answer_init(cli_serve_answer *a, const dsc_table *t, dsc_error *err)
+int cli_serve_judge(cli_serve_answer *a, const dsc_table *t, dsc_error *err)
 {
     size_t capacity = 0;
     int rc = DSC_OK;
     *a = (cli_serve_answer){.table = t, .slo = dsc_table_get_comment(t, "slo")};
     read_engine(a);
     rc = dsc_new(&a->gain, t->rows, err);
-    for (size_t r = 0; r < t->rows && !rc && cli_serve_has_answer(t); r++) {
+    for (size_t r = 0; r < t->rows && !rc; r++) {
         const char *arrivals = cli_serve_text(t, r, "arrivals");
         if (is_known(a, arrivals))
             continue;

@@ -250,15 +250,6 @@ static const dsc_load_row *choose(const dsc_load_row *row, size_t rows, const ds
     return best;
 }
 
-static void judge(const dsc_load_row *best, const dsc_load_row *none, dsc_load_advice *out)
-{
-    const bool alone = none->saturated && !best->saturated, on = alone || best->than_none.low > 1;
-    out->kind = on ? DSC_ADVICE_ON : DSC_ADVICE_OFF;
-    out->why = alone ? "without speculation the queue grows, and with it does not"
-               : on  ? "the 95 % interval of the gain lies above 1"
-                     : "the 95 % interval of the gain does not lie above 1";
-}
-
 void dsc_advise_load(const dsc_load_row *row, size_t rows, bool closed, dsc_load_advice *out)
 {
     static const char too_short_for_it[] = "the runs are too short for a steady state (--requests)";
@@ -292,5 +283,6 @@ void dsc_advise_load(const dsc_load_row *row, size_t rows, bool closed, dsc_load
     }
     best = best ? best : choose(row, rows, none, true, closed);
     out->row = (size_t)(best - row);
-    judge(best, none, out);
+    const bool alone = none->saturated && !best->saturated;
+    out->kind = alone || best->than_none.low > 1 ? DSC_ADVICE_ON : DSC_ADVICE_OFF;
 }

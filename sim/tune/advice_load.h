@@ -73,7 +73,7 @@ typedef struct dsc_load_advice {
     dsc_advice_kind kind;
     size_t row;         // the row with the highest utility that may run; SIZE_MAX: none was judged
     bool all_saturated; // the queue grows with every row
-    const char *why;    // a static sentence without its first capital
+    const char *why;    // none was judged: a static sentence without its first capital
 } dsc_load_advice;
 
 // Sets `than_none` of the rows of one load. Rows that are too short, and rows of other requests

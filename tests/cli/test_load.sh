@@ -103,12 +103,28 @@ esac
 good serve rag.dst --method suffix --num-speculative-tokens 4 --cost linear:0.02,0 --max-num-seqs 4 \
     --arrivals poisson:0.4:1.6:0.2 --slo ttft=1 -o alone.tsv
 judged alone.tsv
-check 'on up to where a queue grows with it, too' sh -c \
+check 'it is on at every load' sh -c \
     'test "$(grep -c "^# load_verdict_.*: run suffix" alone.tsv)" = "$(grep -c "^# load_verdict" alone.tsv)"'
 check 'where speculation alone keeps up it is on' grep -q '; without speculation the queue grows$' alone.tsv
 $draftscope $rag --arrivals poisson:2,4 --json >each.json
 check 'JSON has the verdicts' grep -q '^{"#": {.*"load_verdict_2": "poisson:4: run ' each.json
 check 'and the rows' test "$(grep -c '"advice": "run"' each.json)" = 2
+
+# What the intervals need: the elasticity is that of two runs, over all requests of one that drains.
+column() { # FILE COLUMN LOAD: of ngram
+    awk -F '\t' -v name="$2" -v l="$3" '/^#/ { next }
+        !head++ { for (i = 1; i <= NF; i++) c[$i] = i; next }
+        $1 == "ngram" && $c["arrivals"] == l { print $c[name] }' "$1"
+}
+good serve rag.dst --method ngram --num-speculative-tokens 4 --cost linear:0.02,0.0002 --drain --requests 400 \
+    --arrivals poisson:4,3.8 --slo tpot=0.03 -o twice.tsv
+set -- poisson:4 poisson:3.8
+check 'load_elasticity is that of two loads' holds \
+    '(log((.1 + .9 * g / r) / e) - log((.1 + .9 * h / s) / f)) / log(1 / .95) - x < 1e-6 &&
+     (log((.1 + .9 * g / r) / e) - log((.1 + .9 * h / s) / f)) / log(1 / .95) - x > -1e-6 && g / r < .9 && x < -.5' \
+    g="$(column twice.tsv goodput $1)" r="$(column twice.tsv requests_per_s $1)" e="$(column twice.tsv e2e_mean_s $1)" \
+    h="$(column twice.tsv goodput $2)" s="$(column twice.tsv requests_per_s $2)" f="$(column twice.tsv e2e_mean_s $2)" \
+    x="$(column twice.tsv load_elasticity $1)"
 
 # --- what counts ---------------------------------------------------------------------------------
 rag="serve rag.dst --method ngram,suffix --num-speculative-tokens 4 --cost linear:0.02,0.0004"

@@ -65,7 +65,7 @@ END {
         said = verdict[at]
         sub(/ times .*/, "", said)
         sub(/.* /, "", said)
-        if (!near(said, x[r, "gain"], 1e-4 / x[r, "gain"]))
+        if (!near(said + 0, x[r, "gain"], 5.1e-5 / x[r, "gain"]))
             wrong("the verdict says " said " and row " r " " x[r, "gain"])
         if (index(verdict[at], x[r, "method"]) == 0 || (x[r, "num_speculative_tokens"] != "" && x[r, "speculation"] !~ /^schedule/ && index(verdict[at], "tokens=" x[r, "num_speculative_tokens"]) == 0))
             wrong("row " r " is another one")

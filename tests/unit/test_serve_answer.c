@@ -99,7 +99,9 @@ static const char *said(const dsc_table *t, const char *key)
 static void answer(dsc_table *t)
 {
     dsc_error err;
-    assert_ok(cli_serve_answer_add(t, &err), err);
+    cli_serve_answer a;
+    assert_ok(cli_serve_answer_make(&a, t, &err), err);
+    cli_serve_answer_fini(&a);
 }
 
 static void expect(dsc_table *t, const char *text)
