@@ -80,8 +80,8 @@ static const dsc_option options[] = {
      .help = "compare each policy with the best fixed draft length and the oracle; every method "
              "is served with each draft length in addition"},
     [SERVE_SLO] = {.name = "slo", .kind = DSC_OPTION_TEXT, .metavar = "ttft=S,tpot=S",
-     .help = "limits in seconds that a request must keep to count in goodput; in gain one that does "
-             "not counts a tenth"},
+     .help = "limits in seconds that a request must keep to count in goodput; in gain one that "
+             "does not counts a tenth"},
     [SERVE_HALF_WIDTH] = {.name = "half-width", .kind = DSC_OPTION_REAL, .metavar = "SHARE",
      .initial = "0.02", .least = 1e-4, .most = 1,
      .help = "relative half width of the 95 % intervals of mean times that the number of requests "
