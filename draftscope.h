@@ -8,6 +8,7 @@
 //     runs             sim/run/run.h          configurations over a trace
 //     counts           sim/counts.h           counts of a run, block efficiency
 //     metrics          base/metrics.h         the six acceptance metrics
+//     acceptance       sim/acceptance.h       rates in the convention that they were measured in
 //     time             sim/cost/price.h       speedup under a cost model
 //     theory           theory/                acceptance of k-Seq, SpecInfer, optimal transport;
 //     trees
@@ -23,6 +24,7 @@
 #include "base/memory.h"
 #include "base/option.h"
 #include "traces/trace/trace.h"
+#include "sim/acceptance.h"
 #include "sim/counts.h"
 #include "sim/drafter.h"
 #include "sim/verifier.h"

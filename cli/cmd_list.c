@@ -131,10 +131,11 @@ static int list_rules(bool verbose, dsc_error *err)
 static int list_models(bool verbose, dsc_error *err)
 {
     (void)err;
-    for (const dsc_language_kind *const *k = dsc_language_kinds(); *k; k++) {
-        printf("%-14s%s (%s)\n", (*k)->name, (*k)->summary, (*k)->usage);
-        for (size_t i = 0; verbose && i < (*k)->option_count; i++) {
-            const dsc_option *o = &(*k)->option[i];
+    const dsc_spec_form *form;
+    for (size_t f = 0; (form = dsc_language_form(f)); f++) {
+        printf("%-14s%s (%s)\n", form->name, form->summary, form->usage);
+        for (size_t i = 0; verbose && i < form->items; i++) {
+            const dsc_option *o = &form->item[i];
             char head[64];
             snprintf(head, sizeof head, "  %s=%s", o->name, o->metavar);
             printf("%-30s%s", head, o->help);

@@ -20,8 +20,9 @@ static const dsc_option options[] = {
     [SERVE_METHOD] = {.name = "method", .kind = DSC_OPTION_TEXT, .metavar = "NAME[,NAME...]",
      .help = "drafting methods; none is always served as well"},
     [SERVE_TARGET] = {.name = "target", .kind = DSC_OPTION_TEXT, .metavar = "SPEC",
-     .help = "target model instead of a trace: iid:ALPHA has given acceptance rates, ngram:FILE "
-             "and markov:V run (see: draftscope list models)"},
+     .synonyms = "acceptance",
+     .help = "what runs instead of a trace, as for draftscope sim: a model, or (also "
+             "--acceptance) rates:R1,R2,..., conditional:H1,H2,..., al:LENGTH@K, iid:ALPHA"},
     [SERVE_PROMPT_TOKENS] = {.name = "prompt-tokens", .kind = DSC_OPTION_TEXT,
      .metavar = "P|DISTRIBUTION", .initial = "128",
      .help = "tokens of each prompt, without a trace: a number, uniform:A:B, lognormal:MEAN,CV, "
@@ -633,6 +634,7 @@ static int open_rows(context *c, dsc_error *err)
     int rc = cli_comments(&c->table, c->s.trace, call->seed, call->value[SERVE_COST].text, err);
     if (!rc && call->value[SERVE_SLO].text)
         rc = dsc_table_comment(&c->table, "slo", call->value[SERVE_SLO].text, err);
+    rc = rc ?: cli_comment_acceptance(&c->table, &c->s.rates, err);
     if (!rc && !per_request)
         rc = cli_serve_answer_conditions(&c->table, c->s.trace, call, err);
     if (!rc && file)
@@ -766,7 +768,8 @@ const cli_command cli_serve = {
         "requests of a trace: arrivals, prefill in chunks, KV blocks, preemption, drafts. Every "
         "method, configuration, policy and load is a row of one table, with the same requests, "
         "arrivals and random numbers; method none is always among them. Instead of a trace, a "
-        "result table with one row (draftscope sim --json) or --target iid:ALPHA gives acceptance "
+        "result table (draftscope sim --json, trace import of counters) or --target gives "
+        "acceptance "
         "rates. Rows of finished runs are kept in FILE.part while it runs; after an interruption "
         "the same command continues. With --shard I/N each of N processes, on any machines, "
         "computes one share, and draftscope merge joins their files. docs/serving.md says what is "

@@ -7,6 +7,7 @@
 #include "cli/simulate.h"
 #include "cli/tune/tune.h"
 
+#include <inttypes.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -121,6 +122,29 @@ static int add_texts(context *c, dsc_option_uses *uses, const dsc_option *o, dsc
     return rc;
 }
 
+// The draft lengths up to that of the acceptance rates, which is among them.
+static int add_lengths(context *c, dsc_option_uses *uses, const dsc_option *o, int64_t most,
+                       dsc_error *err)
+{
+    int64_t *list;
+    size_t n;
+    dsc_buffer b = {0};
+    char *text;
+    int rc = dsc_option_list(o, o->sizes, &list, &n, err);
+    if (rc)
+        return rc;
+    for (size_t i = 0; i < n && !rc; i++)
+        rc = list[i] < most ? dsc_buffer_printf(&b, err, "%" PRId64 ",", list[i]) : DSC_OK;
+    rc = rc ?: dsc_buffer_printf(&b, err, "%" PRId64, most < o->max ? most : o->max);
+    rc = rc ?: dsc_arena_new(&c->texts, &text, strlen(b.data) + 1, err);
+    if (!rc)
+        strcpy(text, b.data);
+    rc = rc ?: dsc_option_uses_add(uses, &(dsc_option_use){o, text, false}, err);
+    dsc_buffer_fini(&b);
+    free(list);
+    return rc;
+}
+
 // The sizes that are tried of a method that is given no option: defaults alone may be too large for
 // the machine of the cost model.
 static int add_sizes(context *c, dsc_option_uses *uses, const dsc_drafter_type *d, dsc_error *err)
@@ -130,6 +154,8 @@ static int add_sizes(context *c, dsc_option_uses *uses, const dsc_drafter_type *
         const dsc_option *option = &d->option[o];
         if (option->sizes && option->kind == DSC_OPTION_TEXT && !option->list)
             rc = add_texts(c, uses, option, err);
+        else if (option->sizes && option->length && c->s.draft && c->s.draft->positions)
+            rc = add_lengths(c, uses, option, c->s.draft->positions, err);
         else if (option->sizes)
             rc = dsc_option_uses_add(uses, &(dsc_option_use){option, option->sizes, false}, err);
     }
@@ -408,8 +434,8 @@ static int execute(const cli_call *call, dsc_error *err)
     c.engine = (cli_engine_use){(cli_engine)call->value[ENGINE].integer,
                                 (cli_draft_kind)call->value[DRAFT_KIND].integer};
     c.use = call->value[ENGINE].given ? &c.engine : NULL;
-    int rc = read_spaces(&c, err);
-    rc = rc ?: cli_simulation_open(&c.s, call, err);
+    int rc = cli_simulation_open(&c.s, call, err);
+    rc = rc ?: read_spaces(&c, err);
     bool head = false;
     rc = rc ?: cli_recorded_head(&head, c.s.trace, err);
     if (!rc) {

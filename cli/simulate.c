@@ -17,11 +17,14 @@
 // clang-format off
 const dsc_option cli_workload_options[CLI_WORKLOAD_OPTIONS] = {
     [CLI_WORKLOAD_TARGET] = {.name = "target", .kind = DSC_OPTION_TEXT, .metavar = "SPEC",
-     .help = "synthetic target model that runs instead of a trace: ngram:FILE, markov:V, iid:ALPHA "
-             "(see: draftscope list models)"},
+     .synonyms = "acceptance",
+     .help = "what runs instead of a trace: a synthetic model, ngram:FILE or markov:V, or (also "
+             "--acceptance) acceptance by position, rates:R1,R2,... of all drafts as vLLM prints "
+             "it or conditional:H1,H2,... of those that came so far, al:LENGTH@K, iid:ALPHA or a "
+             "table of totals (see: draftscope list models)"},
     [CLI_WORKLOAD_DRAFT] = {.name = "draft", .kind = DSC_OPTION_TEXT, .metavar = "SPEC",
-     .help = "draft model (default: the draft of a markov or iid pair; for ngram, n-grams one "
-             "token shorter than those of --target)"},
+     .help = "draft model (default: the draft of a markov pair or of acceptance rates; for "
+             "ngram, n-grams one token shorter than those of --target)"},
     [CLI_WORKLOAD_MIDDLE] = {.name = "middle", .kind = DSC_OPTION_TEXT, .metavar = "SPEC",
      .help = "model between draft and target of a cascade (default: as for --draft)"},
     [CLI_WORKLOAD_TOKENIZER] = {.name = "tokenizer", .kind = DSC_OPTION_TEXT,
@@ -53,12 +56,12 @@ const dsc_option cli_workload_options[CLI_WORKLOAD_OPTIONS] = {
 // The draft that goes with a target when none is named.
 static int default_spec(char **out, const char *model, const dsc_language *target, dsc_error *err)
 {
-    const dsc_language_kind *kind;
+    bool pair;
     dsc_buffer b = {0};
-    int rc = dsc_language_find(&kind, model, err);
+    int rc = dsc_language_is_pair(&pair, model, err);
     if (!rc)
         rc = dsc_buffer_puts(&b, model, err);
-    if (!rc && !kind->pair) // a later item of a specification overrides an earlier one
+    if (!rc && !pair) // a later item of a specification overrides an earlier one
         rc = dsc_buffer_printf(&b, err, ",order=%zu", target->reach > 1 ? target->reach : 1);
     *out = b.data;
     return rc;
@@ -92,6 +95,11 @@ int cli_simulation_models(cli_simulation *s, const cli_call *call, const cli_mod
                  : DSC_OK;
     if (!rc && model)
         rc = dsc_language_make(&s->target, model, DSC_SIDE_TARGET, tokenizer, err);
+    const char *rates = spec->draft ? spec->draft : model;
+    if (!rc && rates && dsc_acceptance_is(rates))
+        rc = dsc_acceptance_rates_read(&s->rates, rates, err);
+    if (!rc)
+        cli_note_acceptance(s->rates.note);
     if (!rc && (spec->draft || (needs_draft && model)))
         rc = make_language(&s->draft, spec->draft, model, s->target, tokenizer, err);
     if (!rc && (spec->middle || (needs_middle && model)))
@@ -118,6 +126,10 @@ static int make_models(cli_simulation *s, const cli_call *call, dsc_error *err)
                              .prompt_tokens = value[CLI_WORKLOAD_PROMPT_TOKENS].integer,
                              .max_tokens = value[CLI_WORKLOAD_MAX_TOKENS].integer};
     int rc = cli_simulation_models(s, call, &spec, err);
+    if (!rc && s->rates.positions && value[CLI_WORKLOAD_TEMPERATURE].given)
+        rc = dsc_fail(err, DSC_EUSAGE,
+                      "--temperature: acceptance rates are those of the temperature that they were "
+                      "measured at");
     if (!rc && spec.target)
         rc = dsc_workload_order(&s->order, value[CLI_WORKLOAD_ORDER].text, s->load.requests, err);
     s->load.order = s->order;
@@ -169,6 +181,7 @@ void cli_simulation_close(cli_simulation *s)
     dsc_language_free(s->target);
     dsc_language_free(s->draft);
     dsc_language_free(s->middle);
+    dsc_acceptance_rates_fini(&s->rates);
     free(s->order);
     dsc_cost_fini(&s->cost);
     dsc_trace_groups_fini(&s->by);
@@ -222,6 +235,7 @@ int cli_simulation_comments(const cli_simulation *s, const cli_call *call, dsc_t
     for (int o = 0; o < CLI_WORKLOAD_OPTIONS && !rc; o++)
         if (value[o].text && (value[CLI_WORKLOAD_TARGET].text || value[o].given))
             rc = dsc_table_comment(t, cli_workload_options[o].name, value[o].text, err);
+    rc = rc ?: cli_comment_acceptance(t, &s->rates, err);
     return rc || !s->by.field ? rc : comment_groups(&s->by, t, err);
 }
 
@@ -290,6 +304,32 @@ static int any_reference(const dsc_trace *trace, const char *chosen, bool *found
             rc = dsc_shard_check(shard, err);
         dsc_shard_close(shard);
     }
+    return rc;
+}
+
+void cli_note_acceptance(const char *note)
+{
+    if (*note)
+        fprintf(stderr, "draftscope: acceptance: %s\n", note);
+}
+
+int cli_comment_acceptance(dsc_table *t, const dsc_acceptance_rates *rates, dsc_error *err)
+{
+    dsc_buffer b = {0};
+    char number[DSC_NUMBER_TEXT];
+    int rc = DSC_OK;
+    if (!rates->note[0])
+        return DSC_OK;
+    for (int i = 0; i < rates->positions && !rc; i++) {
+        dsc_number_text(rates->conditional_rate[i], number);
+        rc = dsc_buffer_printf(&b, err, "%s%s", i ? ";" : "", number);
+    }
+    dsc_number_text(rates->later, number);
+    if (!isnan(rates->later))
+        rc = rc ?: dsc_buffer_printf(&b, err, ", later %s", number);
+    rc = rc ?: dsc_buffer_printf(&b, err, " (%s)", rates->note);
+    rc = rc ?: dsc_table_comment(t, "acceptance", b.data, err);
+    dsc_buffer_fini(&b);
     return rc;
 }
 

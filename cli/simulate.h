@@ -4,6 +4,7 @@
 #define DSC_CLI_SIMULATE_H
 
 #include "cli/cli.h"
+#include "sim/acceptance.h"
 #include "sim/cost/cost.h"
 #include "sim/model/workload.h"
 #include "sim/run/run.h"
@@ -31,6 +32,7 @@ typedef struct cli_simulation {
     cli_progress progress;                 // the first field, as the user of cli_progress_step
     dsc_trace *trace;                      // NULL: the models
     dsc_language *target, *draft, *middle; // NULL: there is no such model
+    dsc_acceptance_rates rates;            // of the draft model, if it is made of rates
     int64_t *order;
     dsc_workload load; // these models and their requests
     dsc_cost cost;
@@ -61,6 +63,11 @@ int cli_simulation_comments(const cli_simulation *s, const cli_call *call, dsc_t
 // decides, a note on stderr names the rule. Returns NULL with DSC_EUSAGE in `err`.
 const dsc_verifier_type *cli_simulation_rule(const cli_simulation *s, const char *name,
                                              const dsc_drafter_type *drafter, dsc_error *err);
+
+// Says on stderr how acceptance rates were understood.
+void cli_note_acceptance(const char *note);
+// Adds the comment "acceptance" to a table: conditional rates by position, with the note on them.
+int cli_comment_acceptance(dsc_table *t, const dsc_acceptance_rates *rates, dsc_error *err);
 
 // Warns once on stderr when the chosen references do not occur in the trace or, where that is NULL,
 // in the requests of the model `target`: every count would be zero. `value`: the drafter's options

@@ -50,7 +50,7 @@ plots/report base plots/draw plots/figure
 sim base theory theory/rows traces/trace
 sim/draft base theory traces/trace sim
 sim/verify base theory theory/rows sim
-sim/model base traces/files traces/tokenizer traces/trace traces/import sim
+sim/model base traces/tokenizer traces/trace traces/import sim
 sim/cost base traces/files traces/trace sim
 sim/expect base theory traces/trace sim
 sim/serve base sim sim/model sim/cost sim/expect sim/run

@@ -81,8 +81,10 @@ static int import(const cli_advise_logs *logs, dsc_error *err)
     int rc = logs->format ? DSC_OK : dsc_totals_probe(&totals, logs->path[0], err);
     if (!rc && totals)
         rc = dsc_fail(err, DSC_EINPUT,
-                      "%s: totals in the format %s contain no tokens to replay; draftscope trace "
-                      "import makes a table of them",
+                      "%s: totals in the format %s contain no tokens to replay. draftscope trace "
+                      "import makes a table of them, TOTALS.tsv; then draftscope serve TOTALS.tsv "
+                      "answers which load pays, tune or theory length --acceptance TOTALS.tsv "
+                      "which draft length",
                       logs->path[0], totals->name);
     cli_trace_logs(&o, logs->how, logs->tokenizer);
     if (!rc && logs->tokenizer)

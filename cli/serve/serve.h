@@ -113,16 +113,17 @@ typedef struct cli_serve_methods {
     size_t times;
 } cli_serve_methods; // zero-initialize
 
-// Acceptance rates in the place of a trace: of --target iid:ALPHA, or of a result table with one
-// row, or with one row for each request. DSC_EUSAGE, DSC_EINPUT. cli_serve_rates_close frees and
-// takes NULL.
+// Acceptance rates in the place of a trace: those of --target or of a table, which become those of
+// the simulation, or a table with a row for each request. DSC_EUSAGE, DSC_EINPUT.
+// cli_serve_rates_close frees and takes NULL.
 typedef struct cli_serve_rates cli_serve_rates;
-int cli_serve_rates_open(cli_serve_rates **out, const cli_call *call, dsc_error *err);
+int cli_serve_rates_open(cli_serve_rates **out, cli_simulation *s, const cli_call *call,
+                         dsc_error *err);
 int cli_serve_rates_draw(cli_serve_rates *r, cli_serve_method *m, int64_t requests, dsc_error *err);
 void cli_serve_rates_close(cli_serve_rates *r);
 
 // The models of --target, --draft and --middle, which run in addition to the trace or in its place;
-// those of iid:ALPHA are rates. DSC_EUSAGE: cli_serve_models_check also for options that the
+// acceptance rates are none. DSC_EUSAGE: cli_serve_models_check also for options that the
 // requests at hand would ignore.
 int cli_serve_models_check(const cli_simulation *s, const cli_call *call, dsc_error *err);
 int cli_serve_models_open(cli_simulation *s, const cli_call *call, int64_t requests,

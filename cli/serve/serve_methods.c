@@ -170,7 +170,7 @@ int cli_serve_methods_read(cli_serve_methods *m, cli_simulation *s, const cli_ca
     cli_serve_rates *rates = NULL;
     int rc = cli_serve_models_open(s, call, requests, err);
     if (!rc && !s->trace && !s->target)
-        rc = cli_serve_rates_open(&rates, call, err);
+        rc = cli_serve_rates_open(&rates, s, call, err);
     rc = rc ?: add_all(m, call, err);
     for (size_t i = 0; i < m->count && !rc; i++)
         rc = read_method(m, i, s, rates, call, requests, err);

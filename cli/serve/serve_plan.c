@@ -64,7 +64,7 @@ int64_t cli_serve_requests(const cli_call *call, const cli_serve_loads *loads)
     enum { FROM_MODEL = 1000, FROM_RATES = 1024 };
     static const cli_serve_methods none;
     const char *target = call->value[SERVE_TARGET].text;
-    const int64_t most = target && strncmp(target, "iid:", 4) != 0 ? FROM_MODEL : FROM_RATES;
+    const int64_t most = target && !dsc_acceptance_is(target) ? FROM_MODEL : FROM_RATES;
     int64_t requests = 1;
     for (size_t l = 0; l < loads->count; l++) {
         const int64_t limit = cli_serve_limit(call, &loads->load[l], &none);

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Requests whose drafts are accepted at given rates: those of --target iid:ALPHA or of a result
-// table, with lengths of --prompt-tokens and --max-tokens; and the models of --target.
+// Requests whose drafts are accepted at given rates: those of --target or of a result table, with
+// lengths of --prompt-tokens and --max-tokens; and the models of --target.
 #include "base/columns.h"
 #include "base/file.h"
 #include "base/number.h"
@@ -12,15 +12,16 @@
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
 
 struct cli_serve_rates {
     const cli_call *call;
-    const char *name;             // of --target or of the table
-    dsc_language *target, *draft; // of --target, or NULL
-    dsc_table table;
-    int list, tokens; // columns of the table; list -1: none
-    int64_t longest;  // positions of the longest list
-    double *split;    // [DSC_IID_LEVELS][length] rates of --request-sd, or NULL
+    const char *name;            // of --target or of the table
+    dsc_acceptance_rates *rates; // of all requests; without positions:
+    dsc_table table;             // a row for each request
+    int tokens;                  // column of the table; -1: none
+    int64_t longest;             // positions of its longest list
+    double *split; // [DSC_IID_LEVELS][length] rates by the effect of a request, or NULL
     dsc_lengths prompt, output;
     int64_t requests;
     bool own_output; // lengths of the table
@@ -30,8 +31,6 @@ void cli_serve_rates_close(cli_serve_rates *r)
 {
     if (!r)
         return;
-    dsc_language_free(r->target);
-    dsc_language_free(r->draft);
     dsc_table_fini(&r->table);
     free(r->split);
     free(r->prompt.list);
@@ -41,16 +40,14 @@ void cli_serve_rates_close(cli_serve_rates *r)
 
 // --- rates of a request --------------------------------------------------------------------------
 
-// The draft's probability of the target's only token, after d drafted tokens.
-static void rates_of_model(void *user, int64_t request, int32_t length, double *rate)
+static void rates_of_all(void *user, int64_t request, int32_t length, double *rate)
 {
     const cli_serve_rates *r = user;
-    for (int32_t d = 0; d < length; d++) {
-        const dsc_place at = {.position = d, .depth = d, .request = request};
-        dsc_dist dist;
-        r->draft->type->dist(r->draft, &at, &dist);
-        rate[d] = dsc_dist_probability(&dist, r->target->type->best(r->target, &at));
-    }
+    if (r->split)
+        memcpy(rate, r->split + dsc_iid_level(request) * (size_t)length,
+               (size_t)length * sizeof *rate);
+    else
+        dsc_acceptance_rates_fill(r->rates, length, rate);
 }
 
 static size_t row_of(const cli_serve_rates *r, int64_t request)
@@ -59,18 +56,14 @@ static size_t row_of(const cli_serve_rates *r, int64_t request)
 }
 
 // Positions that no draft of a request reached have the rate of the last one that did.
-static void rates_of_table(void *user, int64_t request, int32_t length, double *rate)
+static void rates_of_row(void *user, int64_t request, int32_t length, double *rate)
 {
     const cli_serve_rates *r = user;
-    const dsc_cell *list = dsc_table_at(&r->table, row_of(r, request), (size_t)r->list);
+    const int c = dsc_table_find(&r->table, DSC_COL_CONDITIONAL_ACCEPTANCE_RATE);
+    const dsc_cell *list = dsc_table_at(&r->table, row_of(r, request), (size_t)c);
     double last = 0;
-    for (int32_t d = 0; d < length; d++) {
-        const double x = d < list->i ? dsc_cell_element(list, d) : last;
-        rate[d] = last = fmin(fmax(x, 0), 1);
-    }
-    if (r->split)
-        memcpy(rate, r->split + dsc_iid_level(request) * (size_t)length,
-               (size_t)length * sizeof *rate);
+    for (int32_t d = 0; d < length; d++)
+        rate[d] = last = d < list->i ? dsc_cell_element(list, d) : last;
 }
 
 static void lengths_of(void *user, int64_t request, int32_t *prompt, int32_t *output)
@@ -174,9 +167,18 @@ static int read_lengths(dsc_lengths *out, const cli_call *call, int option, dsc_
 
 // --- a table -------------------------------------------------------------------------------------
 
+// A row for each request, with a list of rates of its own.
+static bool has_requests(const dsc_table *t)
+{
+    const int list = dsc_table_find(t, DSC_COL_CONDITIONAL_ACCEPTANCE_RATE);
+    return t->rows > 1 && dsc_table_find(t, DSC_COL_REQUEST) >= 0 && list >= 0 &&
+           t->column[list].type == DSC_CELL_LIST;
+}
+
 static int check_row(cli_serve_rates *r, size_t row, dsc_error *err)
 {
-    const dsc_cell *list = dsc_table_at(&r->table, row, (size_t)r->list);
+    const int c = dsc_table_find(&r->table, DSC_COL_CONDITIONAL_ACCEPTANCE_RATE);
+    const dsc_cell *list = dsc_table_at(&r->table, row, (size_t)c);
     r->longest = list->i > r->longest ? list->i : r->longest;
     for (int64_t i = 0; i < list->i; i++)
         if (!(dsc_cell_element(list, i) >= 0 && dsc_cell_element(list, i) <= 1))
@@ -186,92 +188,99 @@ static int check_row(cli_serve_rates *r, size_t row, dsc_error *err)
 }
 
 // Output lengths: of each request, or the mean of all.
-static void find_output(cli_serve_rates *r)
+static void find_output(cli_serve_rates *r, size_t row)
 {
     const dsc_table *t = &r->table;
     const int requests = dsc_table_find(t, DSC_COL_REQUESTS);
-    bool each = r->tokens >= 0 && t->rows > 1;
+    bool each = r->tokens >= 0 && has_requests(t);
     for (size_t i = 0; i < t->rows && each; i++) {
         const double x = dsc_table_real(t, i, (size_t)r->tokens);
         each = x >= 1 && x <= DSC_LONGEST_SERVED;
     }
     r->own_output = each;
-    if (each || t->rows != 1 || requests < 0 || r->tokens < 0)
+    if (each || has_requests(t) || requests < 0 || r->tokens < 0)
         return;
     const double mean =
-        dsc_table_real(t, 0, (size_t)r->tokens) / dsc_table_real(t, 0, (size_t)requests);
+        dsc_table_real(t, row, (size_t)r->tokens) / dsc_table_real(t, row, (size_t)requests);
     if (mean >= 1 && mean <= DSC_LONGEST_SERVED)
         r->output = (dsc_lengths){.kind = DSC_LENGTHS_CONSTANT, .least = (int32_t)(mean + 0.5)};
 }
 
 static int open_table(cli_serve_rates *r, const char *path, dsc_error *err)
 {
-    r->name = path;
+    size_t row = 0;
     int rc = dsc_table_read(&r->table, path, err);
+    const bool each = !rc && has_requests(&r->table);
+    for (size_t i = 0; each && i < r->table.rows && !rc; i++)
+        rc = check_row(r, i, err);
+    if (!each) {
+        rc = rc ?: dsc_acceptance_row(&row, &r->table, path, err);
+        rc = rc ?: dsc_acceptance_rates_of_row(r->rates, &r->table, row, path, err);
+    }
     if (rc)
         return rc;
-    const dsc_table *t = &r->table;
-    r->list = dsc_table_find(t, DSC_COL_CONDITIONAL_ACCEPTANCE_RATE);
-    r->tokens = dsc_table_find(t, DSC_COL_OUTPUT_TOKENS);
-    const bool requests = dsc_table_find(t, DSC_COL_REQUEST) >= 0;
-    if (!t->rows || (t->rows > 1 && !requests) || r->list < 0 ||
-        t->column[r->list].type != DSC_CELL_LIST)
-        return dsc_fail(
-            err, DSC_EINPUT,
-            "%s: totals to serve are one row, or one for each request, with a "
-            "list " DSC_COL_CONDITIONAL_ACCEPTANCE_RATE
-            " of at least two rates, as draftscope sim --json prints it; the file has %zu rows",
-            path, t->rows);
-    for (size_t i = 0; i < t->rows && !rc; i++)
-        rc = check_row(r, i, err);
+    r->tokens = dsc_table_find(&r->table, DSC_COL_OUTPUT_TOKENS);
     if (!r->call->value[SERVE_MAX_TOKENS].given)
-        find_output(r);
-    return rc;
+        find_output(r, row);
+    return DSC_OK;
 }
 
-static int open_model(cli_serve_rates *r, const char *spec, dsc_error *err)
-{
-    r->name = spec;
-    int rc = dsc_language_make(&r->target, spec, DSC_SIDE_TARGET, NULL, err);
-    return rc ? rc : dsc_language_make(&r->draft, spec, DSC_SIDE_DRAFT, NULL, err);
-}
-
-int cli_serve_rates_open(cli_serve_rates **out, const cli_call *call, dsc_error *err)
+// A table that is given as --target has its lengths, too.
+static const char *table_of(const cli_call *call)
 {
     const char *target = call->value[SERVE_TARGET].text;
+    struct stat st;
+    return call->words ? call->word[0] : !stat(target, &st) && S_ISREG(st.st_mode) ? target : NULL;
+}
+
+int cli_serve_rates_open(cli_serve_rates **out, cli_simulation *s, const cli_call *call,
+                         dsc_error *err)
+{
+    const char *target = call->value[SERVE_TARGET].text, *table = table_of(call);
     int rc = dsc_new(out, 1, err);
     if (rc)
         return rc;
     cli_serve_rates *r = *out;
     r->call = call;
-    r->list = r->tokens = -1;
+    r->rates = &s->rates;
+    r->tokens = -1;
     rc = read_lengths(&r->prompt, call, SERVE_PROMPT_TOKENS, DSC_LENGTHS_PROMPT, err);
     rc = rc ?: read_lengths(&r->output, call, SERVE_MAX_TOKENS, DSC_LENGTHS_OUTPUT, err);
-    rc = rc ?: target ? open_model(r, target, err) : open_table(r, call->word[0], err);
-    if (!rc && call->more[SERVE_REQUEST_SD].given && (target || r->table.rows > 1))
-        rc = dsc_fail(err, DSC_EUSAGE, "--request-sd needs a table of one row; %s",
-                      target ? "the effect of --target is iid:ALPHA,request-sd=S"
-                             : "a table of requests has the rates of each");
+    r->name = table ? table : target;
+    rc = rc ?: table ? open_table(r, table, err) : dsc_acceptance_rates_read(r->rates, target, err);
+    if (!rc && call->more[SERVE_REQUEST_SD].given && !r->rates->positions)
+        rc = dsc_fail(err, DSC_EUSAGE,
+                      "--request-sd needs the rates of all requests together; a table of requests "
+                      "has the rates of each");
+    if (!rc && call->more[SERVE_REQUEST_SD].given && r->rates->request_sd > 0)
+        rc = dsc_fail(err, DSC_EUSAGE,
+                      "--request-sd is for rates of all requests together; %.60s has those of the "
+                      "median request and its own effect",
+                      r->name);
+    if (!rc)
+        cli_note_acceptance(r->rates->note);
     return rc;
 }
 
-// Splits the rates of the table's row among requests.
+// Splits the rates among requests that differ.
 static int split_rates(cli_serve_rates *r, int32_t length, dsc_error *err)
 {
-    const double sd = r->call->more[SERVE_REQUEST_SD].real;
-    double *pooled;
+    const double pooled = r->call->more[SERVE_REQUEST_SD].real, sd = r->rates->request_sd;
+    double *rate;
     free(r->split);
     r->split = NULL;
-    if (!(sd > 0) || !length)
+    if (!(pooled > 0 || sd > 0) || !length)
         return DSC_OK;
-    int rc = dsc_new(&pooled, (size_t)length, err);
+    int rc = dsc_new(&rate, (size_t)length, err);
     if (rc)
         return rc;
-    rates_of_table(r, 0, length, pooled);
+    dsc_acceptance_rates_fill(r->rates, length, rate);
     rc = dsc_new(&r->split, (size_t)length * DSC_IID_LEVELS, err);
-    if (!rc)
-        dsc_iid_split_rates(r->split, pooled, (size_t)length, sd);
-    free(pooled);
+    if (!rc && pooled > 0)
+        dsc_iid_split_rates(r->split, rate, (size_t)length, pooled);
+    else if (!rc)
+        dsc_iid_spread_rates(r->split, rate, (size_t)length, sd);
+    free(rate);
     return rc;
 }
 
@@ -285,18 +294,17 @@ int cli_serve_rates_draw(cli_serve_rates *r, cli_serve_method *m, int64_t reques
                         "method %s needs the tokens of a trace; with %.60s, serve takes "
                         "draft-model, whose draft tokens are accepted at the given rates",
                         d->name, r->name);
-    if (r->list >= 0 && limit > r->longest)
-        return dsc_fail(err, DSC_EUSAGE,
-                        "--num-speculative-tokens %" PRId64
-                        ": %.200s has acceptance rates of %" PRId64 " positions",
-                        limit, r->name, r->longest);
+    const int64_t known = r->rates->positions ? r->rates->positions : r->longest;
+    if (limit > known && (!r->rates->positions || isnan(r->rates->later)))
+        return dsc_error_prefix(err, dsc_acceptance_too_long(known, err),
+                                "--num-speculative-tokens %" PRId64 ": %.200s", limit, r->name);
     if (limit > DSC_SERVE_LONGEST)
         return dsc_fail(err, DSC_EUSAGE,
                         "--num-speculative-tokens %" PRId64
                         ": a served draft has at most %d tokens",
                         limit, DSC_SERVE_LONGEST);
     // Each row of a table of requests counts equally often.
-    const int64_t rows = (int64_t)r->table.rows;
+    const int64_t rows = r->rates->positions ? 1 : (int64_t)r->table.rows;
     if (rows > 1 && !r->call->value[SERVE_DRAIN].given)
         requests = (requests + rows - 1) / rows * rows;
     r->requests = requests;
@@ -304,7 +312,7 @@ int cli_serve_rates_draw(cli_serve_rates *r, cli_serve_method *m, int64_t reques
     const dsc_serve_rates rates = {.requests = requests,
                                    .length = (int32_t)limit,
                                    .lengths = lengths_of,
-                                   .rates = r->list >= 0 ? rates_of_table : rates_of_model,
+                                   .rates = r->rates->positions ? rates_of_all : rates_of_row,
                                    .user = r,
                                    .seed = r->call->seed};
     return rc ? rc
@@ -328,8 +336,8 @@ const dsc_option cli_serve_models_options[SERVE_MODELS_OPTIONS] = {
              "the same outputs"},
     [SERVE_REQUEST_SD] = {.name = "request-sd", .kind = DSC_OPTION_REAL, .metavar = "S",
      .initial = "0", .least = 0, .most = 10,
-     .help = "standard deviation of the requests' effects on the logit of a table's acceptance "
-             "rates, which remain those of all requests together (theory length --trace "
+     .help = "standard deviation of the requests' effects on the logit of the acceptance rates, "
+             "which remain those of all requests together (theory length --trace "
              "estimates it)"},
 };
 // clang-format on
@@ -338,7 +346,7 @@ const dsc_option cli_serve_models_options[SERVE_MODELS_OPTIONS] = {
 static const char *model_of(const cli_call *call)
 {
     const char *target = call->value[SERVE_TARGET].text;
-    return target && strncmp(target, "iid:", 4) ? target : NULL;
+    return target && !dsc_acceptance_is(target) ? target : NULL;
 }
 
 int cli_serve_models_check(const cli_simulation *s, const cli_call *call, dsc_error *err)
@@ -373,8 +381,8 @@ static int read_number(int64_t *out, const cli_call *call, int option, dsc_error
         return DSC_OK;
     }
     return dsc_fail(err, DSC_EUSAGE,
-                    "--%s %.60s: --target %.60s takes a number; distributions are for iid:ALPHA "
-                    "and tables",
+                    "--%s %.60s: --target %.60s takes a number; distributions are for acceptance "
+                    "rates and tables",
                     name, call->value[option].text, call->value[SERVE_TARGET].text);
 }
 

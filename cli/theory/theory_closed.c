@@ -1,8 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 // Runs a command on closed forms: one row for every combination of the list options.
-// Acceptance is a list of i.i.d. rates, or one vector of conditional rates by position, given or
-// estimated from a histogram of accepted lengths (Kaplan and Meier 1958).
+// Acceptance is a list of i.i.d. rates, or what sim/acceptance.h reads: one vector of conditional
+// rates by position.
+#include "cli/simulate.h"
 #include "cli/theory/theory_closed.h"
+#include "sim/acceptance.h"
 #include "theory/request_effect.h"
 
 #include <assert.h>
@@ -14,8 +16,10 @@
 typedef struct acceptance {
     double *alpha; // [count], NULL where rates by position are given
     size_t count;
-    double *rate; // [rates] conditional acceptance rates by position, or NULL
-    int rates;
+    double *rate;     // [rates] conditional acceptance rates by position, or NULL
+    int rates, given; // the first are as given
+    bool open;        // and later ones may pay, too
+    char note[DSC_ACCEPTANCE_NOTE];
 } acceptance;
 
 int cli_theory_append(const dsc_option *o, const char *item, size_t length, double **out,
@@ -60,33 +64,6 @@ int cli_theory_vector(const char *option, const char *text, double least, double
     return rc;
 }
 
-static int estimate_rates(acceptance *a, const double *steps, size_t bins, dsc_error *err)
-{
-    int length = (int)bins - 1, rc = DSC_OK;
-    dsc_conditional_count *count = NULL;
-    if (length < 1 || length > DSC_BLOCK_LONGEST)
-        return dsc_fail(err, DSC_EUSAGE, "--histogram: %zu counts given; 2 to %d are valid", bins,
-                        DSC_BLOCK_LONGEST + 1);
-    rc = dsc_new(&count, (size_t)length, err);
-    if (!rc)
-        rc = dsc_new(&a->rate, (size_t)length, err);
-    for (int m = 0; m <= length && !rc; m++)
-        rc = steps[m] == floor(steps[m])
-                 ? dsc_conditional_add(count, length, m, length, (int64_t)steps[m], err)
-                 : dsc_fail(err, DSC_EUSAGE, "--histogram: %g is not an integer", steps[m]);
-    for (int j = 0; j < length && !rc; j++) {
-        if (!count[j].at_risk)
-            rc = dsc_fail(err, DSC_EUSAGE,
-                          "--histogram: no step reached position %d, so its rate is undefined; "
-                          "give at most %d counts",
-                          j + 1, j + 1);
-        a->rate[j] = dsc_conditional_rate(&count[j]);
-    }
-    a->rates = length;
-    free(count);
-    return rc;
-}
-
 // Replaces the rates of the median request by those with which all requests together, which write
 // the same number of tokens each, need as many target calls at every draft length. The expected
 // tokens per call are concave in the length, so these are rates again.
@@ -112,27 +89,67 @@ static int add_request_effect(acceptance *a, double sd, dsc_error *err)
     return rc;
 }
 
-static int read_positions(acceptance *a, const dsc_option_value *value, dsc_error *err)
+// The one option of acceptance in use as a text that sim/acceptance.h reads; *out is the caller's.
+static int acceptance_text(char **out, const cli_command *command, const dsc_option_value *value,
+                           dsc_error *err)
 {
-    double *steps = NULL;
-    size_t n;
-    int rc;
-    a->count = 1;
-    if (value[CLI_CLOSED_BY_POSITION].given) {
-        rc = cli_theory_vector("acceptance-by-position", value[CLI_CLOSED_BY_POSITION].text, 0, 1,
-                               &a->rate, &n, err);
-        if (!rc && n > DSC_BLOCK_LONGEST)
+    static const char *const prefix[CLI_CLOSED_RATES] = {[CLI_CLOSED_ACCEPTANCE] = "",
+                                                         [CLI_CLOSED_BY_POSITION] = "conditional:",
+                                                         [CLI_CLOSED_LENGTH] = "al:",
+                                                         [CLI_CLOSED_HISTOGRAM] = "histogram:"};
+    size_t k = 0; // option -k
+    dsc_buffer b = {0};
+    const char *text = NULL;
+    int rc = DSC_OK;
+    for (int o = 0; o < CLI_CLOSED_RATES && !rc; o++)
+        if (prefix[o] && value[o].given) {
+            text = value[o].text;
+            rc = dsc_buffer_printf(&b, err, "%s%s", prefix[o], text);
+        }
+    while (command->option[k].letter != 'k')
+        k++;
+    const dsc_option_value *length = &value[k];
+    if (!rc && value[CLI_CLOSED_LENGTH].given && !strchr(text, '@')) {
+        if (!length->given || length->text[strspn(length->text, "0123456789")])
             rc = dsc_fail(err, DSC_EUSAGE,
-                          "--acceptance-by-position: %zu rates given; at most %d are valid", n,
-                          DSC_BLOCK_LONGEST);
-        a->rates = rc ? 0 : (int)n;
-        const double sd = value[CLI_CLOSED_REQUEST_SD].real;
-        return rc || !(sd > 0) ? rc : add_request_effect(a, sd, err);
+                          "--acceptance-length %.60s: of drafts of how many tokens? -k K, one "
+                          "number, or --acceptance al:%.60s@K",
+                          text, text);
+        else
+            rc = dsc_buffer_printf(&b, err, "@%s", length->text);
     }
-    rc = cli_theory_vector("histogram", value[CLI_CLOSED_HISTOGRAM].text, 0, 1e15, &steps, &n, err);
-    if (!rc)
-        rc = estimate_rates(a, steps, n, err);
-    free(steps);
+    *out = b.data;
+    return rc;
+}
+
+static int read_rates(acceptance *a, const cli_command *command, const dsc_option_value *value,
+                      dsc_error *err)
+{
+    dsc_acceptance_rates rates = {0};
+    char *text;
+    int rc = acceptance_text(&text, command, value, err);
+    rc = rc ?: dsc_acceptance_rates_read(&rates, text, err);
+    const double sd = value[CLI_CLOSED_REQUEST_SD].real;
+    const bool iid = !rc && rates.positions == 1 && rates.later == rates.conditional_rate[0];
+    if (!rc) {
+        a->count = 1;
+        memcpy(a->note, rates.note, sizeof a->note);
+        rc = dsc_new(iid ? &a->alpha : &a->rate, iid ? 1 : DSC_BLOCK_LONGEST, err);
+    }
+    if (!rc && iid) {
+        *a->alpha = rates.later;
+    } else if (!rc) {
+        dsc_acceptance_rates_fill(&rates, DSC_BLOCK_LONGEST, a->rate);
+        a->given = rates.positions;
+        a->open = rates.later > 0;
+        a->rates = isnan(rates.later) || sd > 0 || rates.request_sd > 0 ? rates.positions
+                                                                        : DSC_BLOCK_LONGEST;
+    }
+    if (!rc && (sd > 0 || rates.request_sd > 0))
+        rc = iid ? dsc_fail(err, DSC_EUSAGE, "an effect of requests needs rates by position")
+                 : add_request_effect(a, sd > 0 ? sd : rates.request_sd, err);
+    dsc_acceptance_rates_fini(&rates);
+    free(text);
     return rc;
 }
 
@@ -140,17 +157,19 @@ static int read_acceptance(acceptance *a, const cli_command *command, const dsc_
                            dsc_error *err)
 {
     const cli_closed *c = command->form;
-    const bool alpha = value[CLI_CLOSED_ALPHA].given;
-    if (c->by_position &&
-        alpha + value[CLI_CLOSED_BY_POSITION].given + value[CLI_CLOSED_HISTOGRAM].given != 1)
+    int given = value[CLI_CLOSED_ALPHA].given;
+    for (int o = CLI_CLOSED_ACCEPTANCE; o <= CLI_CLOSED_HISTOGRAM && c->by_position; o++)
+        given += value[o].given;
+    if (c->by_position && given != 1)
         return dsc_fail(err, DSC_EUSAGE,
-                        "give exactly one of --alpha, --acceptance-by-position and --histogram");
-    if (c->by_position && value[CLI_CLOSED_REQUEST_SD].given &&
-        !value[CLI_CLOSED_BY_POSITION].given)
+                        "give exactly one of --alpha, --acceptance, --acceptance-by-position, "
+                        "--acceptance-length and --histogram");
+    if (c->by_position && value[CLI_CLOSED_REQUEST_SD].given && value[CLI_CLOSED_ALPHA].given)
         return dsc_fail(err, DSC_EUSAGE, "--request-sd needs --acceptance-by-position");
-    return alpha ? dsc_option_reals(&command->option[CLI_CLOSED_ALPHA],
-                                    value[CLI_CLOSED_ALPHA].text, &a->alpha, &a->count, err)
-                 : read_positions(a, value, err);
+    return !c->by_position || value[CLI_CLOSED_ALPHA].given
+               ? dsc_option_reals(&command->option[CLI_CLOSED_ALPHA], value[CLI_CLOSED_ALPHA].text,
+                                  &a->alpha, &a->count, err)
+               : read_rates(a, command, value, err);
 }
 
 static double iid_rate(const acceptance *a, size_t i)
@@ -158,9 +177,9 @@ static double iid_rate(const acceptance *a, size_t i)
     double accepted = 0, reach = 1;
     if (!a->rate)
         return a->alpha[i];
-    for (int j = 0; j < a->rates; j++)
+    for (int j = 0; j < a->given; j++)
         accepted += reach *= a->rate[j];
-    return dsc_iid_rate(accepted, a->rates);
+    return dsc_iid_rate(accepted, a->given);
 }
 
 // --- the grid ------------------------------------------------------------------------------------
@@ -297,10 +316,10 @@ static int run_grid(dsc_table *t, const cli_command *command, dsc_option_value *
               .columns = command->fields[0].count};
     char all[32];
     int rc = read_acceptance(&g.acceptance, command, value, err);
-    if (!rc && c->bounded && g.acceptance.rate && !value[c->bounded].given) {
-        snprintf(all, sizeof all, "1:%d", g.acceptance.rates);
+    if (!rc && c->bounded && g.acceptance.given && !g.acceptance.open && !value[c->bounded].given) {
+        snprintf(all, sizeof all, "1:%d", g.acceptance.given);
         value[c->bounded].text = all;
-        value[c->bounded].integer = g.acceptance.rates;
+        value[c->bounded].integer = g.acceptance.given;
     }
     for (int a = 0; a < c->axes && !rc; a++)
         rc = read_axis(&g, a, value, err);
@@ -310,6 +329,8 @@ static int run_grid(dsc_table *t, const cli_command *command, dsc_option_value *
     }
     if (!rc)
         rc = fill_grid(t, &g, value, err);
+    if (!rc)
+        cli_note_acceptance(g.acceptance.note);
     for (int a = 0; a < CLI_CLOSED_AXES; a++) {
         free(g.real[a]);
         free(g.integer[a]);

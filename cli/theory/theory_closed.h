@@ -21,9 +21,16 @@ int cli_certificate_drafts(const dsc_option *option, const char *text, int *path
                            dsc_error *err);
 
 // Options that several commands have. The acceptance options come first in a table of options:
-// --alpha alone or, where `by_position` is set, --alpha, --acceptance-by-position, --histogram and
-// --request-sd.
-enum { CLI_CLOSED_ALPHA, CLI_CLOSED_BY_POSITION, CLI_CLOSED_HISTOGRAM, CLI_CLOSED_REQUEST_SD };
+// --alpha alone or, where `by_position` is set, all of these.
+enum {
+    CLI_CLOSED_ALPHA,
+    CLI_CLOSED_ACCEPTANCE,
+    CLI_CLOSED_BY_POSITION,
+    CLI_CLOSED_LENGTH,
+    CLI_CLOSED_HISTOGRAM,
+    CLI_CLOSED_REQUEST_SD,
+    CLI_CLOSED_RATES
+};
 // clang-format off
 // The draft lengths to list.
 #define CLI_OPTION_LENGTHS                                                                         \
@@ -36,13 +43,23 @@ enum { CLI_CLOSED_ALPHA, CLI_CLOSED_BY_POSITION, CLI_CLOSED_HISTOGRAM, CLI_CLOSE
              "result table, not draft_acceptance_rate (accepted / drafted tokens)"}
 #define CLI_OPTIONS_ACCEPTANCE                                                                     \
     CLI_OPTION_ALPHA,                                                                              \
+    {.name = "acceptance", .kind = DSC_OPTION_TEXT, .metavar = "SPEC",                             \
+     .help = "acceptance as it was measured, in place of --alpha: rates:R1,R2,... by position, of "\
+             "all drafts as vLLM prints it, conditional:H1,H2,... of those that came so far, "    \
+             "al:LENGTH@K, rate:R@K, histogram:N0,N1,... or a table of totals (see: draftscope "  \
+             "list models)"},                                                                      \
     {.name = "acceptance-by-position", .kind = DSC_OPTION_TEXT, .metavar = "H1,H2,...",            \
-     .help = "conditional acceptance rate of each draft position, in place of --alpha"},           \
+     .help = "as --acceptance conditional:H1,H2,...: rates of the drafts whose earlier tokens "    \
+             "were accepted; vLLM's per-position rates are --acceptance rates:..."},               \
+    {.name = "acceptance-length", .kind = DSC_OPTION_TEXT, .metavar = "L",                         \
+     .help = "as --acceptance al:L@K, where -k K is one number: the mean acceptance length, "      \
+             "bonus included, of drafts of K tokens"},                                             \
     {.name = "histogram", .kind = DSC_OPTION_TEXT, .metavar = "N0,N1,...",                         \
-     .help = "numbers of steps that accepted 0, 1, ..., all draft tokens, in place of --alpha"},   \
+     .help = "as --acceptance histogram:N0,N1,...: numbers of steps that accepted 0, 1, ..., all " \
+             "draft tokens"},                                                                      \
     {.name = "request-sd", .kind = DSC_OPTION_REAL, .metavar = "S", .initial = "0", .least = 0,    \
      .most = 10,                                                                                   \
-     .help = "with --acceptance-by-position: the rates are those of the median request, and the "  \
+     .help = "with conditional rates: they are those of the median request, and the "              \
              "logits of others differ by a normal effect with this standard deviation "            \
              "(effect_sd of theory length --trace)"}
 #define CLI_OPTIONS_COST                                                                           \
@@ -54,8 +71,8 @@ enum { CLI_CLOSED_ALPHA, CLI_CLOSED_BY_POSITION, CLI_CLOSED_HISTOGRAM, CLI_CLOSE
      .help = "time that each further token adds to a target call, in units of a target call"}
 #define CLI_COLUMN_ALPHA                                                                           \
     {"alpha", DSC_CELL_REAL,                                                                       \
-     "i.i.d. per-token acceptance probability (alpha_iid); with --acceptance-by-position or "      \
-     "--histogram, the one that gives the same number of accepted tokens"}
+     "i.i.d. per-token acceptance probability (alpha_iid); with rates by position, the one that "  \
+     "gives the same number of accepted tokens"}
 #define CLI_COLUMNS_COST                                                                           \
     {"draft_cost", DSC_CELL_REAL, "time to draft one token, in units of a target call"},           \
     {"target_slope", DSC_CELL_REAL,                                                                \
@@ -81,7 +98,7 @@ typedef struct cli_closed {
     // DSC_EUSAGE: options that do not go together. NULL: all do.
     int (*check)(const dsc_option_value *value, dsc_error *err);
 
-    bool by_position;          // takes --acceptance-by-position and --histogram
+    bool by_position;          // takes all acceptance options
     int axis[CLI_CLOSED_AXES]; // [axes] list options, the outermost first
     int axes;
     int length[2]; // options whose largest values add up to the longest draft; 0: none

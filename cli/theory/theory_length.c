@@ -9,8 +9,8 @@ static const dsc_option options[] = {
     CLI_OPTIONS_ACCEPTANCE,
     {.name = "max-speculative-tokens", .kind = DSC_OPTION_INT, .metavar = "N", .initial = "64",
      .min = 1, .max = DSC_BLOCK_LONGEST,
-     .help = "longest draft to consider; with --acceptance-by-position the default is the number "
-             "of rates"},
+     .help = "longest draft to consider; with rates by position the default is the number of "
+             "rates"},
     {CLI_OPTION_LENGTHS, .min = 0,
      .max = DSC_BLOCK_LONGEST, .list = true,
      .help = "draft lengths in use; the table has one row for each, with the speedup it loses"},
@@ -138,14 +138,14 @@ static int fill_of_trace(dsc_table *t, const dsc_option_value *value, dsc_error 
 static int check(const dsc_option_value *value, dsc_error *err)
 {
     const bool trace = value[CLI_LENGTH_TRACE].given;
-    const bool rates = value[CLI_LENGTH_ALPHA].given || value[CLI_LENGTH_BY_POSITION].given ||
-                       value[CLI_LENGTH_HISTOGRAM].given || value[CLI_LENGTH_REQUEST_SD].given ||
-                       value[CLI_LENGTH_USED].given;
+    bool rates = value[CLI_LENGTH_USED].given;
+    for (int o = 0; o < CLI_CLOSED_RATES; o++)
+        rates |= value[o].given;
     const bool fit = value[CLI_LENGTH_DRAFTER].given || value[CLI_LENGTH_FIT].given ||
                      value[CLI_LENGTH_HELD_OUT].given;
     if (trace && rates)
         return dsc_fail(err, DSC_EUSAGE,
-                        "--trace replaces --alpha, --acceptance-by-position, --histogram, "
+                        "--trace replaces --alpha, the options --acceptance..., --histogram, "
                         "--request-sd and --num-speculative-tokens");
     if (fit && !trace)
         return dsc_fail(err, DSC_EUSAGE, "--drafter, --fit-length and --held-out need --trace");
@@ -159,6 +159,7 @@ const cli_command cli_theory_length = {
     .usage =
         "theory length --alpha LIST [--draft-cost LIST] [--num-speculative-tokens LIST] "
         "[OPTIONS]\n"
+        "       draftscope theory length --acceptance rates:R1,R2,... [OPTIONS]\n"
         "       draftscope theory length --trace TRACE [--drafter NAME] [--held-out] [OPTIONS]",
     .about = "Computes the best draft length for each acceptance rate and cost, the speedup at "
              "that length, and the speedup that other lengths lose.",
@@ -173,7 +174,7 @@ const cli_command cli_theory_length = {
             .fill = fill_of_trace,
             .instead = CLI_LENGTH_TRACE,
             .by_position = true,
-            .axis = {CLI_LENGTH_DRAFT_COST, CLI_LENGTH_TARGET_SLOPE, CLI_LENGTH_ALPHA,
+            .axis = {CLI_LENGTH_DRAFT_COST, CLI_LENGTH_TARGET_SLOPE, CLI_CLOSED_ALPHA,
                      CLI_LENGTH_USED},
             .axes = 4,
             .length = {CLI_LENGTH_MAX},

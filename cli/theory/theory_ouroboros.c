@@ -4,7 +4,7 @@
 #include "cli/theory/theory_closed.h"
 #include "theory/ouroboros.h"
 
-enum { ALPHA, BY_POSITION, HISTOGRAM, REQUEST_SD, LENGTH, PHRASE, DRAFT_COST, PER_FORWARD };
+enum { LENGTH = CLI_CLOSED_RATES, PHRASE, DRAFT_COST, PER_FORWARD };
 // clang-format off
 static const dsc_option options[] = {
     CLI_OPTIONS_ACCEPTANCE,
@@ -81,7 +81,7 @@ const cli_command cli_theory_ouroboros = {
     .form =
         &(const cli_closed){
             .by_position = true,
-            .axis = {ALPHA, DRAFT_COST, PER_FORWARD, LENGTH, PHRASE},
+            .axis = {CLI_CLOSED_ALPHA, DRAFT_COST, PER_FORWARD, LENGTH, PHRASE},
             .axes = 5,
             .length = {LENGTH, PHRASE},
             .row = compute_row,

@@ -7,13 +7,13 @@
 
 #include <stdlib.h>
 
-enum { ALPHA, BY_POSITION, HISTOGRAM, REQUEST_SD, LENGTH, DRAFT_COST, TARGET_SLOPE, STEPS, SEED };
+enum { LENGTH = CLI_CLOSED_RATES, DRAFT_COST, TARGET_SLOPE, STEPS, SEED };
 // clang-format off
 static const dsc_option options[] = {
     CLI_OPTIONS_ACCEPTANCE,
     {CLI_OPTION_LENGTHS, .initial = "1:16",
      .min = 0, .max = DSC_BLOCK_LONGEST, .list = true,
-     .help = "draft lengths, as in 1:16; 0 is no speculation; with --acceptance-by-position the "
+     .help = "draft lengths, as in 1:16; 0 is no speculation; with rates by position the "
              "default is 1 to the number of rates"},
     CLI_OPTIONS_COST,
     {.name = "steps", .kind = DSC_OPTION_INT, .metavar = "N", .initial = "0", .min = 0,
@@ -115,7 +115,7 @@ const cli_command cli_theory_speedup = {
     .form =
         &(const cli_closed){
             .by_position = true,
-            .axis = {DRAFT_COST, TARGET_SLOPE, ALPHA, LENGTH},
+            .axis = {DRAFT_COST, TARGET_SLOPE, CLI_CLOSED_ALPHA, LENGTH},
             .axes = 4,
             .length = {LENGTH},
             .bounded = LENGTH,

@@ -10,7 +10,7 @@
 enum { ACCEPTANCE, TREE, BUDGET, DEPTH, DRAFT_COST, TARGET_COST, TARGET_SLOPE, SUMMARY };
 // clang-format off
 static const dsc_option options[] = {
-    {.name = "acceptance", .kind = DSC_OPTION_TEXT, .metavar = "P0,P1,...[/...]",
+    {.name = "acceptance-by-rank", .kind = DSC_OPTION_TEXT, .metavar = "P0,P1,...[/...]",
      .help = "acceptance probabilities of the candidates, the most probable first; / separates "
              "levels"},
     {.name = "tree", .kind = DSC_OPTION_TEXT, .metavar = "NAME|FILE",
@@ -92,15 +92,17 @@ static int parse_acceptance(result *r, char *text, dsc_error *err)
         next = strchr(level, '/');
         if (next)
             *next++ = '\0';
-        rc = cli_theory_vector("acceptance", level, 0, 1, &value, &n, err);
+        rc = cli_theory_vector("acceptance-by-rank", level, 0, 1, &value, &n, err);
         if (!rc && (n > DSC_TREE_RANKS || r->acceptance.depths == DSC_TREE_DEPTH))
-            rc = dsc_fail(err, DSC_EUSAGE, "--acceptance: at most %d ranks and %d levels are valid",
+            rc = dsc_fail(err, DSC_EUSAGE,
+                          "--acceptance-by-rank: at most %d ranks and %d levels are valid",
                           DSC_TREE_RANKS, DSC_TREE_DEPTH);
         if (!rc && r->acceptance.depths && (int)n != r->acceptance.ranks)
-            rc = dsc_fail(err, DSC_EUSAGE,
-                          "--acceptance: level %d has %zu values and the one above has %d; give "
-                          "0 for missing candidates",
-                          r->acceptance.depths + 1, n, r->acceptance.ranks);
+            rc = dsc_fail(
+                err, DSC_EUSAGE,
+                "--acceptance-by-rank: level %d has %zu values and the one above has %d; give "
+                "0 for missing candidates",
+                r->acceptance.depths + 1, n, r->acceptance.ranks);
         if (!rc)
             rc = dsc_resize(&r->rate, &capacity, used + n, err);
         if (!rc) {
@@ -220,7 +222,8 @@ static int add_comments(dsc_table *t, const result *r, dsc_error *err)
 static int check(const dsc_option_value *value, dsc_error *err)
 {
     if (!value[ACCEPTANCE].given)
-        return dsc_fail(err, DSC_EUSAGE, "give the acceptance rates: --acceptance P0,P1,...");
+        return dsc_fail(err, DSC_EUSAGE,
+                        "give the acceptance rates: --acceptance-by-rank P0,P1,...");
     for (int i = BUDGET; i <= DEPTH; i++)
         if (value[TREE].given && value[i].given)
             return dsc_fail(err, DSC_EUSAGE, "--tree and --%s cannot be combined", options[i].name);
@@ -251,8 +254,9 @@ const cli_command cli_theory_tree = {
     .name = "tree",
     .summary = "the draft tree with the highest speedup, or the yield of a given tree",
     CLI_OPTIONS(options),
-    .usage = "theory tree --acceptance P0,P1,... [--budget M] [--depth L] [OPTIONS]\n"
-             "       draftscope theory tree --acceptance P0,P1,... --tree NAME|FILE [OPTIONS]",
+    .usage =
+        "theory tree --acceptance-by-rank P0,P1,... [--budget M] [--depth L] [OPTIONS]\n"
+        "       draftscope theory tree --acceptance-by-rank P0,P1,... --tree NAME|FILE [OPTIONS]",
     .about = "Computes the draft tree with the highest speedup, or the expected tokens of a given "
              "tree. Acceptance rates without a / hold at every level. A tree FILE (a name with a / "
              "or . in it) has one draft token per line, as the ranks on its path from the root: "

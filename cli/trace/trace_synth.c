@@ -15,7 +15,8 @@ static const dsc_option options[] = {
     {.name = "target", .kind = DSC_OPTION_TEXT, .metavar = "SPEC",
      .help = "target model, one of the Models below"},
     {.name = "draft", .kind = DSC_OPTION_TEXT, .metavar = "SPEC",
-     .help = "draft model (default: the draft of the same markov or iid pair; none for ngram)"},
+     .help = "draft model (default: the draft of the same markov pair or acceptance rates; "
+             "none for ngram)"},
     {.name = "tokenizer", .kind = DSC_OPTION_TEXT, .metavar = "FILE|bytes", .initial = "bytes",
      .help = "tokenizer of the text that an n-gram model is trained on: a Hugging Face "
              "tokenizer.json, or bytes"},
@@ -41,10 +42,11 @@ static const dsc_option options[] = {
 static void print_models(void)
 {
     puts("\nModels");
-    for (const dsc_language_kind *const *k = dsc_language_kinds(); *k; k++) {
-        printf("  %s\n%30s%s\n", (*k)->usage, "", (*k)->summary);
-        for (size_t i = 0; i < (*k)->option_count; i++) {
-            const dsc_option *o = &(*k)->option[i];
+    const dsc_spec_form *form;
+    for (size_t f = 0; (form = dsc_language_form(f)); f++) {
+        printf("  %s\n%30s%s\n", form->usage, "", form->summary);
+        for (size_t i = 0; i < form->items; i++) {
+            const dsc_option *o = &form->item[i];
             printf("    %-26s%s", o->metavar, o->help);
             printf(o->initial ? " (default %s)\n" : "\n", o->initial);
         }
@@ -96,14 +98,14 @@ static int synthesize(const dsc_language *target, const dsc_language *draft, con
 static int synth(const cli_call *call, dsc_error *err)
 {
     const dsc_option_value *value = call->value;
-    const dsc_language_kind *kind;
+    bool pair = false;
     dsc_tokenizer *tokenizer = NULL;
     dsc_language *target = NULL, *draft = NULL;
     const char *spec = value[DRAFT].text;
     if (!value[TARGET].text)
         return dsc_fail(err, DSC_EUSAGE, "give the target model: --target SPEC");
-    int rc = dsc_language_find(&kind, value[TARGET].text, err);
-    if (!rc && !spec && kind->pair)
+    int rc = dsc_language_is_pair(&pair, value[TARGET].text, err);
+    if (!rc && !spec && pair)
         spec = value[TARGET].text;
     if (!rc)
         rc = dsc_tokenizer_load(&tokenizer, value[TOKENIZER].text, err);

@@ -50,7 +50,7 @@ static int pair_begin(pair *p, const dsc_drafter_type *d, int64_t prompt, int64_
                       dsc_error *err)
 {
     double rate = 1;
-    const dsc_iid_conditional_rates all = {.conditional_rate = &rate, .count = 1};
+    const dsc_acceptance_rates all = {.conditional_rate = &rate, .positions = 1, .later = rate};
     int rc = dsc_new(&p->prompt, (size_t)prompt, err);
     for (int64_t i = 0; i < prompt && !rc; i++)
         p->prompt[i] = (int32_t)(i % DSC_IID_VOCAB);

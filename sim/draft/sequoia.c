@@ -17,7 +17,7 @@ static const dsc_option options[] = {
     {.name = "depth", .kind = DSC_OPTION_INT, .metavar = "L", .initial = "8", .min = 0,
      .sizes = "1,2,3,4,8",
      .max = DSC_TREE_DEPTH, .help = "levels below the root at most"},
-    {.name = "acceptance", .kind = DSC_OPTION_TEXT, .metavar = "LIST|FILE",
+    {.name = "acceptance-by-rank", .kind = DSC_OPTION_TEXT, .metavar = "LIST|FILE",
      .initial = ".6342,.1079,.0570,.0225,.0195,.0150,.0045,.0030,.0120,.0045",
      .help = "acceptance rates of the first candidate, the second, ...; a / or a new line of a "
              "file begins the rates of the next level"},

@@ -36,6 +36,8 @@ struct dsc_language {
     int32_t vocab_size;
     int32_t end_token; // or -1: only the length ends an output
     size_t reach;      // number of preceding tokens that a distribution may depend on
+    int64_t positions; // of a draft that it has distributions for; 0: any number
+    bool one_draft;    // they are made of the acceptance of one token at a position
     char *tokenizer_name, *tokenizer_sha256; // of the corpus, or NULL: tokens have no text
 };
 

@@ -1,13 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
-// The i.i.d. pair of model_iid.h as a language, and its acceptance rates from files.
+// The i.i.d. pair of model_iid.h as a language.
 #include "sim/model/model_iid.h"
 
 #include "base/memory.h"
 #include "base/rng.h"
-#include "traces/files/input.h"
-#include "base/number.h"
 
-#include <inttypes.h>
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
@@ -134,90 +131,65 @@ void dsc_iid_split_rates(double *rate, const double *pooled, size_t count, doubl
     }
 }
 
-int dsc_iid_new(dsc_language **out, const dsc_iid_conditional_rates *h, dsc_model_side side,
+void dsc_iid_spread_rates(double *rate, const double *median, size_t count, double sd)
+{
+    double effect[DSC_IID_LEVELS];
+    lay_effects(effect, sd);
+    for (size_t l = 0; l < DSC_IID_LEVELS; l++)
+        for (size_t d = 0; d < count; d++)
+            rate[l * count + d] = moved(median[d], effect[l]);
+}
+
+// The rates of every level and depth into rate[levels][depths].
+static int lay_rates(double **rate, const iid *m, const dsc_acceptance_rates *r, dsc_error *err)
+{
+    double *median;
+    int rc = dsc_new(&median, m->depths, err);
+    if (rc)
+        return rc;
+    dsc_acceptance_rates_fill(r, (int64_t)m->depths, median);
+    rc = m->levels > 1 ? dsc_new(rate, m->levels * m->depths, err) : DSC_OK;
+    if (m->levels == 1) {
+        *rate = median;
+        return DSC_OK;
+    }
+    if (!rc)
+        dsc_iid_spread_rates(*rate, median, m->depths, r->request_sd);
+    free(median);
+    return rc;
+}
+
+int dsc_iid_new(dsc_language **out, const dsc_acceptance_rates *r, dsc_model_side side,
                 dsc_error *err)
 {
     iid *m;
+    double *rate = NULL;
     *out = NULL;
-    if (h->count < 1)
-        return dsc_fail(err, DSC_EUSAGE, "an i.i.d. pair needs an acceptance rate");
     int rc = dsc_new(&m, 1, err);
     if (rc)
         return rc;
-    m->base = (dsc_language){.type = &type, .vocab_size = DSC_IID_VOCAB, .end_token = -1};
-    double effect[DSC_IID_LEVELS] = {0};
-    m->levels = h->request_sd > 0 ? DSC_IID_LEVELS : 1;
-    if (h->request_sd > 0)
-        lay_effects(effect, h->request_sd);
-    rc = dsc_new(&m->dist, m->levels * h->count, err);
+    const bool all = !isnan(r->later);
+    m->base = (dsc_language){.type = &type,
+                             .vocab_size = DSC_IID_VOCAB,
+                             .end_token = -1,
+                             .one_draft = r->one_draft,
+                             .positions = all || side == DSC_SIDE_TARGET ? 0 : r->positions};
+    m->levels = r->request_sd > 0 ? DSC_IID_LEVELS : 1;
+    m->depths = (size_t)r->positions + all; // the last one stands for all later ones
+    rc = dsc_new(&m->dist, m->levels * m->depths, err);
+    rc = rc ?: lay_rates(&rate, m, r, err);
     if (rc) {
         iid_free(&m->base);
         return rc;
     }
-    m->depths = h->count;
     for (int32_t x = 0; x < DSC_IID_VOCAB; x++)
         m->token[x] = x;
-    for (size_t d = 0; d < m->levels * h->count; d++) {
-        const double rate = h->conditional_rate[d % h->count], z = effect[d / h->count];
-        const double right = side == DSC_SIDE_TARGET ? 1 : z != 0 ? moved(rate, z) : rate;
+    for (size_t d = 0; d < m->levels * m->depths; d++) {
+        const double right = side == DSC_SIDE_TARGET ? 1 : rate[d];
         m->dist[d][0][0] = m->dist[d][1][1] = right;
         m->dist[d][0][1] = m->dist[d][1][0] = 1 - right;
     }
+    free(rate);
     *out = &m->base;
     return DSC_OK;
-}
-
-// --- acceptance rates ----------------------------------------------------------------------------
-
-int dsc_iid_conditional_rates_add(dsc_iid_conditional_rates *h, double conditional_rate,
-                                  dsc_error *err)
-{
-    if (!(conditional_rate >= 0 && conditional_rate <= 1))
-        return dsc_fail(err, DSC_EUSAGE, "an acceptance rate must be from 0 to 1, not %g",
-                        conditional_rate);
-    if (h->count == DSC_IID_DEPTHS_MAX)
-        return dsc_fail(err, DSC_EUSAGE, "acceptance rates for more than %d positions",
-                        DSC_IID_DEPTHS_MAX);
-    int rc = dsc_resize(&h->conditional_rate, &h->capacity, h->count + 1, err);
-    if (!rc)
-        h->conditional_rate[h->count++] = conditional_rate;
-    return rc;
-}
-
-static int add_line(dsc_iid_conditional_rates *h, const dsc_line *line, dsc_error *err)
-{
-    static const char white[] = " \t";
-    char text[64], *end;
-    const char *comment = memchr(line->bytes, '#', line->length);
-    size_t n = comment ? (size_t)(comment - line->bytes) : line->length, first = 0;
-    while (n > 0 && strchr(white, line->bytes[n - 1]))
-        n--;
-    while (first < n && strchr(white, line->bytes[first]))
-        first++;
-    if (first == n)
-        return DSC_OK;
-    if (n - first < sizeof text) {
-        memcpy(text, line->bytes + first, n - first);
-        text[n - first] = '\0';
-        double conditional_rate = dsc_strtod(text, &end);
-        if (!*end && strspn(text, "0123456789.eE+-") == n - first)
-            return dsc_iid_conditional_rates_add(h, conditional_rate, err);
-    }
-    return dsc_fail(err, DSC_EINPUT, "a number from 0 to 1 expected");
-}
-
-int dsc_iid_conditional_rates_read(dsc_iid_conditional_rates *h, const char *path, dsc_error *err)
-{
-    dsc_input *in;
-    dsc_line line;
-    dsc_error bad;
-    int rc = dsc_input_open(&in, path, err);
-    while (!rc && !(rc = dsc_input_line(in, &line, err)) && line.bytes) {
-        rc = add_line(h, &line, &bad);
-        if (rc) // the contents of a file are input
-            rc = dsc_fail(err, rc == DSC_EUSAGE ? DSC_EINPUT : rc, "%s:%" PRId64 ": %.900s",
-                          dsc_input_name(in), line.number, bad.message);
-    }
-    dsc_input_close(in);
-    return rc;
 }

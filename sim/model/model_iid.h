@@ -10,15 +10,10 @@
 #ifndef DSC_SIM_MODEL_IID_H
 #define DSC_SIM_MODEL_IID_H
 
+#include "sim/acceptance.h"
 #include "sim/model/language.h"
 
-enum { DSC_IID_VOCAB = 256, DSC_IID_DEPTHS_MAX = 65535, DSC_IID_LEVELS = 64 };
-
-typedef struct dsc_iid_conditional_rates {
-    double *conditional_rate; // [count] each in [0, 1]; the last one applies to all later positions
-    size_t count, capacity;
-    double request_sd;       // of the effect of a request, >= 0; the rates are those at effect 0
-} dsc_iid_conditional_rates; // zero-initialize; free conditional_rate
+enum { DSC_IID_VOCAB = 256, DSC_IID_LEVELS = 64 };
 
 // Which of the DSC_IID_LEVELS effects a request has.
 size_t dsc_iid_level(int64_t request);
@@ -29,15 +24,12 @@ size_t dsc_iid_level(int64_t request);
 // which easy requests reach more often.
 void dsc_iid_split_rates(double *rate, const double *pooled, size_t count, double sd);
 
-// Appends a rate. DSC_EUSAGE: not in [0, 1], or more than DSC_IID_DEPTHS_MAX.
-int dsc_iid_conditional_rates_add(dsc_iid_conditional_rates *h, double conditional_rate,
-                                  dsc_error *err);
-// Appends the rates of a file, a number per line; blank lines and comments after '#' are skipped.
-// DSC_EINPUT: the message has file and line.
-int dsc_iid_conditional_rates_read(dsc_iid_conditional_rates *h, const char *path, dsc_error *err);
+// The rates around which requests differ by effects of standard deviation sd: rate[DSC_IID_LEVELS]
+// [count], the logit of each of median[count] moved by the effect.
+void dsc_iid_spread_rates(double *rate, const double *median, size_t count, double sd);
 
-// The rates are copied. DSC_EUSAGE: there are none. *out is owned by the caller (type->free).
-int dsc_iid_new(dsc_language **out, const dsc_iid_conditional_rates *h, dsc_model_side side,
+// The rates are copied. *out is owned by the caller (type->free). DSC_ENOMEM.
+int dsc_iid_new(dsc_language **out, const dsc_acceptance_rates *r, dsc_model_side side,
                 dsc_error *err);
 
 #endif

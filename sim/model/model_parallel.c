@@ -104,7 +104,7 @@ int dsc_model_synthetic_parallel(dsc_model_synthetic *m, dsc_error *err)
     if (m->language->reach > 1)
         return dsc_fail(err, DSC_EUSAGE,
                         "model %s has no exact marginals, because a token depends on the last %zu; "
-                        "a parallel drafter needs --draft markov: or iid:",
+                        "a parallel drafter needs --draft markov: or acceptance rates",
                         m->language->type->name, m->language->reach);
     m->base.type = &type;
     return DSC_OK;

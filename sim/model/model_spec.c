@@ -31,16 +31,6 @@ static const dsc_option markov_options[MARKOV_OPTIONS] = {
     {.name = "noise", .kind = DSC_OPTION_REAL, .metavar = "X", .initial = "0.5", .least = 0,
      .most = 100, .help = "distance of the draft from the target; 0: they are equal"},
 };
-enum { IID_ALPHA, IID_CONDITIONAL_RATES, IID_REQUEST_SD, IID_OPTIONS };
-static const dsc_option iid_options[IID_OPTIONS] = {
-    {.name = "alpha", .kind = DSC_OPTION_REAL, .metavar = "ALPHA", .least = 0, .most = 1,
-     .help = "acceptance rate at every position, or at the positions after those in the file"},
-    {.name = "acceptance-by-position", .kind = DSC_OPTION_TEXT, .metavar = "FILE",
-     .help = "file with the conditional acceptance rates of position 1, 2, ..., one per line"},
-    {.name = "request-sd", .kind = DSC_OPTION_REAL, .metavar = "S", .initial = "0", .least = 0,
-     .most = 10, .help = "standard deviation of an effect of each request on the logit of its "
-     "rates (theory length --trace fits it); 0: requests do not differ"},
-};
 // clang-format on
 
 static int make_ngram(dsc_language **out, const dsc_option_value *value, dsc_model_side side,
@@ -68,101 +58,103 @@ static int make_markov(dsc_language **out, const dsc_option_value *value, dsc_mo
                           side, err);
 }
 
-static int make_iid(dsc_language **out, const dsc_option_value *value, dsc_model_side side,
-                    const dsc_tokenizer *tokenizer, dsc_error *err)
+typedef struct kind {
+    dsc_spec_form form;
+    bool pair; // one text names both models of a pair
+    int (*make)(dsc_language **out, const dsc_option_value *value, dsc_model_side side,
+                const dsc_tokenizer *tokenizer, dsc_error *err);
+} kind;
+enum { NGRAM, MARKOV, KINDS };
+static const kind kinds[KINDS] = {
+    [NGRAM] = {.form = {"ngram", "ngram:FILE[,order=N][,mix=A][,hold=H]",
+                        "a back-off n-gram model trained on a corpus", ngram_options,
+                        NGRAM_OPTIONS},
+               .make = make_ngram},
+    [MARKOV] = {.form = {"markov", "markov:V[,seed=S][,noise=X]",
+                         "a random Markov chain; its draft model is the same chain with noise",
+                         markov_options, MARKOV_OPTIONS},
+                .pair = true,
+                .make = make_markov},
+};
+
+const dsc_spec_form *dsc_language_form(size_t i)
 {
-    (void)tokenizer;
-    dsc_iid_conditional_rates h = {.request_sd = value[IID_REQUEST_SD].real};
-    int rc = DSC_OK;
-    if (value[IID_CONDITIONAL_RATES].text)
-        rc = dsc_iid_conditional_rates_read(&h, value[IID_CONDITIONAL_RATES].text, err);
-    if (!rc)
-        rc = dsc_iid_conditional_rates_add(&h, value[IID_ALPHA].real, err);
-    if (!rc)
-        rc = dsc_iid_new(out, &h, side, err);
-    free(h.conditional_rate);
+    return i < KINDS ? &kinds[i].form : dsc_acceptance_form(i - KINDS);
+}
+
+// The kind that the text names; NULL: acceptance rates.
+static int find_kind(const kind **out, const char *spec, dsc_error *err)
+{
+    enum { MOST_NAMES = 16 };
+    const char *names[MOST_NAMES];
+    const dsc_spec_form *form;
+    char name[64];
+    size_t count = 0;
+    *out = NULL;
+    if (dsc_acceptance_is(spec))
+        return DSC_OK;
+    snprintf(name, sizeof name, "%.*s", (int)strcspn(spec, ":"), spec);
+    for (; count < MOST_NAMES && (form = dsc_language_form(count)); count++) {
+        names[count] = form->name;
+        if (count < KINDS && !strcmp(form->name, name)) {
+            *out = &kinds[count];
+            return DSC_OK;
+        }
+    }
+    return dsc_unknown_name("model", name, names, count,
+                            "ngram, markov, or acceptance rates: iid, rates, conditional, al, "
+                            "rate, histogram, or the path of a table",
+                            err);
+}
+
+int dsc_language_is_pair(bool *pair, const char *spec, dsc_error *err)
+{
+    const kind *k;
+    const int rc = find_kind(&k, spec, err);
+    *pair = !rc && (!k || k->pair);
     return rc;
 }
 
-static const dsc_language_kind ngram = {
-    .name = "ngram",
-    .usage = "ngram:FILE[,order=N][,mix=A][,hold=H]",
-    .summary = "a back-off n-gram model trained on a corpus",
-    .option = ngram_options,
-    .option_count = NGRAM_OPTIONS,
-    .make = make_ngram,
-};
-static const dsc_language_kind markov = {
-    .name = "markov",
-    .usage = "markov:V[,seed=S][,noise=X]",
-    .summary = "a random Markov chain; its draft model is the same chain with noise",
-    .option = markov_options,
-    .option_count = MARKOV_OPTIONS,
-    .pair = true,
-    .make = make_markov,
-};
-static const dsc_language_kind iid = {
-    .name = "iid",
-    .usage = "iid:ALPHA[,FILE][,request-sd=S]",
-    .summary = "a pair of models with given acceptance rates, constant or by position",
-    .option = iid_options,
-    .option_count = IID_OPTIONS,
-    .pair = true,
-    .make = make_iid,
-};
-static const dsc_language_kind *const kinds[] = {&ngram, &markov, &iid, NULL};
-
-const dsc_language_kind *const *dsc_language_kinds(void)
+static int make_pair(dsc_language **out, const char *spec, dsc_model_side side, dsc_error *err)
 {
-    return kinds;
-}
-
-int dsc_language_find(const dsc_language_kind **out, const char *spec, dsc_error *err)
-{
-    enum { KINDS = sizeof kinds / sizeof *kinds - 1 };
-    const char *names[KINDS];
-    char name[64];
-    snprintf(name, sizeof name, "%.*s", (int)strcspn(spec, ":"), spec);
-    for (size_t k = 0; k < KINDS; k++) {
-        names[k] = kinds[k]->name;
-        *out = kinds[k];
-        if (strcmp(names[k], name) == 0)
-            return DSC_OK;
-    }
-    return dsc_unknown_name("model", name, names, KINDS, "ngram, markov or iid", err);
+    dsc_acceptance_rates rates = {0};
+    int rc = dsc_acceptance_rates_read(&rates, spec, err);
+    rc = rc ?: dsc_iid_new(out, &rates, side, err);
+    dsc_acceptance_rates_fini(&rates);
+    return rc;
 }
 
 // Item number `place`, text[0, length), as the option "--NAME=VALUE" in *out (owned by the caller).
-static int item_option(char **out, const dsc_language_kind *kind, size_t place, const char *text,
+static int item_option(char **out, const dsc_spec_form *form, size_t place, const char *text,
                        size_t length, dsc_error *err)
 {
     dsc_buffer b = {0};
     bool named = place > 0 && memchr(text, '=', length);
-    if (!named && place >= kind->option_count)
-        return dsc_fail(err, DSC_EUSAGE, "too many items: %s", kind->usage);
+    if (!named && place >= form->items)
+        return dsc_fail(err, DSC_EUSAGE, "too many items: %s", form->usage);
     int rc = named ? dsc_buffer_puts(&b, "--", err)
-                   : dsc_buffer_printf(&b, err, "--%s=", kind->option[place].name);
+                   : dsc_buffer_printf(&b, err, "--%s=", form->item[place].name);
     if (!rc)
         rc = dsc_buffer_append(&b, text, length, err);
     *out = b.data;
     return rc;
 }
 
-static int make_from_items(dsc_language **out, const dsc_language_kind *kind, const char *items,
+static int make_from_items(dsc_language **out, const kind *k, const char *items,
                            dsc_model_side side, const dsc_tokenizer *tokenizer, dsc_error *err)
 {
     enum { ITEMS_MAX = 8 };
     char *item[ITEMS_MAX] = {0}, *parsed[ITEMS_MAX];
     dsc_option_value value[ITEMS_MAX]; // no kind has more
-    dsc_option_set set = {.table = kind->option, .count = kind->option_count, .value = value};
+    dsc_option_set set = {.table = k->form.item, .count = k->form.items, .value = value};
     size_t count = 0, words;
-    int rc = *items ? DSC_OK : dsc_fail(err, DSC_EUSAGE, "%s expected", kind->usage);
+    int rc = *items ? DSC_OK : dsc_fail(err, DSC_EUSAGE, "%s expected", k->form.usage);
     for (const char *p = items; !rc; count++) {
         size_t n = strcspn(p, ",");
         if (count == ITEMS_MAX || n == 0)
-            rc = dsc_fail(err, DSC_EUSAGE, "%s expected", kind->usage);
+            rc = dsc_fail(err, DSC_EUSAGE, "%s expected", k->form.usage);
         else
-            rc = item_option(&item[count], kind, count, p, n, err);
+            rc = item_option(&item[count], &k->form, count, p, n, err);
         if (!p[n]) {
             count += !rc;
             break;
@@ -173,7 +165,7 @@ static int make_from_items(dsc_language **out, const dsc_language_kind *kind, co
     if (!rc)
         rc = dsc_options_parse(&set, 1, (int)count, parsed, &words, err);
     if (!rc)
-        rc = kind->make(out, value, side, tokenizer, err);
+        rc = k->make(out, value, side, tokenizer, err);
     for (size_t i = 0; i < ITEMS_MAX; i++)
         free(item[i]);
     return rc;
@@ -182,14 +174,15 @@ static int make_from_items(dsc_language **out, const dsc_language_kind *kind, co
 int dsc_language_make(dsc_language **out, const char *spec, dsc_model_side side,
                       const dsc_tokenizer *tokenizer, dsc_error *err)
 {
-    const dsc_language_kind *kind;
+    const kind *k;
     *out = NULL;
-    int rc = dsc_language_find(&kind, spec, err);
+    int rc = find_kind(&k, spec, err);
     if (rc)
         return rc;
-    const char *items = spec + strlen(kind->name);
-    rc = make_from_items(out, kind, items + (*items == ':'), side, tokenizer, err);
-    return rc ? dsc_error_prefix(err, rc, "%.200s", spec) : DSC_OK;
+    const char *items = k ? spec + strlen(k->form.name) : NULL;
+    rc = k ? make_from_items(out, k, items + (*items == ':'), side, tokenizer, err)
+           : make_pair(out, spec, side, err);
+    return rc && k ? dsc_error_prefix(err, rc, "%.200s", spec) : rc;
 }
 
 void dsc_language_free(dsc_language *l)

@@ -3,6 +3,8 @@
 // request and its drafted tokens, applies the temperature, and samples.
 #include "sim/model/model_synthetic.h"
 
+#include "sim/acceptance.h"
+
 #include <inttypes.h>
 #include <math.h>
 #include <stdlib.h>
@@ -38,11 +40,20 @@ static dsc_place place_after(dsc_model_synthetic *m, int32_t node)
     return place;
 }
 
+// A position of a draft for which the language has no distribution.
+static int check_depth(const dsc_language *l, const dsc_place *at, dsc_error *err)
+{
+    return l->positions && at->depth >= l->positions ? dsc_acceptance_too_long(l->positions, err)
+                                                     : DSC_OK;
+}
+
 static int next(dsc_model *base, int32_t node, dsc_next *out, dsc_error *err)
 {
-    (void)err;
     dsc_model_synthetic *m = (dsc_model_synthetic *)base;
     dsc_place at = place_after(m, node);
+    const int rc = check_depth(m->language, &at, err);
+    if (rc)
+        return rc;
     int32_t token = m->language->type->best(m->language, &at);
     *out = (dsc_next){token, dsc_model_ends(base, at.depth, token)};
     return DSC_OK;
@@ -66,6 +77,9 @@ int dsc_model_synthetic_dist(dsc_model_synthetic *m, const dsc_place *at, bool b
 {
     static const double certain = 1;
     const dsc_language *l = m->language;
+    int rc = check_depth(l, at, err);
+    if (rc)
+        return rc;
     if (m->temperature == 0 && !base) {
         m->best = l->type->best(l, at);
         *out = (dsc_dist){.vocab_size = l->vocab_size, .levels = 1};
@@ -75,7 +89,7 @@ int dsc_model_synthetic_dist(dsc_model_synthetic *m, const dsc_place *at, bool b
     l->type->dist(l, at, out);
     if (m->temperature == 1 || base)
         return DSC_OK;
-    int rc = dsc_resize(&m->row, &m->row_capacity, (size_t)l->vocab_size, err);
+    rc = dsc_resize(&m->row, &m->row_capacity, (size_t)l->vocab_size, err);
     if (rc)
         return rc;
     dsc_dist_fill(out, m->row);

@@ -706,6 +706,19 @@ int dsc_run_choose(const dsc_trace *trace, const dsc_config *config, size_t coun
     return rc;
 }
 
+// The acceptance of one token at a position does not determine that of several.
+static int check_candidates(const dsc_workload *l, const dsc_config *config, dsc_error *err)
+{
+    const dsc_drafter_type *d = config->drafter;
+    if (!l->draft || !l->draft->one_draft || !d->needs_draft ||
+        dsc_config_width(config) <= 1 + dsc_config_limit(config))
+        return DSC_OK;
+    return dsc_fail(err, DSC_EUSAGE,
+                    "method %s verifies several candidates at a position, but the acceptance rates "
+                    "are those of one; iid:ALPHA is a model that it can run on",
+                    d->name);
+}
+
 int dsc_run(const dsc_trace *trace, const dsc_config *config, size_t count,
             const dsc_run_options *options, dsc_results *out, dsc_error *err)
 {
@@ -718,8 +731,9 @@ int dsc_run(const dsc_trace *trace, const dsc_config *config, size_t count,
     const dsc_workload *l = options->workload;
     job j = make_job(trace, config, count, options);
     rc = l ? dsc_workload_check(l, info ? info->vocab_size : 0, err) : DSC_OK;
-    if (!rc)
-        rc = job_init(&j, err);
+    for (size_t c = 0; c < count && l && !rc; c++)
+        rc = check_candidates(l, &config[c], err);
+    rc = rc ?: job_init(&j, err);
     const size_t each = 1 + (size_t)options->groups;
     j.sums = out;
     if (!rc)

@@ -123,7 +123,7 @@ good() { # arguments...: exit code 0; `out` and `err` stay
 }
 # That exit code and, after notes, one line on stderr, which has the words. A call that is refused prints
 # nothing, and its words are not those of any usage error: a mistyped command or option fails the check.
-notes='^draftscope: (evaluate|note|rule): '
+notes='^draftscope: (acceptance|evaluate|note|rule): '
 usage='draftscope: unknown option command (did you mean see: draftscope --help)'
 bad() { # exit code, 'words', arguments...
     expected=$1 words=$2

@@ -99,7 +99,7 @@ offers "paper,code" sweep a.dst --method llma --semantics paper,c
 offers "auto loop expect" sim a.dst --evaluate ""
 offers "bench: fit: linear: prometheus: roofline: sps: table: unit" sim a.dst --cost ""
 offers "jsonl csv csv-steps csv-positions npy" trace export a.dst --format ""
-offers "ngram: markov: iid:" trace synth --target ""
+offers "ngram: markov: iid: rates: conditional: al: rate: histogram: table:" trace synth --target ""
 offers "markov:" trace synth --draft = m
 offers "$(first_words formats)" trace import --format ""
 offers "bytes" trace import --tokenizer b

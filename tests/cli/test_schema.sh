@@ -104,8 +104,8 @@ agrees "theory accept" --bernoulli 0.2,0.5
 agrees "theory accept" --zipf 50,1,0.5 --summary
 agrees "theory accept" --trace pair.dst --summary
 agrees "theory length" --alpha 0.5,0.8 --draft-cost 0.1
-agrees "theory tree" --acceptance 0.6,0.3 --budget 6
-agrees "theory tree" --acceptance 0.6,0.3 --budget 6 --summary
+agrees "theory tree" --acceptance-by-rank 0.6,0.3 --budget 6
+agrees "theory tree" --acceptance-by-rank 0.6,0.3 --budget 6 --summary
 agrees "theory pearl" --alpha 0.8 --ratio 4
 agrees "theory pearl" --published
 agrees "theory lossy" --zipf 20,1,0.5

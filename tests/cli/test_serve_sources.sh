@@ -244,7 +244,7 @@ printf '3,4\n5\n' >short.csv
 bad 4 'short.csv:2' $iid --max-tokens file:short.csv
 bad 2 'takes a number' serve --target markov:8 --method none $loop --max-tokens geometric:9
 bad 2 'differ by themselves' serve full.dst --method none $loop --request-sd 1
-bad 2 'request-sd=S' serve --target iid:0.5 $draft $loop --request-sd 1
+bad 2 'its own effect' serve --target iid:0.5,request-sd=1 $draft $loop --request-sd 1
 bad 2 'has the rates of each' serve requests.jsonl $draft $loop --request-sd 1
 bad 2 "'11' is not a number from 0 to 10" serve totals.jsonl $draft $loop --request-sd 11
 bad 2 '--draft needs a trace' serve totals.jsonl $draft $loop --draft markov:8

@@ -366,11 +366,12 @@ good theory ouroboros --alpha .5 -k 2 --phrase 1 --draft-cost .2 --tokens-per-fo
 closed 1 block_efficiency=1.875 speedup=1.5625 speculative_speedup=1.25 gain=1.25
 good theory pearl --alpha .5 --ratio 2 -k 1,2 --form speculative,pearl
 closed 4 form=pearl window=2 tokens_per_iteration=1.2 speedup=1.2 best_window=2 accepted=1
-good theory tree --acceptance .5,.25 --budget 3 --depth 1 --draft-cost .1 --summary
+good theory tree --acceptance-by-rank .5,.25 --budget 3 --depth 1 --draft-cost .1 --summary
 closed 1 tree=best nodes=3 depth=1 expected_tokens=1.75
 bad 2 'exceeds --max-speculative-tokens 4' theory length --alpha .5 --max-speculative-tokens 4 -k 5
 bad 2 'exactly one of' theory speedup --alpha .5 --histogram 1,2
-bad 2 'no step reached position 2' theory speedup --histogram 5,0,0
+good theory speedup --histogram 5,0,0 # a position that no step reached has no influence
+closed 2 length=2 accepted=0 block_efficiency=1
 bad 2 'cannot be combined' theory pearl --published --alpha .5
 bad 2 'give --alpha and --ratio' theory pearl --alpha .5
 good theory pearl --published

@@ -55,7 +55,7 @@ typedef struct bench {
 static void init_iid(bench *b, double rate)
 {
     dsc_error err = {0};
-    dsc_iid_conditional_rates h = {&rate, 1, 1, 0};
+    const dsc_acceptance_rates h = {.conditional_rate = &rate, .positions = 1, .later = rate};
     *b = (bench){.segment = calloc(SEGMENTS, sizeof(segment))};
     assert_non_null(b->segment);
     assert_ok(dsc_iid_new(&b->target, &h, DSC_SIDE_TARGET, &err), err);

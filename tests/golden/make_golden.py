@@ -48,7 +48,7 @@ METHODS = {
     "recorded-steps": recorded_methods.recorded_steps,
 }
 TEXT_OPTIONS = {"semantics", "match_type", "references", "max_spec_factor", "max_spec_offset", "min_token_prob", "confidence", "name",
-                "widths", "acceptance", "draft_cost", "target_slope", "drafter", "policy",
+                "widths", "acceptance-by-rank", "draft_cost", "target_slope", "drafter", "policy",
                 "controller", "candidate_steps", "ema_alpha", "down_hysteresis", "up_hysteresis",
                 "ucb_semantics", "exploration_weight", "delta", "verify_cost", "history",
                 "base_options"}
@@ -207,7 +207,7 @@ def table():
             (12, 8, ".6,.2,.07", "0", "0"), (25, 3, ".5,.23,.11,.05", "0", "0"),
             (30, 8, ".7,.17,.06", "0.1", "0.01"), (30, 8, ".7,.17,.06", "0", "0.03"),
             (20, 16, ".9,.04", "0.02", "0")):
-        options = (f"budget={budget} depth={depth} acceptance={acceptance} draft-cost={cost} "
+        options = (f"budget={budget} depth={depth} acceptance-by-rank={acceptance} draft-cost={cost} "
                    f"target-slope={slope}")
         on_traces("sequoia", options, small, drafts[0])
         on_models("sequoia", options, drafts[1])

@@ -6,7 +6,7 @@
 # those of check-quick, the rest of check, and the parts of check-all whose files hold the fault. What
 # fails first is written into the table. Before a release, and when tests leave the lists.
 #
-#   run.sh [ID]...    in a build folder, with live mode, of a git checkout; 91 faults take half an hour
+#   run.sh [ID]...    in a build folder, with live mode, of a git checkout; 95 faults take half an hour
 #
 # ID may be a pattern ('serve-*'). Exits with 1 where a fault survives that is not known to ("-" in `by`)
 # or does not build, with 2 for an ID or a fragment that does not exist.

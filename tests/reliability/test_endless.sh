@@ -29,7 +29,7 @@ nul="/dev/zero: not a text file: byte 0 is NUL"
 endless "$nul" plot heatmap /dev/zero -o x.svg
 endless "$nul" sim rag.dst --method llma --cost table:/dev/zero
 endless "$nul" sim rag.dst --method llma --cost roofline:/dev/zero,h100
-endless "$nul" sim --target markov:8 --method sequoia --acceptance /dev/zero
+endless "$nul" sim --target markov:8 --method sequoia --acceptance-by-rank /dev/zero
 endless "$nul" sim --target markov:8 --draft markov:8 --method tree --tree /dev/zero
 endless "$nul" trace import "$sample/rag.jsonl" -o x.dst --tokenizer /dev/zero
 endless "$nul" validate --live /dev/zero --trace rag.dst

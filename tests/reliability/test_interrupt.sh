@@ -62,7 +62,7 @@ interrupt "a cost table in a FIFO" TERM 143 "$draftscope" sim rag.dst --method l
 interrupt "arrival times in a FIFO" TERM 143 "$draftscope" serve rag.dst --method llma --cost linear:1,1 \
     --arrivals file:fifo
 interrupt "a result table in a FIFO" HUP 129 "$draftscope" plot heatmap fifo -o x.svg
-interrupt "acceptance rates in a FIFO" TERM 143 "$draftscope" sim --target markov:8 --method sequoia --acceptance ./fifo
+interrupt "acceptance rates in a FIFO" TERM 143 "$draftscope" sim --target markov:8 --method sequoia --acceptance-by-rank ./fifo
 interrupt "a tree in a FIFO" TERM 143 "$draftscope" sim --target markov:8 --draft markov:8 --method tree --tree ./fifo
 
 # --- waiting for output ------------------------------------------------------------------------

@@ -471,7 +471,7 @@ static void sequoia_drafts_the_best_tree(void **state)
     dsc_tree_acceptance dist;
     dsc_tree_plan *plan;
     double *rate, expected;
-    char settings[] = "budget=40 depth=6 acceptance=.6,.2,.1", costly[] = "draft-cost=0.5";
+    char settings[] = "budget=40 depth=6 acceptance-by-rank=.6,.2,.1", costly[] = "draft-cost=0.5";
     configure(&c, &dsc_drafter_sequoia, settings);
     assert_ok(dsc_config_prepare(&c, &err), err);
     const dsc_tree *t = c.prepared;
@@ -556,7 +556,7 @@ static void what_cannot_be_is_refused(void **state)
                    "--candidate-steps lists");
     assert_refused(&dsc_drafter_adaptive_ngram, "base-options=n=2", DSC_EUSAGE,
                    "method ngram has no option 'n'");
-    assert_refused(&dsc_drafter_sequoia, "acceptance=.7,.7", DSC_EUSAGE, "sum to 1.4");
+    assert_refused(&dsc_drafter_sequoia, "acceptance-by-rank=.7,.7", DSC_EUSAGE, "sum to 1.4");
 }
 
 // A copy is no sample, so that a rule has to verify both kinds of drafts.

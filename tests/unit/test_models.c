@@ -301,25 +301,43 @@ static void iid_accepts_exactly(void **state)
 static void iid_follows_conditional_rates(void **state)
 {
     (void)state;
-    char spec[500];
-    dsc_error err;
-    dsc_language *none;
-    const char *path = in_scratch("conditional acceptance rates");
-    put_text(path, "0.9 # first\n\n  .25\n");
-    snprintf(spec, sizeof spec, "iid:0.125,acceptance-by-position=%s", path);
-    dsc_language *d = make(spec, DSC_SIDE_DRAFT), *t = make(spec, DSC_SIDE_TARGET);
+    dsc_language *d = make("conditional:0.9,.25,later=.125", DSC_SIDE_DRAFT),
+                 *t = make("conditional:0.9,.25,later=.125", DSC_SIDE_TARGET);
     const double expected[] = {0.9, 0.25, 0.125, 0.125};
     for (int depth = 0; depth < 4; depth++)
         check_acceptance(d, t, depth, expected[depth]);
+    assert_int_equal(d->positions, 0);
     dsc_language_free(d);
     dsc_language_free(t);
-    put_text(path, "0.9\n1.25\n");
-    assert_int_equal(dsc_language_make(&none, spec, DSC_SIDE_DRAFT, NULL, &err), DSC_EINPUT);
-    assert_non_null(strstr(err.message,
-                           "conditional acceptance rates:2: an acceptance rate must be from 0 "
-                           "to 1, not 1.25"));
-    put_text(path, "0x1p-1\n");
-    assert_int_equal(dsc_language_make(&none, spec, DSC_SIDE_DRAFT, NULL, &err), DSC_EINPUT);
+}
+
+// A draft that is longer than the list of rates is refused where it asks for a distribution.
+static void iid_knows_its_positions(void **state)
+{
+    (void)state;
+    dsc_language *l = make("rates:0.9,.8", DSC_SIDE_DRAFT);
+    const int32_t token[] = {1, 2, 3};
+    dsc_model_synthetic m = {0};
+    dsc_draft draft = {0};
+    dsc_error err;
+    assert_int_equal(l->positions, 2);
+    assert_ok(dsc_model_synthetic_begin(&m, l, (dsc_token_view){token, 1}, 99, 1, &err), err);
+    assert_ok(dsc_draft_append_chain(&draft, -1, token, 3, &err), err);
+    assert_ok(m.base.type->score(&m.base, &draft, &err), err);
+    for (int32_t node = -1; node < 3; node++) {
+        dsc_dist dist;
+        dsc_next next;
+        const int expected = node + 1 < 2 ? DSC_OK : DSC_EUSAGE;
+        assert_int_equal(m.base.type->dist(&m.base, node, &dist, &err), expected);
+        assert_int_equal(m.base.type->next(&m.base, node, &next, &err), expected);
+    }
+    assert_non_null(strstr(err.message, "drafts of at most 2 tokens"));
+    dsc_draft_fini(&draft);
+    dsc_model_synthetic_fini(&m);
+    dsc_language_free(l);
+    l = make("rates:0.9,.8", DSC_SIDE_TARGET);
+    assert_int_equal(l->positions, 0);
+    dsc_language_free(l);
 }
 
 // The rates of requests spread around that of the median request, the same at every position.
@@ -359,7 +377,7 @@ static void specs_are_checked(void **state)
         int status;
     } bad[] = {
         {"ngrm:x", "did you mean ngram", DSC_EUSAGE},
-        {"zzzzzzzz", "ngram, markov or iid", DSC_EUSAGE},
+        {"zzzzzzzz", "ngram, markov, or acceptance rates", DSC_EUSAGE},
         {"ngram", "ngram:FILE", DSC_EUSAGE},
         {"ngram:", "ngram:FILE", DSC_EUSAGE},
         {"markov:5,,1", "markov:V", DSC_EUSAGE},
@@ -368,8 +386,8 @@ static void specs_are_checked(void **state)
         {"markov:0", "'0' is not an integer from 1 to 4096", DSC_EUSAGE},
         {"markov:5,sed=1", "did you mean --seed", DSC_EUSAGE},
         {"markov:5,noise=-1", "--noise", DSC_EUSAGE},
-        {"iid:1.5", "'1.5' is not a number from 0 to 1", DSC_EUSAGE},
-        {"iid:0.5,/nowhere/at all", "/nowhere/at all", DSC_EINPUT},
+        {"iid:1.5", "iid:1.5: 1.5 is neither a rate", DSC_EUSAGE},
+        {"0.9,0.8", "of which drafts", DSC_EUSAGE},
         {"ngram:/nowhere/at all,order=2", "/nowhere/at all", DSC_EINPUT},
         {"ngram:/dev/null,order=17", "'17' is not an integer from 1 to 16", DSC_EUSAGE},
         {"ngram:/dev/null,order=2", "needs a tokenizer", DSC_EUSAGE},
@@ -484,11 +502,8 @@ static void models_count_tokens(void **state)
     (void)state;
     const int32_t token[] = {1, 2, 3, 4, 5};
     double is[DSC_IID_VOCAB], should[DSC_IID_VOCAB];
-    char spec[500];
     dsc_error err;
-    put_text(in_scratch("conditional acceptance rates"), "0.9\n0.8\n0.7\n");
-    snprintf(spec, sizeof spec, "iid:0.6,%s", in_scratch("conditional acceptance rates"));
-    dsc_language *l = make(spec, DSC_SIDE_DRAFT);
+    dsc_language *l = make("conditional:0.9,0.8,0.7,later=0.6", DSC_SIDE_DRAFT);
     dsc_model_synthetic m = {0};
     dsc_draft draft = {0};
     assert_ok(dsc_model_synthetic_begin(&m, l, (dsc_token_view){token, 5}, 99, 1, &err), err);
@@ -582,14 +597,14 @@ SUITE(models)
 {
 #define IN_SCRATCH(f) cmocka_unit_test_setup_teardown(f, make_scratch, remove_scratch)
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(ngram_is_the_recount), cmocka_unit_test(ngram_refuses),
-        cmocka_unit_test(ngram_of_one_token),   cmocka_unit_test(sampling_inverts),
-        cmocka_unit_test(markov_is_a_chain),    cmocka_unit_test(markov_pairs),
-        cmocka_unit_test(iid_accepts_exactly),  IN_SCRATCH(iid_follows_conditional_rates),
-        cmocka_unit_test(iid_requests_differ),  cmocka_unit_test(specs_are_checked),
-        IN_SCRATCH(corpora_are_read),           cmocka_unit_test(models_follow_a_tree),
-        IN_SCRATCH(models_count_tokens),        cmocka_unit_test(temperature_shapes_dists),
-        cmocka_unit_test(the_loop_runs),
+        cmocka_unit_test(ngram_is_the_recount),     cmocka_unit_test(ngram_refuses),
+        cmocka_unit_test(ngram_of_one_token),       cmocka_unit_test(sampling_inverts),
+        cmocka_unit_test(markov_is_a_chain),        cmocka_unit_test(markov_pairs),
+        cmocka_unit_test(iid_accepts_exactly),      cmocka_unit_test(iid_follows_conditional_rates),
+        cmocka_unit_test(iid_knows_its_positions),  cmocka_unit_test(iid_requests_differ),
+        cmocka_unit_test(specs_are_checked),        IN_SCRATCH(corpora_are_read),
+        cmocka_unit_test(models_follow_a_tree),     cmocka_unit_test(models_count_tokens),
+        cmocka_unit_test(temperature_shapes_dists), cmocka_unit_test(the_loop_runs),
     };
     return cmocka_run_group_tests_name("models", tests, NULL, NULL);
 }

@@ -216,10 +216,12 @@ static int read_pages(dsc_totals_list *out, const char *const *paths, size_t cou
     for (size_t i = 0; i < count && !rc; i++, p.snapshot++)
         rc = dsc_metrics_page_read(paths[i], is_counter, read_sample, &p, err);
     if (!rc && p.count == 0)
-        rc = dsc_fail(err, DSC_EINPUT,
-                      "%s: no counter spec_decode_num_*; is speculative decoding enabled on the "
-                      "server?",
-                      paths[count - 1]);
+        rc =
+            dsc_fail(err, DSC_EINPUT,
+                     "%s: no counter spec_decode_num_*, which vLLM's page has while speculation is "
+                     "on; acceptance that another engine's page has is given as --acceptance "
+                     "al:LENGTH@K or rate:R@K",
+                     paths[count - 1]);
     for (size_t i = 0; i < p.count && !rc; i++) {
         rc = add_series(out, &p.item[i], err);
         if (rc)
@@ -231,10 +233,13 @@ static int read_pages(dsc_totals_list *out, const char *const *paths, size_t cou
     return rc;
 }
 
-// The page begins with a comment, "# HELP ...".
+// The page begins with a comment, "# HELP ...", or with a counter.
 static bool probe(const char *line, size_t length)
 {
-    return length > 0 && *line == '#';
+    size_t name = 0;
+    while (name < length && line[name] != '{' && line[name] != ' ')
+        name++;
+    return length > 0 && (*line == '#' || is_counter(line, name));
 }
 
 const dsc_totals_driver dsc_totals_prometheus = {

@@ -33,10 +33,16 @@ int dsc_totals_probe(const dsc_totals_driver **out, const char *path, dsc_error 
     if (rc)
         return rc;
     bool read = dsc_import_source_next(&source, true, &line, NULL) == DSC_OK && line.bytes;
-    for (const dsc_totals_driver *const *d = drivers; read && *d && !*out; d++)
+    static const char table[] = "# draftscope: ";
+    if (read && line.length >= sizeof table && !memcmp(line.bytes, table, sizeof table - 1))
+        rc = dsc_fail(err, DSC_EINPUT,
+                      "%s is a table, without texts: draftscope serve %s and theory length, "
+                      "tune or sim --acceptance %s take it as it is",
+                      path, path, path);
+    for (const dsc_totals_driver *const *d = drivers; read && !rc && *d && !*out; d++)
         if ((*d)->probe(line.bytes, line.length))
             *out = *d;
     dsc_import_source_fini(&source);
     dsc_input_close(source.in);
-    return DSC_OK;
+    return rc;
 }

@@ -301,8 +301,9 @@ static int check_folder(const char *path, dsc_error *err)
     if (stat(path, &st) || S_ISDIR(st.st_mode))
         return DSC_OK;
     return dsc_fail(err, DSC_EINPUT,
-                    "%s is not a trace. Import it first: draftscope trace import %s -o NAME.dst",
-                    path, path);
+                    "%s is not a trace. Import it first: draftscope trace import %s -o NAME.dst; a "
+                    "table of totals is given as --acceptance %s",
+                    path, path, path);
 }
 
 int dsc_trace_open(dsc_trace **out, const char *path, dsc_error *err)

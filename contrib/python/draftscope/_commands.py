@@ -26,7 +26,7 @@ from draftscope._tables import parse_table, read_table
 from draftscope._trace import Path, Trace
 
 Data = Union[Trace, Path, np.ndarray, Sequence[Any]]
-REPEATED = ("arrivals", "speculation", "start", "tree", "acceptance", "branches")
+REPEATED = ("arrivals", "speculation", "start", "tree", "acceptance_by_rank", "branches")
 
 
 def _is_path(data: Any) -> bool:
@@ -171,7 +171,7 @@ def table(command: str, data: Optional[Data] = None, **options: Any) -> pd.DataF
     """Runs any command that prints JSON lines, and returns its rows: theory accept, theory tree,
     trace info, validate, ...
 
-        table("theory tree", acceptance="0.7,0.2", budget=16)
+        table("theory tree", acceptance_by_rank="0.7,0.2", budget=16)
     """
     trace = None if data is None else as_trace(data)
     arguments = [] if trace is None else [os.fspath(trace)]

@@ -9,8 +9,8 @@ import ctypes
 import functools
 import os
 import re
-from ctypes import (POINTER, Structure, byref, c_char, c_char_p, c_double, c_float, c_int, c_int32,
-                    c_int64, c_size_t, c_void_p)
+from ctypes import (POINTER, Structure, byref, c_bool, c_char, c_char_p, c_double, c_float, c_int,
+                    c_int32, c_int64, c_size_t, c_void_p)
 from typing import Any, Dict, List, Tuple
 
 from draftscope._program import NATIVE, Error
@@ -45,6 +45,11 @@ class RuleAcceptanceC(Structure):  # theory/acceptance.h
 
 class AcceptanceC(Structure):  # theory/block.h
     _fields_ = [("rate", c_double), ("conditional_rate", c_void_p), ("conditional_rates", c_int)]
+
+
+class AcceptanceRatesC(Structure):  # sim/acceptance.h
+    _fields_ = [("conditional_rate", c_void_p), ("positions", c_int), ("later", c_double),
+                ("request_sd", c_double), ("one_draft", c_bool), ("note", c_char * 400)]
 
 
 class BlockCostC(Structure):
@@ -100,6 +105,9 @@ SIGNATURES: Dict[str, Tuple[Any, List[Any]]] = {
     "dsc_acceptance_of_rows": (c_int, [_rows, _rows, c_size_t, c_int, POINTER(RuleAcceptanceC),
                                        c_void_p, _err]),
     "dsc_probs_softmax": (c_int, [c_char_p, _rows, c_size_t, c_double, c_int64, c_double, _err]),
+    "dsc_acceptance_rates_read": (c_int, [POINTER(AcceptanceRatesC), c_char_p, _err]),
+    "dsc_acceptance_rates_fill": (None, [POINTER(AcceptanceRatesC), c_int64, _rows]),
+    "dsc_acceptance_rates_fini": (None, [POINTER(AcceptanceRatesC)]),
     "dsc_iid_rate": (c_double, [c_double, c_int]),
     "dsc_block_accepted": (c_int, [POINTER(AcceptanceC), c_int, _rows, _err]),
     "dsc_block_speedup": (c_double, [c_double, c_int, BlockCostC]),

@@ -24,7 +24,7 @@ from draftscope import _library as c
 from draftscope._library import byref, check, library
 from draftscope._program import Error
 
-Rates = Union[float, Sequence[float], np.ndarray]
+Rates = Union[float, Sequence[float], np.ndarray, str]
 MAX_DRAFTS = 64
 LONGEST = 1_000_000  # draft tokens of a block
 TOLERANCE = 1e-4
@@ -338,8 +338,31 @@ def softmax(logits: np.ndarray, temperature: float = 1.0, top_k: int = 0,
 
 # --- blocks --------------------------------------------------------------------------------------
 
-def _rates(acceptance: Rates) -> Tuple[c.AcceptanceC, Optional[np.ndarray]]:
+def acceptance_rates(text: str, length: Optional[int] = None) -> np.ndarray:
+    """Conditional acceptance rates by position, [length], of a text that --acceptance takes.
+
+    text: rates:.917,.837,.648 (unconditional, as vLLM prints them by position), conditional:...,
+    al:3.1@5 (mean acceptance length of drafts of 5 tokens), rate:.62@5 (accepted / drafted),
+    iid:.7, histogram:20,10,5, or the path of a table of totals. length: by default as many
+    positions as the text has. Positions that it does not know are NaN. Error: what is wrong with
+    the text.
+    """
+    read, record = c.AcceptanceRatesC(), c.ErrorRecord()
+    check(library().dsc_acceptance_rates_read(byref(read), text.encode(), byref(record)), record)
+    try:
+        out = np.empty(read.positions if length is None else length)
+        library().dsc_acceptance_rates_fill(byref(read), len(out), out.ctypes.data)
+    finally:
+        library().dsc_acceptance_rates_fini(byref(read))
+    return out
+
+
+def _rates(acceptance: Rates, length: int) -> Tuple[c.AcceptanceC, Optional[np.ndarray]]:
     """The acceptance of drafts, and the array that must live as long as it is used."""
+    if isinstance(acceptance, str):
+        known = acceptance_rates(acceptance, length)
+        acceptance = known[:np.argmax(np.isnan(known)) if np.isnan(known).any() else length]
+        return c.AcceptanceC(0.0, acceptance.ctypes.data, len(acceptance)), acceptance
     if np.ndim(acceptance) == 0:
         return c.AcceptanceC(float(acceptance), None, 0), None  # type: ignore[arg-type]
     rates = np.ascontiguousarray(acceptance, np.float64)
@@ -361,10 +384,10 @@ def block_accepted(acceptance: Rates, length: int) -> np.ndarray:
 
     acceptance: the i.i.d. probability that a draft token is accepted (Leviathan et al. 2023), or
     conditional rates by position [L], L >= length: that of position j given that all before it were
-    accepted. The token that the target adds is not counted. Error: a rate is outside [0, 1].
+    accepted, or a text of acceptance_rates(). The token that the target adds is not counted. Error: a rate is outside [0, 1].
     """
-    rates, _alive = _rates(acceptance)
     _length("length", length)
+    rates, _alive = _rates(acceptance, length)
     out, record = np.empty(length + 1), c.ErrorRecord()
     check(library().dsc_block_accepted(byref(rates), length, out.ctypes.data, byref(record)),
           record)
@@ -406,9 +429,9 @@ def best_length(acceptance: Rates, longest: int, shortest: int = 0, draft_cost: 
                 slope: float = 0.0) -> BestLength:
     """The draft length from `shortest` to `longest` with the greatest speedup, by trying all; the
     arguments are those of speedup()."""
-    rates, _alive = _rates(acceptance)
     _length("shortest", shortest)
     _length("longest", longest)
+    rates, _alive = _rates(acceptance, longest)
     best, record = c.BlockBestC(), c.ErrorRecord()
     check(library().dsc_block_best_length(byref(rates), shortest, longest,
                                           c.BlockCostC(draft_cost, slope), byref(best),

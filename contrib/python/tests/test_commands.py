@@ -163,7 +163,7 @@ def test_advise(sample, tmp_path):
 def test_table():
     frame = draftscope.table("theory accept", zipf="100,1,1", num_drafts="1:3")
     assert frame.k.tolist() == [1, 2, 3] and (frame.kseq <= frame.otm + 1e-12).all()
-    tree = draftscope.table("theory tree", acceptance="0.7,0.2", budget=6)
+    tree = draftscope.table("theory tree", acceptance_by_rank="0.7,0.2", budget=6)
     best = draftscope.theory.best_tree([.7, .2], 6, 8, .05)
     assert tree.expected_tokens[0] == pytest.approx(best.expected, abs=1e-3)
     assert len(tree) == len(best.tree)

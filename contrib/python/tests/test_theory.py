@@ -181,6 +181,22 @@ def test_blocks():
             theory.best_length(a, wrong)
 
 
+def test_acceptance_rates():
+    printed = "rates:.917,.837,.648,.538,.451,.348"  # by vLLM, with a mean acceptance length of 4.74
+    assert theory.block_efficiency(printed, 6) == pytest.approx(4.739)
+    assert theory.acceptance_rates(printed)[:2] == pytest.approx([.917, .837 / .917])
+    assert theory.best_length(printed, 6, draft_cost=.05, slope=.01).length == 6
+    same = ("rates:.7,.49,.343", "al:2.533@3", "histogram:300,210,147,343", "rate:51.1%@3")
+    for text in same:
+        assert theory.speedup(text, 3, .1) == pytest.approx(theory.speedup(.7, 3, .1))
+    assert np.isnan(theory.acceptance_rates("rates:.9,.8", 3)).tolist() == [False, False, True]
+    assert theory.block_efficiency("histogram:50,0,0", 9) == 1
+    with pytest.raises(draftscope.Error, match="exceeds the 2 positions"):
+        theory.block_efficiency("rates:.9,.8", 3)
+    with pytest.raises(draftscope.Error, match="conditional: takes"):
+        theory.block_efficiency("rates:.8,.9", 2)
+
+
 def test_conditional_rates():
     accepted, drafted = np.array([0, 1, 2, 2, 3, 0]), np.array([3, 3, 2, 3, 3, 0])
     # Position 1: 4 of 5; 2: 3 of 4; 3: the step that drafted 2 is censored: 1 of 2.
