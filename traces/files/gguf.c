@@ -349,7 +349,11 @@ static int by_name(const void *pa, const void *pb)
 
 static int place_tensors(dsc_gguf *g, uint64_t data, uint64_t alignment, dsc_error *err)
 {
-    const uint64_t room = data < g->bytes ? g->bytes - data : 0;
+    if (g->tensors && data > g->bytes)
+        return bad(&g->tensor[0], err,
+                   "the data begin at byte %" PRIu64 " of a file of %zu bytes (truncated?)", data,
+                   g->bytes);
+    const uint64_t room = g->tensors ? g->bytes - data : 0;
     for (size_t i = 0; i < g->tensors; i++) {
         dsc_gguf_tensor *t = &g->tensor[i];
         if (t->begin % alignment)
