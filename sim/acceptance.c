@@ -382,8 +382,9 @@ int dsc_acceptance_row(size_t *row, const dsc_table *t, const char *path, dsc_er
         dsc_table_find(t, DSC_COL_MEAN_ACCEPTANCE_LENGTH) < 0)
         return dsc_fail(
             err, DSC_EINPUT,
-            "%.300s has no column with acceptance rates, as " DSC_COL_ACCEPTANCE_RATE_POS
-            "; of a server's counters, draftscope trace import makes such a table",
+            "%.300s is no table with a column such as " DSC_COL_ACCEPTANCE_RATE_POS
+            ", which draftscope trace import makes of a server's counters; what a log "
+            "or a benchmark prints is given as rates:R1,R2,..., al:LENGTH@K or rate:R@K",
             path);
     if (t->rows == 1)
         return DSC_OK;

@@ -291,7 +291,7 @@ static void bad_tables_are_refused(void **state)
     static const struct {
         const char *table, *item, *says;
     } bad[] = {
-        {"speedup\n2\n", "", "no column with acceptance rates"},
+        {"speedup\n2\n", "", "no table with a column such as acceptance_rate_pos"},
         {"id\taccept_histogram\na\t1;1\nb\t3;1\n", "", "2 rows and none of all together"},
         {"id\taccept_histogram\na\t1;1\na\t3;1\n", ",id=a", "2 rows have id=a"},
         {"id\taccept_histogram\na\t1;1\n", ",id=b", "0 rows have id=b"},
