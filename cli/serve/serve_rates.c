@@ -20,7 +20,8 @@ struct cli_serve_rates {
     dsc_acceptance_rates *rates; // of all requests; without positions:
     dsc_table table;             // a row for each request
     int tokens;                  // column of the table; -1: none
-    int64_t longest;             // positions of its longest list
+    int64_t longest;             // positions of its longest list,
+    bool reached;                // of which a draft of some request accepted the last one
     double *split; // [DSC_IID_LEVELS][length] rates by the effect of a request, or NULL
     dsc_lengths prompt, output;
     int64_t requests;
@@ -180,6 +181,7 @@ static int check_row(cli_serve_rates *r, size_t row, dsc_error *err)
     const int c = dsc_table_find(&r->table, DSC_COL_CONDITIONAL_ACCEPTANCE_RATE);
     const dsc_cell *list = dsc_table_at(&r->table, row, (size_t)c);
     r->longest = list->i > r->longest ? list->i : r->longest;
+    r->reached |= list->i && dsc_cell_element(list, list->i - 1) > 0;
     for (int64_t i = 0; i < list->i; i++)
         if (!(dsc_cell_element(list, i) >= 0 && dsc_cell_element(list, i) <= 1))
             return dsc_fail(err, DSC_EINPUT, "%s: acceptance rate %" PRId64 " is not in [0, 1]",
@@ -295,7 +297,7 @@ int cli_serve_rates_draw(cli_serve_rates *r, cli_serve_method *m, int64_t reques
                         "draft-model, whose draft tokens are accepted at the given rates",
                         d->name, r->name);
     const int64_t known = r->rates->positions ? r->rates->positions : r->longest;
-    if (limit > known && (!r->rates->positions || isnan(r->rates->later)))
+    if (limit > known && (r->rates->positions ? isnan(r->rates->later) : r->reached))
         return dsc_error_prefix(err, dsc_acceptance_too_long(known, err),
                                 "--num-speculative-tokens %" PRId64 ": %.200s", limit, r->name);
     if (limit > DSC_SERVE_LONGEST)

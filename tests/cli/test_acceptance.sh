@@ -117,6 +117,11 @@ rows out >served.a
 good serve two.tsv $draft -k 2 $cost $loads -o -
 check 'a table is served as an argument and as --acceptance' sh -c 'grep -v "^#" out | cmp - served.a'
 
+into requests.jsonl program sim --acceptance rates:0 $draft -k 1 --requests 4 --per-request --json
+good serve requests.jsonl $draft -k 3 $cost $loads -o - # no request accepts anything, at any position
+into requests.jsonl program sim --acceptance rates:.5 $draft -k 1 --requests 4 --per-request --json
+bad 2 'those of 1 position: take drafts of at most 1 token' serve requests.jsonl $draft -k 3 $cost $loads
+
 # --- what is not known ---------------------------------------------------------------------------
 longer='take drafts of at most 2 tokens, or give the later positions a rate, later=H'
 bad 2 "$longer" sim --acceptance rates:.9,.8 $draft -k 3

@@ -48,7 +48,7 @@ METHODS = {
     "recorded-steps": recorded_methods.recorded_steps,
 }
 TEXT_OPTIONS = {"semantics", "match_type", "references", "max_spec_factor", "max_spec_offset", "min_token_prob", "confidence", "name",
-                "widths", "acceptance-by-rank", "draft_cost", "target_slope", "drafter", "policy",
+                "widths", "acceptance", "draft_cost", "target_slope", "drafter", "policy",
                 "controller", "candidate_steps", "ema_alpha", "down_hysteresis", "up_hysteresis",
                 "ucb_semantics", "exploration_weight", "delta", "verify_cost", "history",
                 "base_options"}
@@ -57,7 +57,7 @@ LENGTH = "num-speculative-tokens"
 RENAMED = {
     "oracle": {LENGTH: "k"}, "llma": {LENGTH: "k"}, "suffix": {LENGTH: "length"},
     "ngram": {"prompt-lookup-max": "n_most", "prompt-lookup-min": "n_least", LENGTH: "length"},
-    "draft-model": {LENGTH: "length"},
+    "draft-model": {LENGTH: "length"}, "sequoia": {"acceptance-by-rank": "acceptance"},
     "sa-draft-model": {LENGTH: "length", "match-threshold": "threshold"},
     "hf-dynamic": {"num-assistant-tokens": "start", "increment": "up", "decrement": "down",
                    "min": "least", "max": "most"},
