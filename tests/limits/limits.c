@@ -65,6 +65,7 @@ static struct fixture {
     dsc_counts_room counts_room, negative_room;
     dsc_metrics metrics;
     dsc_metric_counts metric_counts;
+    dsc_acceptance_rates rates;
     dsc_cell *cells;
     dsc_arena arena;
     dsc_buffer buffer;
@@ -96,6 +97,7 @@ static struct fixture {
         dsc_counts_room counts_room;
         dsc_metrics metrics;
         dsc_metric_counts metric_counts;
+        dsc_acceptance_rates rates;
         dsc_arena arena;
         dsc_buffer buffer;
         dsc_option option;
@@ -267,6 +269,7 @@ static void make_run(void)
     x.counts = x.results.counts[0];
     x.metric_counts = dsc_counts_metrics(&x.counts);
     must(dsc_metrics_init(&x.metrics, &x.metric_counts, &x.arena, &x.err));
+    must(dsc_acceptance_rates_read(&x.rates, "rates:.9,.8", &x.err));
     x.cells = array(DSC_METRICS, sizeof *x.cells);
     x.counts_room = (dsc_counts_room){2, 2, 2, 2};
     x.negative_room = (dsc_counts_room){-1, -1, -1, -1};
