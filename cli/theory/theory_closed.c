@@ -164,7 +164,11 @@ static int read_acceptance(acceptance *a, const cli_command *command, const dsc_
         return dsc_fail(err, DSC_EUSAGE,
                         "give exactly one of --alpha, --acceptance, --acceptance-by-position, "
                         "--acceptance-length and --histogram");
-    if (c->by_position && value[CLI_CLOSED_REQUEST_SD].given && value[CLI_CLOSED_ALPHA].given)
+    const char *spec = value[CLI_CLOSED_ACCEPTANCE].text;
+    const bool conditional = value[CLI_CLOSED_BY_POSITION].given ||
+                             (spec && !strncmp(spec, "conditional:", strlen("conditional:")));
+    // Other forms are measured over all requests together, not those of the median one.
+    if (c->by_position && value[CLI_CLOSED_REQUEST_SD].given && !conditional)
         return dsc_fail(err, DSC_EUSAGE, "--request-sd needs --acceptance-by-position");
     return !c->by_position || value[CLI_CLOSED_ALPHA].given
                ? dsc_option_reals(&command->option[CLI_CLOSED_ALPHA], value[CLI_CLOSED_ALPHA].text,

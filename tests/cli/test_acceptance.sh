@@ -61,6 +61,10 @@ noted 'rates of drafts that came so far (conditional): mean acceptance length 3.
 good theory length --acceptance 'rates:0.5858, 0.2991, 0.1491, 0.0790, 0.0423' -k 5 --draft-cost .08
 check "best length $(value best_length), loss $(value loss_percent)" holds 'a == 3 && b > 6.1 && b < 6.2' \
     a="$(value best_length)" b="$(value loss_percent)"
+for how in "rates:$club" histogram:3,2,1 al:3@5; do # over all requests, not of the median one
+    bad 2 '--request-sd needs --acceptance-by-position' theory length --acceptance "$how" --request-sd 1
+done
+good theory length --acceptance conditional:.8,.7 --request-sd 1
 good theory length --acceptance-length 3.1 -k 5
 cp out length.out
 good theory length --acceptance al:3.1@5 -k 5
