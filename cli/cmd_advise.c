@@ -32,7 +32,7 @@ enum {
     FORMAT,
     QUESTIONS,
     LOGS,
-    OUT = LOGS + 4,
+    OUT = LOGS + CLI_LOGS_COUNT,
     JSON,
     RESAMPLES,
     ARRIVALS,

@@ -569,7 +569,7 @@ static int open_source(context *c, dsc_error *err)
                         target ? "both" : "neither");
     if (target || (stat(call->word[0], &st) == 0 && S_ISREG(st.st_mode)))
         return DSC_OK;
-    return dsc_trace_open(&c->s.trace, call->word[0], err);
+    return cli_open_replayed(&c->s.trace, call->word[0], err);
 }
 
 static int read_requests(context *c, dsc_error *err)

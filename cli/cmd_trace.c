@@ -19,7 +19,7 @@ enum {
     QUESTIONS,
     ON_ERROR,
     LOGS,
-    THREADS = LOGS + 4,
+    THREADS = LOGS + CLI_LOGS_COUNT,
     SHARD
 };
 // clang-format off

@@ -160,7 +160,7 @@ int cli_simulation_open(cli_simulation *s, const cli_call *call, dsc_error *err)
                                   .workload = &s->load,
                                   .progress = cli_progress_step,
                                   .user = s}};
-    int rc = call->words ? dsc_trace_open(&s->trace, call->word[0], err) : DSC_OK;
+    int rc = call->words ? cli_open_replayed(&s->trace, call->word[0], err) : DSC_OK;
     if (!rc)
         rc = make_models(s, call, err);
     if (!rc)
@@ -304,6 +304,19 @@ static int any_reference(const dsc_trace *trace, const char *chosen, bool *found
             rc = dsc_shard_check(shard, err);
         dsc_shard_close(shard);
     }
+    return rc;
+}
+
+int cli_open_replayed(dsc_trace **out, const char *path, dsc_error *err)
+{
+    int64_t lossy = 0;
+    int rc = dsc_trace_open(out, path, err);
+    rc = rc ?: dsc_trace_lossy(&lossy, dsc_trace_get_info(*out), err);
+    if (!rc && lossy)
+        fprintf(stderr,
+                "draftscope: warning: %lld requests lack a part of what the model wrote or read "
+                "(imported with --lossy): the figures are of other texts\n",
+                (long long)lossy);
     return rc;
 }
 

@@ -81,6 +81,9 @@ int cli_recorded_head(bool *head, const dsc_trace *trace, dsc_error *err);
 // Returns whether what is expected comes from the draft model's recorded ranks, and not from
 // probabilities.
 bool cli_reads_ranks(const dsc_engine_choice *engine);
+// Opens a trace to simulate, and notes on stderr if it is lossy.
+int cli_open_replayed(dsc_trace **out, const char *path, dsc_error *err);
+
 // Says on stderr that a live recording was greedy and its distributions are those of another
 // temperature, when they are what `method` is expected by. `trace` may be NULL.
 void cli_note_temperature(const dsc_trace *trace, const dsc_drafter_type *method,

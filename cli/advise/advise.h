@@ -35,6 +35,7 @@ int cli_advise_metrics(const char *pages, bool quiet, dsc_error *err);
 // What the logs lack or contain twice.
 typedef struct cli_advise_facts {
     int64_t requests, empty_prompts, empty_outputs;
+    int64_t lossy;    // requests that lack a part of what their source had
     int64_t repeated; // requests with the same prompt and output as an earlier one
     int64_t models;   // names in field `model` of the metadata, at most CLI_ADVISE_MODELS
     int64_t arrivals; // requests with a number arrival_s in their metadata

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// What logs contain that weakens a verdict: empty prompts and outputs, requests that occur twice,
-// outputs of several models.
+// What logs contain that weakens a verdict: texts with a part left out, empty prompts and outputs,
+// requests that occur twice, outputs of several models.
 #include "cli/advise/advise.h"
 #include "traces/trace/trace_json.h"
 
@@ -34,6 +34,7 @@ static int read_metadata(visit *v, const dsc_request *q, dsc_error *err)
     json_t *metadata;
     int rc = dsc_request_metadata(&metadata, q, err);
     v->facts->arrivals += json_is_number(json_object_get(metadata, "arrival_s"));
+    v->facts->lossy += json_object_get(metadata, "lossy") != NULL;
     const char *name = json_string_value(json_object_get(metadata, "model"));
     for (int64_t i = 0; name && i < v->facts->models; i++)
         name = strcmp(name, v->model[i]) ? name : NULL;
@@ -74,6 +75,10 @@ int cli_advise_facts_of(cli_advise_facts *out, const dsc_trace *t, dsc_error *er
 
 void cli_advise_print_facts(const cli_advise_facts *f)
 {
+    if (f->lossy)
+        printf("  %" PRId64 " of %" PRId64 " requests lack a part of what the model wrote or read "
+               "(imported with --lossy), so the figures are of other texts.\n",
+               f->lossy, f->requests);
     if (f->empty_prompts)
         printf("  %" PRId64 " of %" PRId64 " prompts are empty, so methods that copy from prompts "
                "look worse than they are%s.\n",

@@ -40,11 +40,23 @@ extern const char *const cli_trace_info_structured[];
          .choices = "all|last",                                                                    \
          .initial = "all",                                                                         \
          .help = "of a chat, every assistant turn is a request, or only the last one"},            \
+        {.name = "model",                                                                          \
+         .kind = DSC_OPTION_TEXT,                                                                  \
+         .metavar = "NAME",                                                                        \
+         .help = "import only the requests of this model"},                                        \
     {                                                                                              \
-        .name = "model", .kind = DSC_OPTION_TEXT, .metavar = "NAME",                               \
-        .help = "import only the requests of this model"                                           \
+        .name = "lossy", .kind = DSC_OPTION_FLAG,                                                  \
+        .help = "leave out what a model wrote and the source or the chat template does not show "  \
+                "(reasoning, tool calls), and mark the trace, instead of stopping"                 \
     }
-enum { CLI_LOGS_MAP, CLI_LOGS_TEMPLATE, CLI_LOGS_TURNS, CLI_LOGS_MODEL };
+enum {
+    CLI_LOGS_MAP,
+    CLI_LOGS_TEMPLATE,
+    CLI_LOGS_TURNS,
+    CLI_LOGS_MODEL,
+    CLI_LOGS_LOSSY,
+    CLI_LOGS_COUNT
+};
 
 // Sets the import options of their values (first: of CLI_LOGS_MAP) and of --tokenizer.
 static inline void cli_trace_logs(dsc_import_options *o, const dsc_option_value *value,
@@ -54,6 +66,7 @@ static inline void cli_trace_logs(dsc_import_options *o, const dsc_option_value 
     o->chat_template = value[CLI_LOGS_TEMPLATE].text;
     o->last_turn = value[CLI_LOGS_TURNS].integer == 1;
     o->model = value[CLI_LOGS_MODEL].text;
+    o->lossy = value[CLI_LOGS_LOSSY].given;
     o->tokenizer_path = tokenizer;
 }
 

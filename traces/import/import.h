@@ -22,6 +22,7 @@ typedef struct dsc_import_options {
     const char *tokenizer_path; // where that, and the EOS tokens, are looked for; NULL: nowhere
     const char *model;          // only requests of this model are imported; NULL: all
     bool last_turn;             // of a chat, the last assistant turn is a request, not every one
+    bool lossy; // what a model wrote and a text cannot hold is left out and marked, not refused
     // Callers leave the next four NULL: the questions, the map and the chat template as they were
     // read, and the state of the driver.
     const json_t *asked;
@@ -85,8 +86,8 @@ int dsc_import(const char *const *paths, size_t count, const dsc_tokenizer *toke
                dsc_error *err);
 
 // The options that decide how lines become requests, as the provenance of a trace records them
-// under "reading": map, chat_template, turns, model, as far as they are set; absent when none is. A
-// new object; NULL: memory is short.
+// under "reading": map, chat_template, turns, lossy, model, as far as they are set; absent where
+// none is. A new object; NULL: memory is short.
 json_t *dsc_import_reading(const dsc_import_options *options);
 
 // Writes a trace to `out` in one of these formats:

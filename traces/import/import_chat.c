@@ -4,10 +4,12 @@
 // ShareGPT's files. Every assistant turn is a request whose prompt is the turns before it, because
 // that is what a server of such a conversation receives; or the last turn alone is one
 // (options.last_turn). A line that ends with the user and has the answer next to the messages is
-// one request.
+// one request. What an answer has besides its text (import_message.h) is written as the model's
+// template writes it, or refused, or left out and marked (options.lossy).
 #include "traces/import/import_chat.h"
 
 #include "traces/import/import_map.h"
+#include "traces/import/import_message.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -15,17 +17,6 @@
 enum {
     PROMPT_BYTES = 64 << 20, // of all turns of a line: the sum grows with the square of the turns
 };
-
-static const struct {
-    const char *name;
-    dsc_chat_role role;
-} roles[] = {
-    {"system", DSC_CHAT_SYSTEM},       {"developer", DSC_CHAT_SYSTEM},
-    {"user", DSC_CHAT_USER},           {"human", DSC_CHAT_USER},
-    {"gpt", DSC_CHAT_ASSISTANT},       {"model", DSC_CHAT_ASSISTANT},
-    {"assistant", DSC_CHAT_ASSISTANT},
-};
-enum { ROLES = sizeof roles / sizeof *roles };
 
 static const char answers[] = "response|output|completion|answer";
 
@@ -110,108 +101,182 @@ bool dsc_import_chat_applies(const json_t *line, const dsc_import_options *optio
     return mapped || (!options->fields && dsc_import_messages(line));
 }
 
-// --- messages ----------------------------------------------------------------------------------
+// --- what a text cannot hold
+// -----------------------------------------------------------------------
 
-// A conversation. The texts of messages are views into the line, or into `owned`.
-typedef struct chat {
-    dsc_chat_message *message; // [count]
-    json_t **text;             // [count] the same as JSON strings, borrowed
-    size_t count, answers;     // `answers`: assistant messages
-    json_t *owned;             // strings that were joined
-} chat;
+// Kinds of parts by their bit: for the mark of a request; where the source lacks their text; and
+// where the template has no form of them.
+static const struct {
+    unsigned part;
+    const char *mark, *without, *unwritten;
+} parts[] = {
+    {DSC_CHAT_THOUGHTS, "reasoning", "reasoning whose text is not there (encrypted, summarized)",
+     "reasoning"},
+    {DSC_CHAT_CALLS, "tool calls", "a tool call whose text is not there", "tool calls"},
+    {DSC_CHAT_RESULTS, "tool results", "", "the result of a tool"},
+    {DSC_CHAT_MEDIA, "images", "a part that is no text (an image, audio, a file)", ""},
+    {DSC_CHAT_ORDER, "order", "text or reasoning after a tool call, or reasoning after text", ""},
+    {DSC_CHAT_COUNT, "tokens", "", ""},
+};
+enum { PARTS = sizeof parts / sizeof *parts };
 
-static void chat_fini(chat *c)
+static void lost_text(unsigned lost, char *out, size_t size)
 {
-    free(c->message);
-    free(c->text);
-    json_decref(c->owned);
+    size_t n = 0;
+    *out = '\0';
+    for (size_t i = 0; i < PARTS && n < size; i++)
+        if (lost & parts[i].part)
+            n += (size_t)snprintf(out + n, size - n, "%s%s", n ? ", " : "", parts[i].mark);
 }
 
-// Joins the texts of a message in parts, [{"type": "text", "text": "..."}, ...].
-static int join_parts(chat *c, const json_t *parts, size_t i, json_t **out, dsc_error *err)
+// Reports what the source has without its text (`lost`), or the template cannot write (`lacks`).
+static int refuse(unsigned lost, unsigned lacks, size_t calls, const char *where,
+                  const dsc_chat_template *t, dsc_error *err)
 {
-    dsc_buffer joined = {0};
-    int rc = dsc_buffer_puts(&joined, "", err);
-    for (size_t p = 0; p < json_array_size(parts) && !rc; p++) {
-        const json_t *part = json_array_get(parts, p), *text = json_object_get(part, "text");
-        dsc_text_view view;
-        rc = dsc_import_string(&view, json_is_string(part) ? part : text, err,
-                               "messages[%zu].content[%zu].text", i, p);
-        if (!rc)
-            rc = dsc_buffer_append(&joined, view.bytes, (size_t)view.length, err);
+    const bool none = !strcmp(dsc_chat_template_name(t), "none");
+    char form[80] = "no chat template is known";
+    size_t i = 0;
+    while (i + 1 < PARTS && !((lost | lacks) & parts[i].part))
+        i++;
+    if (lost & parts[i].part)
+        return dsc_fail(err, DSC_EINPUT,
+                        "field '%s' has %s, which a trace cannot hold; --lossy goes on and marks "
+                        "the trace",
+                        where, parts[i].without);
+    if (!none)
+        snprintf(form, sizeof form, "%.40s has %s", dsc_chat_template_name(t),
+                 !(lacks & DSC_CHAT_CALLS) || !dsc_chat_calls(t) ? "no form of it"
+                 : calls > 1                                     ? "one call at most"
+                                                                 : "no form of such arguments");
+    return dsc_fail(
+        err, DSC_EINPUT,
+        "field '%s' has %s, and how the model's chat template writes it is unknown: %s. "
+        "Name that template with --chat-template (chatml, qwen3, llama3.1, mistral-v3, "
+        "deepseek-r1, glm4.5, gpt-oss, ...), or leave it out with --lossy, which marks "
+        "the trace",
+        where, parts[i].unwritten, form);
+}
+
+// The parts of a message that its text will lack are added to *lost, or refused.
+static int check_message(const dsc_chat_message *m, bool answer, const char *where,
+                         const dsc_import_options *options, unsigned *lost, dsc_error *err)
+{
+    const dsc_chat_template *t =
+        options->chat ? options->chat->format : dsc_chat_template_find("none");
+    // Templates leave out earlier thoughts, and write the parts of an answer in one order.
+    const unsigned gone = answer ? m->lost : m->lost & ~(DSC_CHAT_THOUGHTS | DSC_CHAT_ORDER);
+    unsigned lacks = t ? dsc_chat_lacks(t, m, answer) : 0;
+    if (!t && (m->calls || (answer && m->thoughts.length)))
+        return dsc_fail(err, DSC_EINPUT, "%s", options->chat->refusal);
+    if ((gone | lacks) && !options->lossy)
+        return refuse(gone, lacks, m->calls, where, t ? t : dsc_chat_template_find("none"), err);
+    *lost |= gone | lacks;
+    return DSC_OK;
+}
+
+// --- conversations -----------------------------------------------------------------------------
+
+// A conversation with what surrounds it in a line.
+typedef struct conversation {
+    dsc_chat chat;
+    json_t *tools; // their definitions in OpenAI's form, or NULL; owned
+} conversation;
+
+static void conversation_fini(conversation *c)
+{
+    dsc_chat_fini(&c->chat);
+    json_decref(c->tools);
+}
+
+static json_t *find_around(const json_t *line, const char *name)
+{
+    static const char *const places[] = {"", "request.", "body.", "request.body."};
+    json_t *found = NULL;
+    for (size_t i = 0; i < sizeof places / sizeof *places && !found; i++) {
+        char path[64];
+        snprintf(path, sizeof path, "%s%s", places[i], name);
+        found = dsc_import_at(line, path, 0);
     }
-    *out = rc ? NULL : json_stringn_nocheck(joined.data, joined.length);
-    if (!rc && (!*out || json_array_append_new(c->owned, *out)))
+    return found;
+}
+
+// A definition in the form of OpenAI's chats, from that form, the Responses API (and functions),
+// or Anthropic's.
+static json_t *define_tool(const json_t *tool)
+{
+    json_t *schema = dsc_import_any(tool, "parameters|input_schema", 0);
+    json_t *description = dsc_import_at(tool, "description", 0);
+    if (json_object_get(tool, "function"))
+        return json_incref((json_t *)(uintptr_t)tool);
+    return json_pack("{s:s, s:{s:O?, s:O*, s:O*}}", "type", "function", "function", "name",
+                     json_object_get(tool, "name"), "description", description, "parameters",
+                     schema);
+}
+
+static int read_tools(conversation *c, const json_t *line, dsc_error *err)
+{
+    json_t *list = find_around(line, "tools"), *parsed = NULL;
+    int rc = DSC_OK;
+    list = list ? list : find_around(line, "functions");
+    if (json_is_string(list)) // datasets have them as a text
+        list = parsed = json_loads(json_string_value(list), 0, NULL);
+    if (json_array_size(list) && !(c->tools = json_array()))
         rc = dsc_fail(err, DSC_ENOMEM, "out of memory");
-    dsc_buffer_fini(&joined);
+    for (size_t i = 0; i < json_array_size(list) && !rc; i++) {
+        const json_t *tool = json_array_get(list, i);
+        if (json_is_object(tool) && json_array_append_new(c->tools, define_tool(tool)))
+            rc = dsc_fail(err, DSC_ENOMEM, "out of memory");
+    }
+    json_decref(parsed);
     return rc;
 }
 
-static int read_role(const json_t *message, size_t i, dsc_chat_role *out, dsc_error *err)
+// `line` NULL: nothing surrounds the messages.
+static int conversation_read(conversation *c, const json_t *line, const json_t *messages,
+                             size_t count, dsc_error *err)
 {
-    const json_t *role = dsc_import_any(message, "role|from", 0);
-    const char *name = json_string_value(role);
-    if (!name)
-        return dsc_import_wrong_type(role, "a string", err, "messages[%zu].role", i);
-    for (size_t r = 0; r < ROLES; r++)
-        if (!strcmp(roles[r].name, name)) {
-            *out = roles[r].role;
-            return DSC_OK;
-        }
-    return dsc_fail(err, DSC_EINPUT,
-                    "field 'messages[%zu].role' is \"%.60s\"; it must be system, user or assistant "
-                    "(calls of tools are not rendered)",
-                    i, name);
-}
-
-static int read_message(chat *c, const json_t *message, size_t i, dsc_error *err)
-{
-    json_t *text = dsc_import_any(message, "content|value", 0);
-    dsc_chat_message *m = &c->message[i];
-    dsc_text_view view = {0};
-    if (!json_is_object(message))
-        return dsc_import_wrong_type(message, "an object", err, "messages[%zu]", i);
-    int rc = read_role(message, i, &m->role, err);
-    if (!rc && json_is_array(text))
-        rc = join_parts(c, text, i, &text, err);
-    if (!rc)
-        rc = dsc_import_string(&view, text, err, "messages[%zu].content", i);
-    m->text = view.bytes;
-    m->length = (size_t)view.length;
-    c->text[i] = text;
-    c->answers += !rc && m->role == DSC_CHAT_ASSISTANT;
-    return rc;
-}
-
-static int chat_read(chat *c, const json_t *messages, size_t count, dsc_error *err)
-{
-    *c = (chat){.count = count, .owned = json_array()};
-    int rc = c->owned ? DSC_OK : dsc_fail(err, DSC_ENOMEM, "out of memory");
-    if (!rc)
-        rc = dsc_new(&c->message, count, err);
-    if (!rc)
-        rc = dsc_new(&c->text, count, err);
-    for (size_t i = 0; i < count && !rc; i++)
-        rc = read_message(c, json_array_get(messages, i), i, err);
-    return rc;
+    *c = (conversation){0};
+    json_t *system = line ? find_around(line, "system") : NULL;
+    if (line && !system)
+        system = find_around(line, "instructions");
+    const char *first =
+        json_string_value(dsc_import_any(json_array_get(messages, 0), "role|from", 0));
+    const bool has = first && (!strcmp(first, "system") || !strcmp(first, "developer"));
+    int rc = line ? read_tools(c, line, err) : DSC_OK;
+    if (!has && (json_is_string(system) || json_is_array(system)))
+        rc = rc ?: dsc_chat_read_system(&c->chat, system, err);
+    return rc ?: dsc_chat_read(&c->chat, messages, count, err);
 }
 
 // --- prompts -----------------------------------------------------------------------------------
 
-// The messages before number `count` as a prompt.
-static int render(json_t **out, const chat *c, size_t count, const dsc_import_options *options,
-                  dsc_error *err)
+static int check_prompt(const conversation *c, size_t count, const dsc_import_options *options,
+                        unsigned *lost, dsc_error *err)
+{
+    int rc = DSC_OK;
+    for (size_t i = 0; i < count && !rc; i++) {
+        char where[48];
+        snprintf(where, sizeof where, "messages[%zu]", c->chat.message[i].source);
+        rc = check_message(&c->chat.message[i], false, where, options, lost, err);
+    }
+    return rc;
+}
+
+// The messages before number `count` as a prompt. `silent`: its answer has no thoughts.
+static int render(json_t **out, const conversation *c, size_t count, bool silent,
+                  const dsc_import_options *options, unsigned *lost, dsc_error *err)
 {
     const struct dsc_import_chat *how = options->chat;
     const dsc_chat_template *format = how ? how->format : dsc_chat_template_find("none");
+    const dsc_chat_request request = {.tools = c->tools, .without_thoughts = silent};
     dsc_buffer text = {0};
     *out = NULL;
     if (!format)
         return dsc_fail(err, DSC_EINPUT, "%s", how->refusal);
     const bool bare = how && how->is_own;
-    int rc = dsc_buffer_puts(&text, bare ? how->bos : "", err);
-    if (!rc)
-        rc = dsc_chat_render(format, c->message, count, &text, err);
+    int rc = check_prompt(c, count, options, lost, err);
+    rc = rc ?: dsc_buffer_puts(&text, bare ? how->bos : "", err);
+    rc = rc ?: dsc_chat_render(format, c->chat.message, count, &request, &text, err);
     if (!rc)
         *out = json_stringn_nocheck(text.data, text.length);
     if (!rc && *out && bare)
@@ -222,15 +287,106 @@ static int render(json_t **out, const chat *c, size_t count, const dsc_import_op
     return rc;
 }
 
-int dsc_import_chat_prompt(json_t **out, const json_t *messages, size_t count,
-                           const dsc_import_options *options, dsc_error *err)
+// What follows from a conversation for the request of which it is the prompt.
+static void describe(const conversation *c, size_t count, const dsc_import_options *options,
+                     dsc_import_prompt *out)
 {
-    chat c;
-    int rc = chat_read(&c, messages, count, err);
+    const dsc_chat_template *t = options->chat ? options->chat->format : NULL;
+    out->after_result = count && c->chat.message[count - 1].role == DSC_CHAT_TOOL;
+    out->tools_left_out = json_array_size(c->tools) && !(t && dsc_chat_defines_tools(t));
+}
+
+int dsc_import_chat_prompt(dsc_import_prompt *out, const json_t *line, const json_t *messages,
+                           size_t count, bool silent, const dsc_import_options *options,
+                           dsc_error *err)
+{
+    conversation c;
+    *out = (dsc_import_prompt){0};
+    int rc = conversation_read(&c, line, messages, count, err);
+    rc = rc ?: render(&out->text, &c, c.chat.count, silent, options, &out->lost, err);
     if (!rc)
-        rc = render(out, &c, count, options, err);
-    chat_fini(&c);
+        describe(&c, c.chat.count, options, out);
+    conversation_fini(&c);
     return rc;
+}
+
+// --- answers -------------------------------------------------------------------------------------
+
+// What a model writes besides the content of a message.
+static const char *const others[] = {"reasoning_content", "reasoning",     "thinking",
+                                     "tool_calls",        "function_call", "refusal",
+                                     "reasoning_details", "audio",         "thinking_blocks"};
+enum { OTHERS = sizeof others / sizeof *others };
+
+bool dsc_import_is_plain_answer(const json_t *message)
+{
+    bool plain = json_is_string(json_object_get(message, "content"));
+    for (size_t i = 0; i < OTHERS && plain; i++) {
+        const json_t *other = dsc_import_at(message, others[i], 0);
+        plain = !other || (json_is_string(other) && !json_string_length(other)) ||
+                (json_is_array(other) && !json_array_size(other));
+    }
+    return plain;
+}
+
+int dsc_import_beside(json_t **out, const json_t *line, const json_t *text, dsc_error *err)
+{
+    *out = json_pack("{s:O}", "content", text);
+    bool failed = !*out;
+    for (size_t i = 0; i < OTHERS && !failed; i++) {
+        json_t *other = dsc_import_at(line, others[i], 0);
+        // Fields of a line may be settings of the request: {"effort": "high"}, true.
+        const bool written =
+            json_is_string(other) || json_is_array(other) || !strcmp(others[i], "function_call");
+        failed = other && written && json_object_set(*out, others[i], other);
+    }
+    return failed ? dsc_fail(err, DSC_ENOMEM, "out of memory") : DSC_OK;
+}
+
+// A source may have the thoughts within the text.
+static bool is_silent(const dsc_chat_message *m)
+{
+    static const char tag[] = "</think>";
+    return !m->thoughts.length && !memmem(m->text, m->length, tag, sizeof tag - 1);
+}
+
+// Writes an answer as the model did.
+static int write_answer(const dsc_chat_message *m, const char *where, bool after_result,
+                        const dsc_import_options *options, unsigned *lost, dsc_buffer *out,
+                        dsc_error *err)
+{
+    const dsc_chat_template *t = options->chat ? options->chat->format : NULL;
+    int rc = check_message(m, true, where, options, lost, err);
+    t = t ? t : dsc_chat_template_find("none");
+    return rc ?: dsc_chat_answer(t, m, after_result, out, err);
+}
+
+int dsc_import_answer(const json_t *message, const char *where, bool after_result,
+                      const dsc_import_options *options, bool *silent, unsigned *lost,
+                      dsc_buffer *out, dsc_error *err)
+{
+    dsc_chat c = {0};
+    int rc = dsc_chat_read_answer(&c, message, where, err);
+    for (size_t i = 0; i < c.count && !rc && silent; i++)
+        *silent = is_silent(&c.message[i]);
+    if (!rc && c.count != 1)
+        rc = dsc_fail(err, DSC_EINPUT, "field '%s' contains the results of tools", where);
+    if (out)
+        rc = rc ?: write_answer(c.message, where, after_result, options, lost, out, err);
+    dsc_chat_fini(&c);
+    return rc;
+}
+
+int dsc_import_mark(json_t *metadata, unsigned lost, bool tools_left_out, dsc_error *err)
+{
+    const char *before = json_string_value(json_object_get(metadata, "lossy"));
+    char text[96], all[200];
+    lost_text(lost, text, sizeof text);
+    snprintf(all, sizeof all, "%.90s%s%s", before ? before : "", before ? ", " : "", text);
+    if ((lost && json_object_set_new(metadata, "lossy", json_string(all))) ||
+        (tools_left_out && json_object_set_new(metadata, "tools_left_out", json_true())))
+        return dsc_fail(err, DSC_ENOMEM, "out of memory");
+    return DSC_OK;
 }
 
 // --- the driver --------------------------------------------------------------------------------
@@ -242,25 +398,44 @@ static int probe(const json_t *line)
                 dsc_import_any(line, "messages|conversations", 0));
 }
 
-// A request with the messages before number `end` as prompt. Of an answer that others follow, only
-// the end is known; times and the reason of the line belong to the last.
-static int make_request(json_t **out, const chat *c, const json_t *line, size_t end, json_t *output,
-                        const dsc_import_options *options, dsc_error *err)
+// An answer as it is in a line: a message of the conversation, or next to it.
+typedef struct line_answer {
+    size_t end;   // the messages before this one are its prompt
+    json_t *text; // what the model wrote; owned
+    bool silent;  // without thoughts
+    bool is_last; // of its chat
+    bool goes_on; // the last answer of a chat that ends with another message
+    unsigned lost;
+} line_answer;
+
+// A request of an answer. Of an answer that others follow, only the end is known; times and the
+// reason of the line belong to the last.
+static int make_request(json_t **out, const conversation *c, const json_t *line,
+                        const line_answer *a, const dsc_import_options *options, dsc_error *err)
 {
     json_t *prompt = NULL;
+    dsc_import_prompt about = {0};
+    unsigned lost = a->lost;
     *out = json_object();
     int rc = *out ? DSC_OK : dsc_fail(err, DSC_ENOMEM, "out of memory");
-    if (!rc)
-        rc = dsc_import_gather(*out, dsc_import_common, line, 0, err);
-    if (!rc)
-        rc = render(&prompt, c, end, options, err);
-    if (!rc)
-        rc = dsc_import_put_at(*out, "prompt", prompt, err);
-    if (!rc)
-        rc = dsc_import_put_at(*out, "output", json_incref(output), err);
-    if (!rc && end + 1 < c->count) {
+    rc = rc ?: dsc_import_gather(*out, dsc_import_common, line, 0, err);
+    rc = rc ?: render(&prompt, c, a->end, a->silent, options, &lost, err);
+    rc = rc ?: dsc_import_put_at(*out, "prompt", prompt, err);
+    rc = rc ?: dsc_import_put_at(*out, "output", json_incref(a->text), err);
+    describe(c, a->end, options, &about);
+    if (!rc && a->end < c->chat.count && !a->is_last) {
         json_object_del(*out, "finish_reason");
         json_object_del(json_object_get(*out, "metadata"), "wall_time");
+    } else {
+        rc = rc ?: dsc_import_gather(*out, dsc_import_usage, line, 0, err);
+    }
+    if (!rc && (lost || about.tools_left_out || a->goes_on)) {
+        json_t *metadata = json_object_get(*out, "metadata");
+        if (!metadata)
+            rc = dsc_import_put_at(*out, "metadata", metadata = json_object(), err);
+        rc = rc ?: dsc_import_mark(metadata, lost, about.tools_left_out, err);
+        if (!rc && a->goes_on && json_object_set_new(metadata, "unanswered_turn", json_true()))
+            rc = dsc_fail(err, DSC_ENOMEM, "out of memory");
     }
     if (rc) {
         json_decref(*out);
@@ -269,36 +444,85 @@ static int make_request(json_t **out, const chat *c, const json_t *line, size_t 
     return rc;
 }
 
-static int add_turn(json_t *requests, const chat *c, const json_t *line, size_t i, size_t number,
-                    const dsc_import_options *options, dsc_error *err)
+static int add_request(json_t *requests, const conversation *c, const json_t *line,
+                       const line_answer *a, size_t number, const dsc_import_options *options,
+                       dsc_error *err)
 {
     json_t *request;
-    json_t *output = i < c->count ? c->text[i] : dsc_import_any(line, answers, 0);
-    int rc = make_request(&request, c, line, i, output, options, err);
-    return rc ? rc
-              : dsc_import_add_request(requests, request, number,
-                                       options->last_turn ? 1 : c->answers, err);
+    const size_t count = options->last_turn || a->end == c->chat.count ? 1 : c->chat.answers;
+    int rc = make_request(&request, c, line, a, options, err);
+    return rc ?: dsc_import_add_request(requests, request, number, count, err);
 }
 
-static int add_turns(json_t *requests, const chat *c, const json_t *line,
+static bool follows_result(const conversation *c, size_t i)
+{
+    return i && c->chat.message[i - 1].role == DSC_CHAT_TOOL;
+}
+
+// Takes the text of a buffer.
+static int take_text(line_answer *a, dsc_buffer *text, int rc, dsc_error *err)
+{
+    a->text = rc ? NULL : json_stringn_nocheck(text->data, text->length);
+    dsc_buffer_fini(text);
+    return rc || a->text ? rc : dsc_fail(err, DSC_ENOMEM, "out of memory");
+}
+
+static int add_turn(json_t *requests, const conversation *c, const json_t *line, size_t i,
+                    size_t number, const dsc_import_options *options, dsc_error *err)
+{
+    const dsc_chat_message *m = &c->chat.message[i];
+    line_answer a = {.end = i,
+                     .silent = is_silent(m),
+                     .is_last = number == c->chat.answers,
+                     .goes_on = number == c->chat.answers && i + 1 < c->chat.count};
+    dsc_buffer text = {0};
+    char where[48];
+    snprintf(where, sizeof where, "messages[%zu]", m->source);
+    int rc = write_answer(m, where, follows_result(c, i), options, &a.lost, &text, err);
+    rc = take_text(&a, &text, rc, err);
+    rc = rc ?: add_request(requests, c, line, &a, number, options, err);
+    json_decref(a.text);
+    return rc;
+}
+
+static int add_turns(json_t *requests, const conversation *c, const json_t *line,
                      const dsc_import_options *options, dsc_error *err)
 {
     size_t number = 0, bytes = 0;
     int rc = DSC_OK;
-    for (size_t i = 0; i < c->count && !rc; i++) {
-        if (c->message[i].role == DSC_CHAT_ASSISTANT &&
-            (++number == c->answers || !options->last_turn))
-            rc = add_turn(requests, c, line, i, number, options, err);
+    for (size_t i = 0; i < c->chat.count && !rc; i++) {
+        if (c->chat.message[i].role != DSC_CHAT_ASSISTANT ||
+            (++number != c->chat.answers && options->last_turn))
+            continue;
+        rc = add_turn(requests, c, line, i, number, options, err);
         const json_t *last = json_array_get(requests, json_array_size(requests) - 1);
         const json_t *prompt = json_object_get(last, "prompt");
-        if (c->message[i].role == DSC_CHAT_ASSISTANT)
-            bytes += json_string_length(json_is_object(prompt) ? json_object_get(prompt, "text")
-                                                               : prompt);
+        bytes +=
+            json_string_length(json_is_object(prompt) ? json_object_get(prompt, "text") : prompt);
         if (!rc && bytes > PROMPT_BYTES)
             rc = dsc_fail(err, DSC_EINPUT,
                           "the prompts of the chat's turns have more than 64 MiB; import its last "
                           "turn (--turns last)");
     }
+    return rc;
+}
+
+// An answer next to the messages: a text, or a message; thoughts and calls may be next to a text.
+static int add_outside(json_t *requests, const conversation *c, const json_t *line,
+                       const json_t *answer, const dsc_import_options *options, dsc_error *err)
+{
+    const bool open = follows_result(c, c->chat.count);
+    line_answer a = {.end = c->chat.count, .silent = true};
+    dsc_buffer text = {0};
+    json_t *message = NULL;
+    int rc = json_is_string(answer) ? dsc_import_beside(&message, line, answer, err) : DSC_OK;
+    rc = rc
+             ?: dsc_import_answer(message ? message : answer, "response", open, options, &a.silent,
+                                  &a.lost, &text, err);
+    json_decref(message);
+    rc = take_text(&a, &text, rc, err);
+    rc = rc ?: add_request(requests, c, line, &a, 1, options, err);
+    json_decref(a.text);
     return rc;
 }
 
@@ -314,23 +538,22 @@ int dsc_import_chat_question(json_t *request, dsc_error *err)
 int dsc_import_chat_expand(const json_t *line, const dsc_import_options *options, json_t *requests,
                            dsc_error *err)
 {
-    const json_t *messages = dsc_import_messages(line);
-    chat c;
+    const json_t *messages = dsc_import_messages(line), *answer = dsc_import_any(line, answers, 0);
+    conversation c;
     if (!messages)
         return dsc_import_wrong_type(dsc_import_any(line, "messages|conversations", 0),
                                      "an array of messages", err, "messages");
-    int rc = chat_read(&c, messages, json_array_size(messages), err);
-    const bool open = c.count && c.message && c.message[c.count - 1].role != DSC_CHAT_ASSISTANT;
-    if (!rc && open && dsc_import_any(line, answers, 0)) {
-        c.answers = 1;
-        rc = add_turn(requests, &c, line, c.count, 1, options, err);
-    } else if (!rc && !c.answers) {
+    int rc = conversation_read(&c, line, messages, json_array_size(messages), err);
+    const dsc_chat *chat = &c.chat;
+    const bool open = chat->count && chat->message[chat->count - 1].role != DSC_CHAT_ASSISTANT;
+    if (!rc && open && answer)
+        rc = add_outside(requests, &c, line, answer, options, err);
+    else if (!rc && !chat->answers)
         rc = dsc_fail(err, DSC_EINPUT,
                       "field 'messages' has no assistant turn, so the line has no output");
-    } else if (!rc) {
+    else if (!rc)
         rc = add_turns(requests, &c, line, options, err);
-    }
-    chat_fini(&c);
+    conversation_fini(&c);
     return rc;
 }
 

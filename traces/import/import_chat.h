@@ -40,9 +40,38 @@ int dsc_import_chat_question(json_t *request, dsc_error *err);
 int dsc_import_chat_expand(const json_t *line, const dsc_import_options *options, json_t *requests,
                            dsc_error *err);
 
-// Renders the first `count` messages as a prompt, in JSON as import_jsonl.c reads it: *out is a new
-// string or, if the tokenizer must add no special tokens, {"text", "add_special_tokens": false}.
-int dsc_import_chat_prompt(json_t **out, const json_t *messages, size_t count,
-                           const dsc_import_options *options, dsc_error *err);
+// A conversation as a prompt.
+typedef struct dsc_import_prompt {
+    // In JSON as import_jsonl.c reads it: a string or, if the tokenizer must add no special tokens,
+    // {"text", "add_special_tokens": false}. A new reference.
+    json_t *text;
+    unsigned lost;       // parts of messages that were left out (options.lossy)
+    bool after_result;   // its last message is the result of a tool
+    bool tools_left_out; // the template has no form of the definitions of tools
+} dsc_import_prompt;
+
+// Renders the first `count` messages, with the tools and the system message that `line` (or NULL)
+// has around them. `silent`: the answer has no thoughts.
+int dsc_import_chat_prompt(dsc_import_prompt *out, const json_t *line, const json_t *messages,
+                           size_t count, bool silent, const dsc_import_options *options,
+                           dsc_error *err);
+
+// Whether a message has a text and nothing else that a model writes.
+bool dsc_import_is_plain_answer(const json_t *message);
+
+// Makes a message of a text and of what the model wrote besides it, in fields of the line that has
+// both. *out is a new reference, or NULL.
+int dsc_import_beside(json_t **out, const json_t *line, const json_t *text, dsc_error *err);
+
+// Appends what the model wrote for a message, which `where` names, to a text; `out` NULL: only
+// sets *silent, which may be NULL: whether it has no thoughts. DSC_EINPUT: it has a part whose text
+// is unknown, unless options.lossy; then *lost has its bit.
+int dsc_import_answer(const json_t *message, const char *where, bool after_result,
+                      const dsc_import_options *options, bool *silent, unsigned *lost,
+                      dsc_buffer *out, dsc_error *err);
+
+// Notes in the metadata of a request what was left out: "lossy": "reasoning, tool calls", and
+// "tools_left_out": true.
+int dsc_import_mark(json_t *metadata, unsigned lost, bool tools_left_out, dsc_error *err);
 
 #endif

@@ -4,6 +4,7 @@
 // "timings" with prompt_ms, predicted_n, predicted_ms and, if it speculated, draft_n and
 // draft_n_accepted. Source: llama.cpp, tools/server/server-task.cpp (00efb3e),
 // result_timings::to_json.
+#include "traces/import/import_chat.h"
 #include "traces/import/import_path.h"
 
 static const char prompts[] = "prompt|input|prompt_token_ids";
@@ -27,13 +28,40 @@ static int probe_pair(const json_t *line)
                 is_text(dsc_import_any(line, completions, 0)));
 }
 
+// Reasoning and calls of tools may be next to the completion.
+static int complete(json_t *request, const json_t *line, const dsc_import_options *options,
+                    dsc_error *err)
+{
+    json_t *text = json_object_get(request, "output"), *message = NULL;
+    dsc_buffer all = {0};
+    unsigned lost = 0;
+    int rc = json_is_string(text) ? dsc_import_beside(&message, line, text, err) : DSC_OK;
+    if (!rc && message && !dsc_import_is_plain_answer(message)) {
+        rc = dsc_import_answer(message, "completion", false, options, NULL, &lost, &all, err);
+        rc = rc
+                 ?: dsc_import_put_at(request, "output", json_stringn_nocheck(all.data, all.length),
+                                      err);
+        if (lost && !json_object_get(request, "metadata"))
+            rc = rc ?: dsc_import_put_at(request, "metadata", json_object(), err);
+        rc = rc ?: dsc_import_mark(json_object_get(request, "metadata"), lost, false, err);
+    }
+    json_decref(message);
+    dsc_buffer_fini(&all);
+    return rc;
+}
+
 static int expand_pair(const json_t *line, const dsc_import_options *options, json_t *requests,
                        dsc_error *err)
 {
     json_t *request;
-    (void)options;
     int rc = dsc_import_request_new(&request, pair_fields, line, 0, err);
-    return rc ? rc : dsc_import_add_request(requests, request, 1, 1, err);
+    if (rc)
+        return rc;
+    rc = complete(request, line, options, err);
+    if (!rc)
+        return dsc_import_add_request(requests, request, 1, 1, err);
+    json_decref(request);
+    return rc;
 }
 
 const dsc_import_driver dsc_import_pairs = {
@@ -41,6 +69,7 @@ const dsc_import_driver dsc_import_pairs = {
     .summary = "pairs: prompt (or input) and completion (or response, generated_text)",
     .needs = "prompt completion",
     .documents = true,
+    .chats = true,
     .probe = probe_pair,
     .expand = expand_pair,
     .read = dsc_import_request_read,

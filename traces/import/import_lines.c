@@ -3,6 +3,8 @@
 // an entry, so that the importer can skip it.
 #include "traces/import/import_lines.h"
 
+#include "traces/import/import_chat.h"
+
 #include <stdlib.h>
 #include <string.h>
 
@@ -119,6 +121,28 @@ static const char *find_model(const dsc_import_record *r)
     return found;
 }
 
+// A server that counted more tokens than the text has gave a part of the output elsewhere, or
+// nowhere: reasoning, calls of tools. A few are tokens that no text shows. Benchmarks of questions
+// have whole answers, which the user may tokenize as another model does.
+static int check_count(const dsc_import_job *job, dsc_import_record *r, dsc_error *err)
+{
+    enum { UNSEEN = 5 };
+    static const char *const nothing[] = {NULL};
+    const int64_t tokens = (int64_t)r->output.tokens.count, counted = r->recorded_tokens;
+    const int64_t unseen = tokens / 10 > UNSEEN ? tokens / 10 : UNSEEN;
+    if (job->driver->wants_questions || r->output.has_tokens || counted <= tokens + unseen)
+        return DSC_OK;
+    if (job->options.lossy) {
+        int rc = dsc_import_keep(r, NULL, nothing, err);
+        return rc ?: dsc_import_mark(r->kept, DSC_CHAT_COUNT, false, err);
+    }
+    return dsc_fail(err, DSC_EINPUT,
+                    "the server counted %lld output tokens, but the text has %lld: reasoning or "
+                    "tool calls are missing in it, or the tokenizer is that of another model; "
+                    "--lossy goes on and marks the trace",
+                    (long long)counted, (long long)tokens);
+}
+
 // Makes one more record of the entry from a request.
 static int make_record(const dsc_import_job *job, dsc_import_entry *e, const json_t *request,
                        dsc_encoder *encoder, dsc_error *err)
@@ -139,7 +163,9 @@ static int make_record(const dsc_import_job *job, dsc_import_entry *e, const jso
     r->other_model = model && (!r->model || strcmp(r->model, model) != 0);
     if (r->other_model)
         return DSC_OK;
-    return dsc_import_record_finish(r, job->tokenizer, encoder, &job->ends, err);
+    rc = dsc_import_record_finish(r, job->tokenizer, encoder, &job->ends, err);
+    rc = rc ?: check_count(job, r, err);
+    return rc ?: dsc_import_record_seal(r, err);
 }
 
 // Replaces the JSON value of an entry by the list of its requests.

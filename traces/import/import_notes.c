@@ -30,6 +30,9 @@ void dsc_import_tally_add(dsc_import_tally *t, const dsc_import_record *r)
     t->no_prompt += is_empty(&r->prompt);
     if (r->model)
         count_model(t, r->model);
+    t->lossy += r->is_lossy;
+    t->no_tools += r->tools_left_out;
+    t->unanswered += r->is_unanswered;
     t->steps_added += r->steps_added;
     t->steps_added_in += r->steps_added > 0;
     t->eos_appended += r->eos_appended;
@@ -69,6 +72,41 @@ static void note_counts(const dsc_import_tally *t, char *note, size_t size)
         snprintf(note + n, size - (size_t)n,
                  "; the texts have %lld, and the counts differ in %lld of %lld requests",
                  (long long)t->trace_tokens, (long long)t->other_count, (long long)t->counted);
+}
+
+static void note_uncounted(const dsc_import_tally *t, char *note, size_t size)
+{
+    if (t->counted && t->counted < t->requests)
+        snprintf(note, size,
+                 "%lld of %lld answers have no count of tokens, so that nothing tells whether "
+                 "their texts are whole",
+                 (long long)(t->requests - t->counted), (long long)t->requests);
+}
+
+static void note_lossy(const dsc_import_tally *t, char *note, size_t size)
+{
+    if (t->lossy)
+        snprintf(note, size,
+                 "warning: %lld of %lld requests lack a part of what the source has (--lossy): the "
+                 "trace is not what the model wrote",
+                 (long long)t->lossy, (long long)t->requests);
+}
+
+static void note_tools(const dsc_import_tally *t, char *note, size_t size)
+{
+    if (t->no_tools)
+        snprintf(note, size,
+                 "the prompts of %lld requests lack the definitions of their tools, which the chat "
+                 "template has in a form that is not known",
+                 (long long)t->no_tools);
+}
+
+static void note_unanswered(const dsc_import_tally *t, char *note, size_t size)
+{
+    if (t->unanswered)
+        snprintf(note, size,
+                 "%lld chats end with a message that no answer follows; it was left out",
+                 (long long)t->unanswered);
 }
 
 static void note_prompts(const dsc_import_tally *t, char *note, size_t size)
@@ -136,7 +174,8 @@ static void note_eos(const dsc_import_tally *t, char *note, size_t size)
 bool dsc_import_tally_note(const dsc_import_tally *t, int kind, char note[DSC_IMPORT_NOTE])
 {
     static void (*const notes[])(const dsc_import_tally *, char *, size_t) = {
-        note_counts, note_prompts, note_models, note_failed, note_steps, note_eos};
+        note_counts,  note_uncounted, note_lossy,  note_tools, note_unanswered,
+        note_prompts, note_models,    note_failed, note_steps, note_eos};
     *note = '\0';
     if (kind < 0 || (size_t)kind >= sizeof notes / sizeof *notes)
         return false;

@@ -14,6 +14,9 @@ typedef struct dsc_import_tally {
     int64_t requests, no_prompt;
     int64_t other_model; // requests of other models, left out
     int64_t failed;      // requests that the source records as failed, left out
+    int64_t lossy;       // requests that lack a part of what the source has
+    int64_t no_tools;    // requests whose prompt lacks the definitions of tools
+    int64_t unanswered;  // chats that end with a message that no answer follows
     // Token counts of the source, for the requests that have one, to compare with the trace.
     int64_t counted, recorded_tokens, other_count, trace_tokens;
     double recorded_s;

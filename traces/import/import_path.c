@@ -2,6 +2,8 @@
 // Looks up fields by path and gathers them into requests by tables (import_path.h).
 #include "traces/import/import_path.h"
 
+#include "base/option.h"
+
 #include <ctype.h>
 #include <math.h>
 #include <string.h>
@@ -20,6 +22,12 @@ const dsc_import_field dsc_import_common[] = {
     {"metadata.arrival_s", "arrival_s|metadata.arrival_s", 1, false},
     {"metadata.ttft_s", "ttft_s|metadata.ttft_s", 1, false},
     {"metadata.wall_time", "wall_time|metadata.wall_time", 1, false},
+    {0},
+};
+
+const dsc_import_field dsc_import_usage[] = {
+    {"metadata.new_tokens",
+     "usage.completion_tokens|usage.output_tokens|response.usage.completion_tokens", 0, false},
     {0},
 };
 
@@ -106,13 +114,11 @@ static int read_number(json_t **out, json_t *value, const dsc_import_field *f, d
     return DSC_OK;
 }
 
-// Engines write "length" or "limit" for an output that a limit ended; all others ended by
-// themselves.
-static json_t *plain_reason(const json_t *value)
+bool dsc_import_is_cut(const json_t *reason)
 {
-    const char *reason = json_string_value(value);
-    const bool cut = reason && (!strcmp(reason, "length") || !strcmp(reason, "limit"));
-    return json_string(cut ? "length" : "stop");
+    static const char names[] = "length|limit|max_tokens|max_output_tokens";
+    const char *name = json_string_value(reason);
+    return name && dsc_is_listed(names, name, strlen(name));
 }
 
 static int gather_one(json_t *request, const dsc_import_field *f, json_t *value, dsc_error *err)
@@ -122,7 +128,7 @@ static int gather_one(json_t *request, const dsc_import_field *f, json_t *value,
     if (f->unit != 0)
         rc = read_number(&copy, value, f, err);
     else if (!strcmp(f->to, "finish_reason"))
-        copy = plain_reason(value);
+        copy = json_string(dsc_import_is_cut(value) ? "length" : "stop");
     else if (!strcmp(f->to, "references") && !json_is_array(value))
         copy = json_pack("[O]", value);
     else

@@ -34,6 +34,11 @@ int dsc_import_gather(json_t *request, const dsc_import_field *fields, const jso
 
 // The rows that lines of many programs have: id, model, category, times, finish_reason.
 extern const dsc_import_field dsc_import_common[];
+// The row of the number of output tokens that a server counted.
+extern const dsc_import_field dsc_import_usage[];
+
+// Whether a finish reason says that a limit ended the output; all others ended by themselves.
+bool dsc_import_is_cut(const json_t *reason);
 
 // Makes a request of those rows and the rows of a table. A request without a prompt gets an empty
 // one.

@@ -28,7 +28,7 @@ static const struct {
 } kinds[KINDS] = {
     [MESSAGES] = {"messages",
                   "messages|conversations|request|body|response|completion|answer|"
-                  "conversation_id|custom_id|request_id",
+                  "conversation_id|custom_id|request_id|system|tools|functions",
                   "id|custom_id|request_id|conversation_id"},
     [PROMPT] = {"prompt", "task_id|canonical_solution|test|entry_point|completion", "id|task_id"},
     [TURNS] = {"turns", "turns|question_id|reference", "id|question_id"},
@@ -171,11 +171,12 @@ static bool is_blank(const json_t *text)
            strlen(at) == json_string_length(text); // a NUL is no blank
 }
 
-static int read_messages(dsc_prompt_reader *r, const json_t *list, dsc_import_record *out,
-                         dsc_error *err)
+// `line`: what surrounds the list, or NULL.
+static int read_messages(dsc_prompt_reader *r, const json_t *line, const json_t *list,
+                         dsc_import_record *out, dsc_error *err)
 {
     size_t count = json_array_size(list);
-    json_t *prompt = NULL;
+    dsc_import_prompt prompt;
     if (!json_is_array(list))
         return dsc_import_wrong_type(list, "an array of messages", err, "messages");
     for (; count; count--) { // an answer at the end is left out
@@ -195,10 +196,9 @@ static int read_messages(dsc_prompt_reader *r, const json_t *list, dsc_import_re
                         "messages need a chat template, and there is none next to the tokenizer "
                         "(chat_template.jinja, or in tokenizer_config.json); name one with "
                         "--chat-template (none: plain text)");
-    int rc = dsc_import_chat_prompt(&prompt, list, count, &r->render, err);
-    if (!rc)
-        rc = take(r, prompt, out, err);
-    json_decref(prompt);
+    int rc = dsc_import_chat_prompt(&prompt, line, list, count, false, &r->render, err);
+    rc = rc ?: take(r, prompt.text, out, err);
+    json_decref(prompt.text);
     return rc;
 }
 
@@ -207,7 +207,8 @@ static int wrap(dsc_prompt_reader *r, dsc_text_view text, dsc_import_record *out
 {
     json_t *list = json_pack("[{s:s, s:o}]", "role", "user", "content",
                              json_stringn_nocheck(text.bytes, (size_t)text.length));
-    int rc = list ? read_messages(r, list, out, err) : dsc_fail(err, DSC_ENOMEM, "out of memory");
+    int rc =
+        list ? read_messages(r, NULL, list, out, err) : dsc_fail(err, DSC_ENOMEM, "out of memory");
     json_decref(list);
     return rc;
 }
@@ -259,11 +260,12 @@ static bool is_conversation(const json_t *prompt)
     return json_is_object(first) && dsc_import_any(first, "role|from", 0);
 }
 
-static int read_prompt(dsc_prompt_reader *r, const json_t *value, dsc_import_record *out,
+static int read_prompt(dsc_prompt_reader *r, const json_t *line, dsc_import_record *out,
                        dsc_error *err)
 {
+    const json_t *value = json_object_get(line, "prompt");
     if (is_conversation(value))
-        return read_messages(r, value, out, err);
+        return read_messages(r, line, value, out, err);
     int rc = dsc_import_prompt_value(value, r->options.vocab_size, out, err);
     if (rc || out->prompt.has_tokens || out->prompt_is_complete)
         return rc;
@@ -277,10 +279,10 @@ static int read_kind(dsc_prompt_reader *r, const json_t *line, dsc_import_record
     switch ((prompt_kind)r->kind) {
     case MESSAGES: {
         const json_t *list = dsc_import_messages(line);
-        return read_messages(r, list ? list : dsc_import_any(line, "messages|conversations", 0),
-                             out, err);
+        return read_messages(
+            r, line, list ? list : dsc_import_any(line, "messages|conversations", 0), out, err);
     }
-    case PROMPT: return read_prompt(r, json_object_get(line, "prompt"), out, err);
+    case PROMPT: return read_prompt(r, line, out, err);
     case TURNS: return read_turns(r, json_object_get(line, "turns"), out, err);
     case DOCUMENTS:
         rc = dsc_import_llma_prompt(line, out, err);

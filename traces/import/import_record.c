@@ -37,7 +37,7 @@ void dsc_import_record_reset(dsc_import_record *r)
     r->recorded_s = 0;
     r->steps_added = r->steps_unknown = 0;
     r->model = NULL;
-    r->other_model = false;
+    r->other_model = r->is_lossy = r->tools_left_out = r->is_unanswered = false;
     r->reference_limit = SIZE_MAX;
     dsc_import_columns_reset(r);
     r->eos = DSC_IMPORT_EOS_NEVER;
@@ -307,8 +307,16 @@ int dsc_import_record_finish(dsc_import_record *r, const dsc_tokenizer *tokenize
         rc = dsc_import_columns_finish(r, err);
     for (dsc_model_side side = 0; side < DSC_SIDES && !rc; side++)
         rc = check_rows(r, side, err);
-    if (rc || !r->kept)
-        return rc;
+    return rc;
+}
+
+int dsc_import_record_seal(dsc_import_record *r, dsc_error *err)
+{
+    if (!r->kept)
+        return DSC_OK;
+    r->is_lossy = json_object_get(r->kept, "lossy");
+    r->tools_left_out = json_object_get(r->kept, "tools_left_out");
+    r->is_unanswered = json_object_get(r->kept, "unanswered_turn");
     r->metadata = dsc_json_dump(r->kept, JSON_COMPACT);
     json_decref(r->kept);
     r->kept = NULL;

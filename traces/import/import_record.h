@@ -62,7 +62,9 @@ struct dsc_import_record {
     dsc_import_column column[DSC_COLUMNS];
     int columns;    // those before it may have been started, by this record or an earlier one
     json_t *kept;   // the metadata as an object, or NULL; owned
-    char *metadata; // the same as text, set by dsc_import_record_finish; owned
+    char *metadata; // the same as text, set by dsc_import_record_seal; owned
+    bool is_lossy, tools_left_out; // members of the metadata, see dsc_import_mark
+    bool is_unanswered;            // the last request of a chat that goes on without an answer
     // Counts of the source, which are compared with the tokenizer's.
     dsc_import_turn *turn; // [turns]; none: the output is one text
     size_t turns, turn_capacity;
@@ -218,5 +220,7 @@ int dsc_import_probe(const dsc_import_driver **out, const json_t *line, dsc_erro
 // DSC_EUSAGE when the options are wrong for every line.
 int dsc_import_record_finish(dsc_import_record *r, const dsc_tokenizer *tokenizer,
                              dsc_encoder *encoder, const dsc_ends *ends, dsc_error *err);
+// Ends the metadata.
+int dsc_import_record_seal(dsc_import_record *r, dsc_error *err);
 
 #endif

@@ -1,10 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
-// The table of chat templates, how they are recognized, and rendering (import_template.h).
+// The table of chat templates and how they are recognized (import_template.h).
 // Recognizing follows llama.cpp, src/llama-chat.cpp (0192c12); the texts are those of the models'
 // own templates in Hugging Face's format, which differ from llama.cpp's in spaces and in default
 // system prompts. tests/unit/test_import_chat.c compares them with texts that the Jinja templates
-// rendered.
-#include "traces/import/import_template.h"
+// rendered. The forms of thoughts, calls and results are those of the same templates; where a model
+// writes more than its template renders of earlier answers, that is said at the form.
+#include "traces/import/import_form.h"
 
 #include "base/file.h"
 #include "traces/files/gguf.h"
@@ -16,62 +17,220 @@
 #include <string.h>
 #include <unistd.h>
 
-// Bits: what is left out around a text, and where the text of a system message stands.
-enum {
-    TRIM_SYSTEM = 1,
-    TRIM_USER = 2,
-    TRIM_ASSISTANT = 4,
-    TRIM = TRIM_SYSTEM | TRIM_USER | TRIM_ASSISTANT,
-    DROP_THINKING = 8,   // of earlier answers, up to </think>
-    DROP_LINE_ENDS = 16, // after that
-    IN_FIRST_USER = 32,
-    IN_LAST_USER = 64,
+// --- forms ---------------------------------------------------------------------------------------
+
+// clang-format off
+#define THINK {"<think>\n", "\n</think>\n\n"}
+#define NO_THOUGHTS "<think>\n\n</think>\n\n"
+// clang-format on
+#define HERMES                                                                                     \
+    .calls = {"\n", "", "\n", ""},                                                                 \
+    .call = {"<tool_call>\n{\"name\": \"", "\", \"arguments\": ", "}\n</tool_call>"},              \
+    .results = {"<|im_start|>user\n<tool_response>\n", "\n</tool_response>\n<tool_response>\n",    \
+                "\n</tool_response><|im_end|>\n"}
+static const dsc_chat_form hermes = {HERMES};
+static const dsc_chat_form hermes_thinking = {.thoughts = THINK, HERMES, .rules = STRIP_THOUGHTS};
+static const dsc_chat_form qwen3 = {
+    .thoughts = THINK,
+    .begin = {NULL, NO_THOUGHTS},
+    HERMES,
+    .rules = STRIP_THOUGHTS,
+};
+static const dsc_chat_form qwen3_thinking = {
+    .thoughts = THINK,
+    .begin = {"<think>\n", NO_THOUGHTS},
+    HERMES,
+    .rules = STRIP_THOUGHTS,
 };
 
-struct dsc_chat_template {
-    const char *name;
-    const char *marks[3];                           // the Jinja text contains all of them
-    const char *absent[2];                          // and none of these
-    const char *system[2], *user[2], *assistant[2]; // around a message's text
-    const char *begin_answer;
-    const char *default_system; // where the conversation has none; NULL: nothing
-    const char *again;          // before every user message but the first
-    const char *end;            // the token that ends an answer
-    unsigned flags;
+#define CODER                                                                                      \
+    .calls = {"\n\n", "", "\n", ""},                                                               \
+    .call = {"<tool_call>\n<function=", ">\n", "</function>\n</tool_call>"}
+static const dsc_chat_form coder = {
+    CODER,
+    .results = {"<|im_start|>user\n<tool_response>\n", "\n</tool_response>\n<tool_response>\n",
+                "\n</tool_response>\n<|im_end|>\n"},
+    .rules = ARGUMENTS_PARAMETERS,
+};
+static const dsc_chat_form qwen3_5 = {
+    .thoughts = THINK,
+    .begin = {"<think>\n", NO_THOUGHTS},
+    .none = {NO_THOUGHTS},
+    CODER,
+    .results = {"<|im_start|>user\n<tool_response>\n", "\n</tool_response>\n<tool_response>\n",
+                "\n</tool_response><|im_end|>\n"},
+    .rules = ARGUMENTS_PARAMETERS | STRIP_THOUGHTS,
 };
 
-#define CHATML(name_, mark, absent_, system_, flags_)                                              \
+#define IPYTHON "<|start_header_id|>ipython<|end_header_id|>\n\n"
+static const dsc_chat_form llama = {
+    .calls = {"", "", "", ""},
+    .call = {"{\"name\": \"", "\", \"parameters\": ", "}"},
+    .results = {IPYTHON, "<|eot_id|>" IPYTHON, "<|eot_id|>"},
+    .rules = ONE_CALL | CALLS_ALONE | RESULT_QUOTED,
+};
+
+// The model writes no ids: the server makes them. Of the results, mistral_common 1.13 is the
+// source.
+#define MISTRAL(space, before, between, after, rules_)                                             \
     {                                                                                              \
-        .name = name_, .marks = {"<|im_start|>", mark}, .absent = {"<end_of_utterance>", absent_}, \
-        .system = {"<|im_start|>system\n", "<|im_end|>\n"},                                        \
-        .user = {"<|im_start|>user\n", "<|im_end|>\n"},                                            \
-        .assistant = {"<|im_start|>assistant\n", "<|im_end|>\n"},                                  \
-        .begin_answer = "<|im_start|>assistant\n", .default_system = system_, .end = "<|im_end|>", \
-        .flags = flags_,                                                                           \
+        .calls = {"[TOOL_CALLS]" space "[", "[TOOL_CALLS]" space "[", ", ", "]"},                  \
+        .call = {"{\"name\": \"", "\", \"arguments\": ", "}"}, .id = {", \"id\": \"", "\""},       \
+        .results = {"", "", ""}, .result = {before, between, after},                               \
+        .rules = CALLS_ALONE | CALLS_UNBEGUN | rules_,                                             \
     }
-#define LLAMA3(name_, mark, system_text, default_)                                                 \
+#define MISTRAL_V3(space)                                                                          \
+    MISTRAL(space, "[TOOL_RESULTS]" space "{\"content\": ", ", \"call_id\": \"",                   \
+            "\"}[/TOOL_RESULTS]", RESULT_ID_LAST | RESULT_JSON)
+#define MISTRAL_V7(space)                                                                          \
+    MISTRAL(space, "[TOOL_RESULTS]" space, "[TOOL_CONTENT]" space, "[/TOOL_RESULTS]", 0)
+static const dsc_chat_form mistral_v3 = MISTRAL_V3(" "), mistral_v3_tekken = MISTRAL_V3("");
+static const dsc_chat_form mistral_v7 = MISTRAL_V7(" "), mistral_v7_tekken = MISTRAL_V7("");
+static const dsc_chat_form mistral_v11 = {
+    .calls = {"[TOOL_CALLS]", "[TOOL_CALLS]", "[TOOL_CALLS]", ""},
+    .call = {"", "[ARGS]", ""},
+    .id = {"[CALL_ID]", ""},
+    .results = {"", "", ""},
+    .result = {"[TOOL_RESULTS]", "[TOOL_CONTENT]", "[/TOOL_RESULTS]"},
+    .rules = CALLS_ALONE | CALL_ID_FIRST,
+};
+
+#define MISTRAL_V13                                                                                \
+    .calls = {"[TOOL_CALLS]", "[TOOL_CALLS]", "[TOOL_CALLS]", ""}, .call = {"", "[ARGS]", ""},     \
+    .results = {"[TOOL_RESULTS]", "[/TOOL_RESULTS][TOOL_RESULTS]", "[/TOOL_RESULTS]"}
+static const dsc_chat_form mistral_v13 = {MISTRAL_V13};
+static const dsc_chat_form magistral = {.thoughts = {"[THINK]", "[/THINK]"}, MISTRAL_V13};
+
+// The model ends several calls with the token that the template writes after the second alone.
+#define DEEPSEEK_CALLS                                                                             \
+    .calls = {"<｜tool▁calls▁begin｜>", "<｜tool▁calls▁begin｜>", "\n", "<｜tool▁calls▁end｜>"},   \
+    .call = {"<｜tool▁call▁begin｜>function<｜tool▁sep｜>", "\n```json\n",                         \
+             "\n```<｜tool▁call▁end｜>"},                                                          \
+    .results = {"<｜tool▁outputs▁begin｜><｜tool▁output▁begin｜>",                                 \
+                "<｜tool▁output▁end｜>\n<｜tool▁output▁begin｜>",                                  \
+                "<｜tool▁output▁end｜><｜tool▁outputs▁end｜>"},                                    \
+    .rules = NO_BEGIN_AFTER_RESULT | STRIP_THOUGHTS
+static const dsc_chat_form deepseek = {DEEPSEEK_CALLS};
+static const dsc_chat_form deepseek_thinking = {
+    .thoughts = THINK, .begin = {"<think>\n", NO_THOUGHTS}, DEEPSEEK_CALLS};
+
+static const dsc_chat_form glm = {
+    .thoughts = {"\n<think>", "</think>"},
+    .begin = {NULL, "\n<think></think>"},
+    .none = {"\n<think></think>", "\n<think></think>"},
+    .text = {"\n", ""},
+    .calls = {"\n", "\n", "\n", ""},
+    .call = {"<tool_call>", "\n", "</tool_call>"},
+    .stop = "<|observation|>",
+    .results = {"<|observation|>\n<tool_response>\n", "\n</tool_response>\n<tool_response>\n",
+                "\n</tool_response>"},
+    .rules = ARGUMENTS_KEYS | STRIP_THOUGHTS,
+};
+
+// OpenAI's harmony format. A text before a call is a preamble, in the channel of comments.
+static const dsc_chat_form harmony = {
+    .thoughts = {"<|channel|>analysis<|message|>", "<|end|><|start|>assistant"},
+    .text = {"<|channel|>final<|message|>", ""},
+    .preamble = {"<|channel|>commentary<|message|>", "<|end|><|start|>assistant"},
+    .calls = {"", "", "", ""},
+    .call = {"<|channel|>commentary to=functions.", " <|constrain|>json<|message|>", "<|call|>"},
+    .past_call = {" to=functions.", "<|channel|>commentary json<|message|>", "<|call|>"},
+    .results = {"", "", ""},
+    .result = {"<|start|>functions.", " to=assistant<|channel|>commentary<|message|>", "<|end|>"},
+    .rules = ONE_CALL | CALLS_END | RESULT_QUOTED | RESULT_NAMED,
+};
+
+// --- definitions of tools ------------------------------------------------------------------------
+
+#define HERMES_TOOLS                                                                               \
+    "# Tools\n\nYou may call one or more functions to assist with the user query.\n\nYou are "     \
+    "provided with function signatures within <tools></tools> XML tags:\n<tools>\n"
+static const dsc_chat_tools hermes_tools = {
+    .place = TOOLS_IN_SYSTEM,
+    .before = HERMES_TOOLS,
+    .between = "\n",
+    .after = "\n</tools>\n\nFor each function call, return a json object with function name and "
+             "arguments within <tool_call></tool_call> XML tags:\n<tool_call>\n{\"name\": "
+             "<function-name>, \"arguments\": <args-json-object>}\n</tool_call>",
+    .after_system = "\n\n",
+};
+static const dsc_chat_tools glm_tools = {
+    .place = TOOLS_FIRST,
+    .before = "<|system|>\n" HERMES_TOOLS,
+    .between = "\n",
+    .after = "\n</tools>\n\nFor each function call, output the function name and arguments within "
+             "the following XML format:\n<tool_call>{function-name}\n<arg_key>{arg-key-1}</arg_key>"
+             "\n<arg_value>{arg-value-1}</arg_value>\n<arg_key>{arg-key-2}</arg_key>\n<arg_value>"
+             "{arg-value-2}</arg_value>\n...\n</tool_call>",
+};
+#define LLAMA3_DATES "Cutting Knowledge Date: December 2023\nToday Date: 26 Jul 2024\n\n"
+static const dsc_chat_tools llama_tools = {
+    .place = TOOLS_IN_FIRST_USER,
+    .before = "Given the following functions, please respond with a JSON for a function call with "
+              "its proper arguments that best answers the given prompt.\n\nRespond in the format "
+              "{\"name\": function name, \"parameters\": dictionary of argument name and its "
+              "value}.Do not use variables.\n\n",
+    .between = "\n\n",
+    .after = "\n\n",
+    .system =
+        "<|start_header_id|>system<|end_header_id|>\n\nEnvironment: ipython\nCutting Knowledge "
+        "Date: December 2023\nToday Date: 26 Jul 2024\n\n",
+};
+#define AVAILABLE(space)                                                                           \
     {                                                                                              \
-        .name = name_, .marks = {"<|start_header_id|>", "<|eot_id|>", mark},                       \
+        .place = TOOLS_AT_LAST_USER, .before = "[AVAILABLE_TOOLS]" space "[", .between = ", ",     \
+        .after = "][/AVAILABLE_TOOLS]",                                                            \
+    }
+static const dsc_chat_tools mistral_tools = AVAILABLE(" "), mistral_tekken_tools = AVAILABLE("");
+
+// --- templates -----------------------------------------------------------------------------------
+
+#define CHATML_TEXTS                                                                               \
+    .system = {"<|im_start|>system\n", "<|im_end|>\n"},                                            \
+    .user = {"<|im_start|>user\n", "<|im_end|>\n"},                                                \
+    .assistant = {"<|im_start|>assistant\n", "<|im_end|>\n"},                                      \
+    .begin_answer = "<|im_start|>assistant\n", .end = "<|im_end|>"
+#define CHATML(name_, mark, absent_, system_, flags_, form_, tools_)                               \
+    {                                                                                              \
+        .name = name_, .marks = {"<|im_start|>", mark},                                            \
+        .absent = {"<end_of_utterance>", absent_, "<function="}, CHATML_TEXTS,                     \
+        .default_system = system_, .flags = flags_, .form = form_, .tools = tools_                 \
+    }
+#define QWEN3(name_, form_, tools_, keep, ...)                                                     \
+    {                                                                                              \
+        .name = name_, .marks = {"<|im_start|>", SPLIT, __VA_ARGS__},                              \
+        .absent = {"<end_of_utterance>", "<|vision_start|>"}, CHATML_TEXTS,                        \
+        .flags = DROP_THINKING | DROP_LINE_ENDS | keep, .form = form_, .tools = tools_             \
+    }
+#define SPLIT "content.split('</think>')[-1].lstrip('\\n')"
+#define HERMES_CALL "<tool_call>\\n{\"name\": \""
+#define THINKING_BEGUN "'<|im_start|>assistant\\n<think>\\n'"
+#define LLAMA3(name_, mark, call, system_text, default_, form_, tools_)                            \
+    {                                                                                              \
+        .name = name_, .marks = {"<|start_header_id|>", "<|eot_id|>", mark, call},                 \
         .system = {"<|start_header_id|>system<|end_header_id|>\n\n" system_text, "<|eot_id|>"},    \
         .user = {"<|start_header_id|>user<|end_header_id|>\n\n", "<|eot_id|>"},                    \
         .assistant = {"<|start_header_id|>assistant<|end_header_id|>\n\n", "<|eot_id|>"},          \
         .begin_answer = "<|start_header_id|>assistant<|end_header_id|>\n\n",                       \
-        .default_system = default_, .end = "<|eot_id|>", .flags = TRIM,                            \
+        .default_system = default_, .end = "<|eot_id|>", .flags = TRIM, .form = form_,             \
+        .tools = tools_                                                                            \
     }
 // Later models of this family have a default system prompt with the date of the request, which is
 // left out.
-#define MISTRAL_V7_TEKKEN(name_, mark, default_)                                                   \
+#define MISTRAL_V7_TEKKEN(name_, mark, default_, form_, tools_)                                    \
     {                                                                                              \
         .name = name_, .marks = {"[INST]", "[SYSTEM_PROMPT]", mark},                               \
         .system = {"[SYSTEM_PROMPT]", "[/SYSTEM_PROMPT]"}, .user = {"[INST]", "[/INST]"},          \
         .assistant = {"", "</s>"}, .begin_answer = "", .default_system = default_, .end = "</s>",  \
+        .form = form_, .tools = tools_                                                             \
     }
-#define DEEPSEEK(name_, mark, absent_, answer, flags_)                                             \
+#define DEEPSEEK(name_, mark, absent_, flags_, form_)                                              \
     {                                                                                              \
         .name = name_, .marks = {"<｜Assistant｜>", "<｜User｜>", mark}, .absent = {absent_},      \
         .system = {"", ""}, .user = {"<｜User｜>", ""},                                            \
-        .assistant = {"<｜Assistant｜>", "<｜end▁of▁sentence｜>"}, .begin_answer = answer,         \
-        .end = "<｜end▁of▁sentence｜>", .flags = flags_,                                           \
+        .assistant = {"<｜Assistant｜>", "<｜end▁of▁sentence｜>"},                                 \
+        .begin_answer = "<｜Assistant｜>", .end = "<｜end▁of▁sentence｜>", .flags = flags_,        \
+        .form = form_                                                                              \
     }
 
 // The first that fits is taken.
@@ -83,21 +242,47 @@ static const dsc_chat_template templates[] = {
      .assistant = {"<|im_start|>assistant<|im_sep|>", "<|im_end|>"},
      .begin_answer = "<|im_start|>assistant<|im_sep|>",
      .end = "<|im_end|>"},
-    CHATML("qwen3", "content.split('</think>')[-1].lstrip('\\n')", "<|vision_start|>", NULL,
-           DROP_THINKING | DROP_LINE_ENDS),
+    {.name = "qwen3.5",
+     .marks = {"<|im_start|>", "<function=example_function_name>",
+               "'\\n<think>\\n' + reasoning_content + '"},
+     .absent = {"<|im_start|>tool_response"},
+     CHATML_TEXTS,
+     .form = &qwen3_5,
+     .flags = TRIM | DROP_THINKING | DROP_LINE_ENDS | KEEP_RECENT_THOUGHTS},
+    {.name = "qwen3-coder",
+     .marks = {"<|im_start|>", "<function=example_function_name>"},
+     .absent = {"think>"},
+     CHATML_TEXTS,
+     .system_with_tools = "You are Qwen, a helpful AI assistant that can interact with a computer "
+                          "to solve tasks.",
+     .form = &coder},
+    QWEN3("qwen3-thinking", &qwen3_thinking, &hermes_tools, KEEP_RECENT_THOUGHTS, HERMES_CALL,
+          THINKING_BEGUN, "reasoning_content"),
+    QWEN3("qwq", &qwen3_thinking, &hermes_tools, 0, HERMES_CALL, THINKING_BEGUN),
+    QWEN3("qwen3", &qwen3, &hermes_tools, KEEP_RECENT_THOUGHTS, HERMES_CALL),
+    QWEN3("qwen3", NULL, NULL, 0, NULL), // of another model, whose calls are unknown
     CHATML("qwen2.5", "You are Qwen, created by Alibaba Cloud", "think>",
-           "You are Qwen, created by Alibaba Cloud. You are a helpful assistant.", 0),
-    CHATML("qwen2", "You are a helpful assistant", "think>", "You are a helpful assistant.", 0),
+           "You are Qwen, created by Alibaba Cloud. You are a helpful assistant.", 0, &hermes,
+           &hermes_tools),
+    CHATML("qwen2", "You are a helpful assistant", "think>", "You are a helpful assistant.", 0,
+           &hermes, NULL),
     CHATML("smollm2", "You are a helpful AI assistant named SmolLM, trained by Hugging Face",
-           "think>", "You are a helpful AI assistant named SmolLM, trained by Hugging Face", 0),
-    CHATML("chatml", NULL, "think>", NULL, 0),
+           "think>", "You are a helpful AI assistant named SmolLM, trained by Hugging Face", 0,
+           NULL, NULL),
+    // The user's word for all others, whose calls are nearly always these; the templates that are
+    // recognized show it.
+    {.name = "chatml", .form = &hermes_thinking, CHATML_TEXTS},
+    CHATML("chatml", "<tool_call>", "think>", NULL, 0, &hermes, NULL),
+    CHATML("chatml", NULL, "think>", NULL, 0, NULL, NULL),
     {.name = "mistral-v7",
      .marks = {"[INST]", "[SYSTEM_PROMPT] "},
      .system = {"[SYSTEM_PROMPT] ", "[/SYSTEM_PROMPT]"},
      .user = {"[INST] ", "[/INST]"},
      .assistant = {" ", "</s>"},
      .begin_answer = "",
-     .end = "</s>"},
+     .end = "</s>",
+     .form = &mistral_v7,
+     .tools = &mistral_tools},
     MISTRAL_V7_TEKKEN(
         "mistral-small-2501", "set date_string = \"2025-01-01\"",
         "You are Mistral Small 3, a Large Language Model (LLM) created by Mistral AI, a French "
@@ -109,8 +294,12 @@ static const dsc_chat_template templates[] = {
         "ambiguous, or does not provide enough context for you to accurately answer the question, "
         "you do not try to answer it right away and you rather ask the user to clarify their "
         "request (e.g. \"What are some good restaurants around me?\" => \"Where are you?\" or "
-        "\"When is the next flight to Tokyo\" => \"Where do you travel from?\")"),
-    MISTRAL_V7_TEKKEN("mistral-v7-tekken", NULL, NULL),
+        "\"When is the next flight to Tokyo\" => \"Where do you travel from?\")",
+        &mistral_v7_tekken, &mistral_tekken_tools),
+    MISTRAL_V7_TEKKEN("mistral-v11-tekken", "[CALL_ID]", NULL, &mistral_v11, &mistral_tekken_tools),
+    MISTRAL_V7_TEKKEN("magistral", "'[THINK]'", NULL, &magistral, &mistral_tekken_tools),
+    MISTRAL_V7_TEKKEN("mistral-v13-tekken", "[ARGS]", NULL, &mistral_v13, &mistral_tekken_tools),
+    MISTRAL_V7_TEKKEN("mistral-v7-tekken", NULL, NULL, &mistral_v7_tekken, &mistral_tekken_tools),
     {.name = "mistral-v1",
      .marks = {"[INST]", " [INST]"},
      .absent = {"<<SYS>>"},
@@ -127,6 +316,8 @@ static const dsc_chat_template templates[] = {
      .assistant = {"", "</s>"},
      .begin_answer = "",
      .end = "</s>",
+     .form = &mistral_v3_tekken,
+     .tools = &mistral_tekken_tools,
      .flags = IN_LAST_USER},
     {.name = "mistral-v3",
      .marks = {"[AVAILABLE_TOOLS]", "[INST]"},
@@ -135,6 +326,8 @@ static const dsc_chat_template templates[] = {
      .assistant = {" ", "</s>"},
      .begin_answer = "",
      .end = "</s>",
+     .form = &mistral_v3,
+     .tools = &mistral_tools,
      .flags = IN_LAST_USER | TRIM_ASSISTANT},
     {.name = "llama2",
      .marks = {"[INST]", "<<SYS>>"},
@@ -160,9 +353,10 @@ static const dsc_chat_template templates[] = {
      .assistant = {"<|assistant|>\n", "<|end|>\n"},
      .begin_answer = "<|assistant|>\n",
      .end = "<|end|>"},
-    LLAMA3("llama3.1", "Cutting Knowledge Date",
-           "Cutting Knowledge Date: December 2023\nToday Date: 26 Jul 2024\n\n", ""),
-    LLAMA3("llama3", NULL, "", NULL),
+    LLAMA3("llama3.1", "Cutting Knowledge Date", "\"parameters\": ", LLAMA3_DATES, "", &llama,
+           &llama_tools),
+    LLAMA3("llama3.1", "Cutting Knowledge Date", NULL, LLAMA3_DATES, "", NULL, NULL),
+    LLAMA3("llama3", NULL, NULL, "", NULL, NULL, NULL),
     {.name = "llama4",
      .marks = {"<|header_start|>", "<|header_end|>"},
      .system = {"<|header_start|>system<|header_end|>\n\n", "<|eot|>"},
@@ -179,8 +373,8 @@ static const dsc_chat_template templates[] = {
      .begin_answer = "<start_of_turn>model\n",
      .end = "<end_of_turn>",
      .flags = IN_FIRST_USER | TRIM},
-    DEEPSEEK("deepseek-r1", "<think>", "thinking", "<｜Assistant｜><think>\n", DROP_THINKING),
-    DEEPSEEK("deepseek3", NULL, "thinking", "<｜Assistant｜>", 0),
+    DEEPSEEK("deepseek-r1", "<think>", "thinking", DROP_THINKING, &deepseek_thinking),
+    DEEPSEEK("deepseek3", NULL, "thinking", 0, &deepseek),
     {.name = "deepseek2",
      .marks = {"'User: '", "'Assistant: ' + message['content'] + eos_token"},
      .system = {"", "\n\n"},
@@ -188,6 +382,31 @@ static const dsc_chat_template templates[] = {
      .assistant = {"Assistant: ", "<｜end▁of▁sentence｜>"},
      .begin_answer = "Assistant:",
      .end = "<｜end▁of▁sentence｜>"},
+    {.name = "glm4.5",
+     .marks = {"[gMASK]<sop>", "<arg_key>", "<|observation|>", "<|user|>\n"},
+     .begin = "[gMASK]<sop>",
+     .system = {"<|system|>\n", ""},
+     .user = {"<|user|>\n", ""},
+     .assistant = {"<|assistant|>", ""},
+     .begin_answer = "<|assistant|>",
+     .end = "<|user|>",
+     .form = &glm,
+     .tools = &glm_tools,
+     .flags = TRIM_ASSISTANT | DROP_THINKING | DROP_LINE_ENDS | KEEP_RECENT_THOUGHTS},
+    // Its system message has the date of the request, a line that is left out.
+    {.name = "gpt-oss",
+     .marks = {"<|start|>", "<|channel|>analysis<|message|>", "# Valid channels:"},
+     .begin =
+         "<|start|>system<|message|>You are ChatGPT, a large language model trained by "
+         "OpenAI.\nKnowledge cutoff: 2024-06\n\nReasoning: medium\n\n# Valid channels: analysis, "
+         "commentary, final. Channel must be included for every message.<|end|>",
+     .system = {"<|start|>developer<|message|># Instructions\n\n", "\n\n<|end|>"},
+     .user = {"<|start|>user<|message|>", "<|end|>"},
+     .assistant = {"<|start|>assistant", "<|end|>"},
+     .begin_answer = "<|start|>assistant",
+     .end = "<|return|>",
+     .form = &harmony,
+     .flags = KEEP_RECENT_THOUGHTS},
     {.name = "command-r",
      .marks = {"<|START_OF_TURN_TOKEN|>", "<|USER_TOKEN|>"},
      .absent = {"<|START_RESPONSE|>"},
@@ -225,6 +444,7 @@ static const dsc_chat_template templates[] = {
      .system = {"system: ", "\n"},
      .user = {"user: ", "\n"},
      .assistant = {"assistant: ", "\n"},
+     .tool = {"tool: ", "\n"},
      .begin_answer = "assistant:"},
 };
 enum { TEMPLATES = sizeof templates / sizeof *templates };
@@ -262,14 +482,15 @@ void dsc_chat_template_names(char *out, size_t size)
 static bool has_default(const dsc_chat_template *t, const char *jinja)
 {
     static const char begin[] = "<|im_start|>system";
-    const size_t length = t->default_system ? strlen(t->default_system) : 0;
+    const char *known = t->default_system ? t->default_system : t->system_with_tools;
+    const size_t length = known ? strlen(known) : 0;
     while ((jinja = strstr(jinja, begin)) != NULL) {
         jinja += sizeof begin - 1;
         const size_t line_end = *jinja == '\n' ? 1 : !strncmp(jinja, "\\n", 2) ? 2 : 0;
         const char *text = jinja + line_end;
         const bool spelled = line_end && *text && !strchr("'\"{", *text);
-        if (spelled && (!length || strncmp(text, t->default_system, length) != 0 ||
-                        strncmp(text + length, "<|im_end|>", 10) != 0))
+        if (spelled && (!length || strncmp(text, known, length) != 0 ||
+                        (t->default_system && strncmp(text + length, "<|im_end|>", 10) != 0)))
             return false;
     }
     return true;
@@ -279,9 +500,9 @@ const dsc_chat_template *dsc_chat_template_recognize(const char *jinja)
 {
     for (const dsc_chat_template *t = templates; t < templates + TEMPLATES; t++) {
         bool fits = t->marks[0];
-        for (int m = 0; m < 2 && fits && t->absent[m]; m++)
+        for (int m = 0; m < 3 && fits && t->absent[m]; m++)
             fits = !strstr(jinja, t->absent[m]);
-        for (int m = 0; m < 3 && fits && t->marks[m]; m++)
+        for (int m = 0; m < 5 && fits && t->marks[m]; m++)
             fits = strstr(jinja, t->marks[m]) != NULL;
         if (fits && has_default(t, jinja))
             return t;
@@ -359,89 +580,4 @@ int dsc_chat_template_beside(dsc_chat_found *out, const char *spec, dsc_error *e
     dsc_buffer_fini(&path);
     dsc_buffer_fini(&config_path);
     return rc;
-}
-
-// --- rendering ---------------------------------------------------------------------------------
-
-static bool is_space(char c)
-{
-    return c == ' ' || (c >= '\t' && c <= '\r');
-}
-
-// The text as the template writes it: without the thoughts of an earlier answer, and without white
-// space around it.
-static dsc_chat_message shorten(const dsc_chat_template *t, const dsc_chat_message *m)
-{
-    static const unsigned trim[] = {TRIM_SYSTEM, TRIM_USER, TRIM_ASSISTANT};
-    static const char tag[] = "</think>";
-    dsc_chat_message s = *m;
-    bool think = t->flags & DROP_THINKING && m->role == DSC_CHAT_ASSISTANT;
-    for (size_t i = s.length; think && i-- > 0;)
-        if (s.length - i >= sizeof tag - 1 && !memcmp(s.text + i, tag, sizeof tag - 1)) {
-            s.text += i + sizeof tag - 1;
-            s.length -= i + sizeof tag - 1;
-            while (t->flags & DROP_LINE_ENDS && s.length && *s.text == '\n')
-                s.text++, s.length--;
-            break;
-        }
-    if (!(t->flags & trim[m->role]))
-        return s;
-    while (s.length && is_space(*s.text))
-        s.text++, s.length--;
-    while (s.length && is_space(s.text[s.length - 1]))
-        s.length--;
-    return s;
-}
-
-static int put(dsc_buffer *out, const dsc_chat_template *t, const char *const around[2],
-               const dsc_chat_message *m, dsc_error *err)
-{
-    const dsc_chat_message s = shorten(t, m);
-    int rc = dsc_buffer_puts(out, around[0], err);
-    if (!rc)
-        rc = dsc_buffer_append(out, s.text, s.length, err);
-    return rc ? rc : dsc_buffer_puts(out, around[1], err);
-}
-
-// A user message; `system` is the message to put into it, or NULL.
-static int put_user(dsc_buffer *out, const dsc_chat_template *t, const dsc_chat_message *m,
-                    const dsc_chat_message *system, bool first, dsc_error *err)
-{
-    int rc = first || !t->again ? DSC_OK : dsc_buffer_puts(out, t->again, err);
-    if (!rc)
-        rc = dsc_buffer_puts(out, t->user[0], err);
-    if (!rc && system)
-        rc = put(out, t, t->system, system, err);
-    return rc ? rc : put(out, t, (const char *[]){"", t->user[1]}, m, err);
-}
-
-int dsc_chat_render(const dsc_chat_template *t, const dsc_chat_message *message, size_t count,
-                    dsc_buffer *out, dsc_error *err)
-{
-    const bool inside = t->flags & (IN_FIRST_USER | IN_LAST_USER);
-    const dsc_chat_message *system = NULL;
-    size_t last_user = 0, users = 0;
-    int rc = DSC_OK;
-    for (size_t i = 0; i < count; i++)
-        last_user = message[i].role == DSC_CHAT_USER ? i : last_user;
-    if (t->default_system && (!count || message[0].role != DSC_CHAT_SYSTEM)) {
-        const dsc_chat_message given = {DSC_CHAT_SYSTEM, t->default_system,
-                                        strlen(t->default_system)};
-        rc = put(out, t, t->system, &given, err);
-    }
-    for (size_t i = 0; i < count && !rc; i++) {
-        const dsc_chat_message *m = &message[i];
-        if (m->role == DSC_CHAT_SYSTEM && inside) {
-            system = m;
-        } else if (m->role == DSC_CHAT_SYSTEM) {
-            rc = put(out, t, t->system, m, err);
-        } else if (m->role == DSC_CHAT_ASSISTANT) {
-            rc = put(out, t, t->assistant, m, err);
-        } else {
-            const bool here = t->flags & IN_LAST_USER ? i == last_user : system != NULL;
-            rc = put_user(out, t, m, here ? system : NULL, !users++, err);
-            system = here ? NULL : system;
-        }
-    }
-    return rc ? rc : dsc_buffer_puts(out, t->begin_answer, err);
 }

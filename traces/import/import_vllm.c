@@ -1,8 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 // Reads vLLM's responses of /v1/completions and /v1/chat/completions, one per line, or JSON
-// documents, and those of other servers with OpenAI's API:
+// documents, and those of other servers with OpenAI's API (also the Responses API and Anthropic's
+// messages: import_response.c):
 //   "choices": [{"text" or "message.content", "token_ids", "prompt_token_ids", "logprobs",
-//                "finish_reason"}, ...]             a request each; ids with return_token_ids
+//                "finish_reason"}, ...]             a request each; ids with return_token_ids.
+//                                                   What a message has besides its content is
+//                                                   written as the model did (import_message.h)
 //   "prompt_token_ids"                              in a chat
 //   "timings": {"predicted_ms", "draft_n", ...}     llama.cpp (import_completion.c)
 //   "metrics": {"speculative_decoding": {...}}      --per-request-spec-decode-metrics, with
@@ -19,6 +22,8 @@
 // Sources: vLLM, docs/features/speculative_decoding/acceptance_metrics.md (02cf515) and
 // docs/features/per_request_metrics.md (0377ba9).
 #include "base/json_text.h"
+#include "base/option.h"
+#include "traces/import/import_chat.h"
 #include "traces/import/import_path.h"
 #include "traces/import/import_response.h"
 #include "traces/trace/trace_columns.h"
@@ -48,8 +53,9 @@ static const json_t *given(const json_t *object, const char *field)
 
 static int probe(const json_t *line)
 {
-    const json_t *c = find_choice(dsc_import_response(line));
-    bool answer = json_object_get(c, "text") || json_object_get(c, "message");
+    const json_t *response = dsc_import_response(line), *c = find_choice(response);
+    const bool answer = json_object_get(c, "text") || json_object_get(c, "message") ||
+                        (response && !json_object_get(response, "choices"));
     return 2 * (find_metrics(line) != NULL) + 4 * answer;
 }
 
@@ -288,26 +294,71 @@ static int read_prompt(const json_t *line, const json_t *choice, int32_t vocab_s
     return DSC_OK;
 }
 
-static int read_output(const json_t *choice, int64_t tokens, int32_t vocab_size,
-                       dsc_import_record *out, dsc_error *err)
+// Whether the source says that the answer calls a tool, and has no call.
+static bool lacks_call(const json_t *choice, const json_t *message)
+{
+    static const char names[] = "tool_calls|function_call|tool_use";
+    const char *reason = json_string_value(json_object_get(choice, "finish_reason"));
+    return reason && dsc_is_listed(names, reason, strlen(reason)) &&
+           !json_array_size(given(message, "tool_calls")) && !given(message, "function_call") &&
+           !json_is_array(given(message, "content"));
+}
+
+// The text of a message: its content, or all that the model wrote.
+static int read_message(const json_t *line, const json_t *choice, const json_t *message,
+                        const dsc_import_options *options, dsc_import_record *out, unsigned *lost,
+                        dsc_error *err)
+{
+    static const char where[] = "choices[0].message";
+    const json_t *prompt = json_object_get(line, DSC_IMPORT_ABOUT_PROMPT);
+    const bool after_result = json_is_true(json_object_get(prompt, "after_result"));
+    if (lacks_call(choice, message)) {
+        if (!options->lossy)
+            return dsc_fail(err, DSC_EINPUT,
+                            "field 'choices[0].finish_reason' says that the answer calls a tool, "
+                            "but it has no call, which the trace would lose; --lossy goes on "
+                            "without it and marks the trace");
+        *lost |= DSC_CHAT_CALLS;
+    }
+    const dsc_chat_template *t = options->chat ? options->chat->format : NULL;
+    if (dsc_import_is_plain_answer(message) && !(t && dsc_chat_frames(t)))
+        return dsc_import_string(&out->output.text, json_object_get(message, "content"), err,
+                                 "%s.content", where);
+    int rc = dsc_import_answer(message, where, after_result, options, NULL, lost,
+                               &out->output.built, err);
+    out->output.text = (dsc_text_view){out->output.built.data, (int64_t)out->output.built.length};
+    return rc;
+}
+
+static int read_output(const json_t *line, const json_t *choice, int64_t tokens,
+                       const dsc_import_options *options, dsc_import_record *out, unsigned *lost,
+                       dsc_error *err)
 {
     const json_t *ids = given(choice, "token_ids"), *text = given(choice, "text");
     const json_t *message = given(choice, "message");
+    const json_t *reason = json_object_get(choice, "finish_reason");
     int rc = DSC_OK;
-    if (!text && message)
-        text = given(message, "content");
-    if (!ids || text)
-        rc = dsc_import_string(&out->output.text, text, err, "choices[0].%s",
-                               message ? "message.content" : "text");
+    if (text || !message) {
+        if (!ids || text)
+            rc = dsc_import_string(&out->output.text, text, err, "choices[0].%s",
+                                   message ? "message.content" : "text");
+    } else if (!ids) {
+        rc = read_message(line, choice, message, options, out, lost, err);
+    } else if (dsc_import_is_plain_answer(message)) {
+        rc = dsc_import_string(&out->output.text, json_object_get(message, "content"), err,
+                               "choices[0].message.content");
+    } // with ids, all that the model wrote is decoded from them
     if (rc)
         return rc;
-    if (!ids && tokens < 0)
+    if (!ids && tokens < 0) {
+        out->eos = json_is_string(reason) && !dsc_import_is_cut(reason) ? DSC_IMPORT_EOS_IF_KNOWN
+                                                                        : DSC_IMPORT_EOS_NEVER;
         return DSC_OK;
-    const char *reason = json_string_value(json_object_get(choice, "finish_reason"));
+    }
     if (!ids)
         return dsc_import_add_turn(out, 0, (size_t)out->output.text.length, tokens,
-                                   !reason || strcmp(reason, "length") != 0, err);
-    rc = dsc_import_token_ids(ids, vocab_size, "choices[0].token_ids", &out->output, err);
+                                   !dsc_import_is_cut(reason), err);
+    rc = dsc_import_token_ids(ids, options->vocab_size, "choices[0].token_ids", &out->output, err);
     if (!rc && tokens >= 0 && tokens != (int64_t)out->output.tokens.count)
         rc = dsc_fail(
             err, DSC_EINPUT,
@@ -388,6 +439,8 @@ static int read_line(const json_t *line, const dsc_import_options *options, dsc_
 {
     const json_t *choices = json_object_get(line, "choices"), *choice = find_choice(line);
     const json_t *id = given(line, "id"), *metrics = find_metrics(line);
+    const json_t *prompt = json_object_get(line, DSC_IMPORT_ABOUT_PROMPT);
+    unsigned lost = (unsigned)json_integer_value(json_object_get(prompt, "lost"));
     int64_t tokens;
     if (!json_is_array(choices))
         return dsc_import_wrong_type(choices, "an array", err, "choices");
@@ -401,15 +454,18 @@ static int read_line(const json_t *line, const dsc_import_options *options, dsc_
     if (!rc)
         rc = read_prompt(line, choice, options->vocab_size, out, err);
     if (!rc)
-        rc = read_output(choice, tokens, options->vocab_size, out, err);
+        rc = read_output(line, choice, tokens, options, out, &lost, err);
     if (!rc && metrics)
         rc = read_metrics(metrics, tokens, out, err);
-    return rc ? rc : fill_metadata(line, choice, tokens, out, err);
+    rc = rc ?: fill_metadata(line, choice, tokens, out, err);
+    return rc
+               ?: dsc_import_mark(out->kept, lost,
+                                  json_is_true(json_object_get(prompt, "tools_left_out")), err);
 }
 
 const dsc_import_driver dsc_import_vllm = {
     .name = "vllm",
-    .summary = "responses of vLLM and OpenAI's API: choices, with their requests or metrics",
+    .summary = "responses of vLLM, OpenAI's and Anthropic's APIs, with their requests or metrics",
     .needs = "choices",
     .documents = true,
     .chats = true,

@@ -24,3 +24,28 @@ int dsc_trace_provenance(json_t **out, const dsc_trace_info *info, dsc_error *er
 {
     return parse(out, info->provenance, info->provenance ? strlen(info->provenance) : 0, err);
 }
+
+// Adds up "lossy_requests" of an object and of what it contains: joined traces keep the provenance
+// of each.
+static int64_t count_lossy(const json_t *value, int depth)
+{
+    enum { DEPTH = 64 };
+    json_t *o = (json_t *)(uintptr_t)value; // Jansson's iterators take no const
+    int64_t count = json_integer_value(json_object_get(value, "lossy_requests"));
+    if (depth == DEPTH)
+        return 0;
+    for (void *at = json_object_iter(o); at; at = json_object_iter_next(o, at))
+        count += count_lossy(json_object_iter_value(at), depth + 1);
+    for (size_t i = 0; i < json_array_size(value); i++)
+        count += count_lossy(json_array_get(value, i), depth + 1);
+    return count;
+}
+
+int dsc_trace_lossy(int64_t *out, const dsc_trace_info *info, dsc_error *err)
+{
+    json_t *origin;
+    int rc = dsc_trace_provenance(&origin, info, err);
+    *out = rc ? 0 : count_lossy(origin, 0);
+    json_decref(origin);
+    return rc;
+}

@@ -12,4 +12,8 @@
 int dsc_request_metadata(json_t **out, const dsc_request *q, dsc_error *err);
 int dsc_trace_provenance(json_t **out, const dsc_trace_info *info, dsc_error *err);
 
+// The number of requests that lack a part of what their source had (dsc_import_options.lossy), by
+// the provenance: of a part of a trace, that of the whole.
+int dsc_trace_lossy(int64_t *out, const dsc_trace_info *info, dsc_error *err);
+
 #endif
