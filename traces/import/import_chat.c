@@ -101,8 +101,7 @@ bool dsc_import_chat_applies(const json_t *line, const dsc_import_options *optio
     return mapped || (!options->fields && dsc_import_messages(line));
 }
 
-// --- what a text cannot hold
-// -----------------------------------------------------------------------
+// --- what a text cannot hold ---------------------------------------------------------------------
 
 // Kinds of parts by their bit: for the mark of a request; where the source lacks their text; and
 // where the template has no form of them.
@@ -114,7 +113,7 @@ static const struct {
      "reasoning"},
     {DSC_CHAT_CALLS, "tool calls", "a tool call whose text is not there", "tool calls"},
     {DSC_CHAT_RESULTS, "tool results", "", "the result of a tool"},
-    {DSC_CHAT_MEDIA, "images", "a part that is no text (an image, audio, a file)", ""},
+    {DSC_CHAT_MEDIA, "media", "a part that is no text (an image, audio, a file)", ""},
     {DSC_CHAT_ORDER, "order", "text or reasoning after a tool call, or reasoning after text", ""},
     {DSC_CHAT_COUNT, "tokens", "", ""},
 };
@@ -139,10 +138,11 @@ static int refuse(unsigned lost, unsigned lacks, size_t calls, const char *where
     while (i + 1 < PARTS && !((lost | lacks) & parts[i].part))
         i++;
     if (lost & parts[i].part)
-        return dsc_fail(err, DSC_EINPUT,
-                        "field '%s' has %s, which a trace cannot hold; --lossy goes on and marks "
-                        "the trace",
-                        where, parts[i].without);
+        return dsc_fail(
+            err, DSC_EINPUT,
+            "field '%s' has %s, which a trace cannot hold; trace import --lossy goes on "
+            "and marks the trace",
+            where, parts[i].without);
     if (!none)
         snprintf(form, sizeof form, "%.40s has %s", dsc_chat_template_name(t),
                  !(lacks & DSC_CHAT_CALLS) || !dsc_chat_calls(t) ? "no form of it"
@@ -152,7 +152,7 @@ static int refuse(unsigned lost, unsigned lacks, size_t calls, const char *where
         err, DSC_EINPUT,
         "field '%s' has %s, and how the model's chat template writes it is unknown: %s. "
         "Name that template with --chat-template (chatml, qwen3, llama3.1, mistral-v3, "
-        "deepseek-r1, glm4.5, gpt-oss, ...), or leave it out with --lossy, which marks "
+        "deepseek-r1, glm4.5, gpt-oss, ...); trace import --lossy leaves it out and marks "
         "the trace",
         where, parts[i].unwritten, form);
 }
@@ -161,15 +161,17 @@ static int refuse(unsigned lost, unsigned lacks, size_t calls, const char *where
 static int check_message(const dsc_chat_message *m, bool answer, const char *where,
                          const dsc_import_options *options, unsigned *lost, dsc_error *err)
 {
+    const dsc_chat_template *none = dsc_chat_template_find("none");
     const dsc_chat_template *t =
-        options->chat ? options->chat->format : dsc_chat_template_find("none");
+        options->chat && options->chat->format ? options->chat->format : none;
+    const bool unrecognized = options->chat && !options->chat->format;
     // Templates leave out earlier thoughts, and write the parts of an answer in one order.
     const unsigned gone = answer ? m->lost : m->lost & ~(DSC_CHAT_THOUGHTS | DSC_CHAT_ORDER);
-    unsigned lacks = t ? dsc_chat_lacks(t, m, answer) : 0;
-    if (!t && (m->calls || (answer && m->thoughts.length)))
+    const unsigned lacks = dsc_chat_lacks(t, m, answer);
+    if (lacks && unrecognized && !options->lossy)
         return dsc_fail(err, DSC_EINPUT, "%s", options->chat->refusal);
     if ((gone | lacks) && !options->lossy)
-        return refuse(gone, lacks, m->calls, where, t ? t : dsc_chat_template_find("none"), err);
+        return refuse(gone, lacks, m->calls, where, t, err);
     *lost |= gone | lacks;
     return DSC_OK;
 }
@@ -206,9 +208,10 @@ static json_t *define_tool(const json_t *tool)
 {
     json_t *schema = dsc_import_any(tool, "parameters|input_schema", 0);
     json_t *description = dsc_import_at(tool, "description", 0);
-    if (json_object_get(tool, "function"))
+    if (json_object_get(tool, "function") ||
+        !json_object_get(tool, "name")) // or a tool of the server
         return json_incref((json_t *)(uintptr_t)tool);
-    return json_pack("{s:s, s:{s:O?, s:O*, s:O*}}", "type", "function", "function", "name",
+    return json_pack("{s:s, s:{s:O, s:O*, s:O*}}", "type", "function", "function", "name",
                      json_object_get(tool, "name"), "description", description, "parameters",
                      schema);
 }

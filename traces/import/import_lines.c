@@ -139,7 +139,7 @@ static int check_count(const dsc_import_job *job, dsc_import_record *r, dsc_erro
     return dsc_fail(err, DSC_EINPUT,
                     "the server counted %lld output tokens, but the text has %lld: reasoning or "
                     "tool calls are missing in it, or the tokenizer is that of another model; "
-                    "--lossy goes on and marks the trace",
+                    "trace import --lossy goes on and marks the trace",
                     (long long)counted, (long long)tokens);
 }
 

@@ -198,6 +198,8 @@ static int read_messages(dsc_prompt_reader *r, const json_t *line, const json_t 
                         "--chat-template (none: plain text)");
     int rc = dsc_import_chat_prompt(&prompt, line, list, count, false, &r->render, err);
     rc = rc ?: take(r, prompt.text, out, err);
+    if (!rc && prompt.tools_left_out && json_object_set_new(r->ignored, "tools", json_true()))
+        rc = dsc_fail(err, DSC_ENOMEM, "out of memory");
     json_decref(prompt.text);
     return rc;
 }

@@ -314,10 +314,11 @@ static int read_message(const json_t *line, const json_t *choice, const json_t *
     const bool after_result = json_is_true(json_object_get(prompt, "after_result"));
     if (lacks_call(choice, message)) {
         if (!options->lossy)
-            return dsc_fail(err, DSC_EINPUT,
-                            "field 'choices[0].finish_reason' says that the answer calls a tool, "
-                            "but it has no call, which the trace would lose; --lossy goes on "
-                            "without it and marks the trace");
+            return dsc_fail(
+                err, DSC_EINPUT,
+                "field 'choices[0].finish_reason' says that the answer calls a tool, "
+                "but it has no call, which the trace would lose; trace import --lossy goes on "
+                "without it and marks the trace");
         *lost |= DSC_CHAT_CALLS;
     }
     const dsc_chat_template *t = options->chat ? options->chat->format : NULL;
