@@ -115,6 +115,13 @@ expect "chats without a template" '"user: Hi\nassistant:"
 echo '{"prompt": [{"role": "user", "content": "Hi"}]}' >trl.jsonl
 run --prompts trl.jsonl --chat-template chatml
 expect "a list under the name of the prompt" '"<|im_start|>user\nHi<|im_end|>\n<|im_start|>assistant\n"'
+cat >agent.jsonl <<'END'
+{"system": "S", "tools": [{"name": "f"}], "messages": [{"role": "user", "content": "Q"}, {"role": "assistant", "content": null, "tool_calls": [{"function": {"name": "f", "arguments": "{}"}}]}, {"role": "tool", "content": "R"}]}
+END
+run --prompts agent.jsonl --chat-template chatml
+expect "an agent's next turn" '"<|im_start|>system\nS<|im_end|>\n<|im_start|>user\nQ<|im_end|>\n<|im_start|>assistant\n<tool_call>\n{\"name\": \"f\", \"arguments\": {}}\n</tool_call><|im_end|>\n<|im_start|>user\n<tool_response>\nR\n</tool_response><|im_end|>\n<|im_start|>assistant\n"'
+check "its tools, which the template has in another form: $(cat err)" grep -q "these fields are ignored: 'tools'" err
+refuse 4 "bad.jsonl:1: field 'messages[1]' has tool calls" "$(cat agent.jsonl)" --chat-template zephyr
 cat >model/tokenizer_config.json <<'END'
 {"chat_template": "{{ bos_token }}{% for m in messages %}<start_of_turn>{{ m }}<end_of_turn>{% endfor %}",
  "bos_token": {"content": "<s>"}, "model_max_length": 1000000000000000019884624838656}
