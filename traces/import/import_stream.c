@@ -21,8 +21,8 @@
 
 // The joined responses by id: {"choices": {INDEX: {"text": [...], "token_ids": [...], "message":
 // {FIELD: [...], "calls": {INDEX: {...}}}, ...}}, "model", "usage", "metrics", "prompt_token_ids"}.
-// A response of Anthropic's: {"blocks": {INDEX: {...}}, "model", "usage", "stop_reason",
-// "stopped"}.
+// A response of Anthropic's: {"starts": 1, "blocks": {INDEX: {"start": {...}, "pieces": [...]}},
+// "model", "usage", "stop_reason", "stopped": true}.
 typedef struct streams {
     json_t *by_id;
     json_t *current; // the response whose events follow, in `by_id`; or NULL
@@ -143,7 +143,12 @@ static void add_event(streams *s, const json_t *line)
         message = json_object_get(line, "message");
         id = json_string_value(json_object_get(message, "id"));
         s->current = id ? member(s, s->by_id, id, json_object) : NULL;
+        const json_int_t starts = json_integer_value(json_object_get(s->current, "starts"));
+        json_t *more = json_integer(starts + 1);
+        s->failed = !more || s->failed;
+        set(s, s->current, "starts", more);
         set(s, s->current, "model", dsc_import_at(message, "model", 0));
+        json_decref(more);
     } else if (!s->current) {
         return;
     } else if (!strcmp(type, "content_block_start")) {
@@ -169,7 +174,7 @@ static void add_chunk(void *state, const json_t *line)
     const json_t *choices = json_object_get(line, "choices");
     if (!s->failed && is_event(line))
         add_event(s, line);
-    if (!id || s->failed || !choices)
+    if (!id || s->failed || is_event(line))
         return;
     json_t *joined = member(s, s->by_id, id, json_object);
     for (size_t i = 0; i < sizeof kept / sizeof *kept; i++) {
@@ -189,7 +194,7 @@ static size_t count_open(const streams *s)
     {
         json_object_foreach(json_object_get(joined, "choices"), index, choice) open +=
             !json_object_get(choice, "finish_reason");
-        open += !json_object_get(joined, "choices") && !json_object_get(joined, "stopped");
+        open += json_object_get(joined, "starts") && !json_object_get(joined, "stopped");
     }
     return open;
 }
@@ -359,11 +364,17 @@ static int add_blocks(json_t *requests, const json_t *line, const json_t *joined
         json_t *value = json_object_get(joined, kept[i]);
         failed = value && json_object_set_new(response, kept[i], dsc_json_copy(value));
     }
-    json_object_foreach(blocks, index, block) failed =
-        failed ||
-        json_array_append_new(json_object_get(response, "content"), join_block(block, err));
-    int rc = failed ? dsc_fail(err, DSC_ENOMEM, "out of memory")
-                    : dsc_import_response_expand(response, options, requests, err);
+    int rc = failed ? dsc_fail(err, DSC_ENOMEM, "out of memory") : DSC_OK;
+    json_object_foreach(blocks, index, block)
+    {
+        if (!rc && !json_is_object(json_object_get(block, "start")))
+            rc = dsc_fail(err, DSC_EINPUT, "stream '%.100s' has no start of block %s",
+                          json_string_value(id), index);
+        if (!rc &&
+            json_array_append_new(json_object_get(response, "content"), join_block(block, err)))
+            rc = dsc_fail(err, DSC_ENOMEM, "out of memory");
+    }
+    rc = rc ?: dsc_import_response_expand(response, options, requests, err);
     json_decref(response);
     return rc;
 }
@@ -382,6 +393,8 @@ static int expand_event(const json_t *line, const dsc_import_options *options, j
         return json_array_append_new(requests, json_null())
                    ? dsc_fail(err, DSC_ENOMEM, "out of memory")
                    : DSC_OK;
+    if (json_integer_value(json_object_get(joined, "starts")) > 1)
+        return dsc_fail(err, DSC_EINPUT, "stream '%.100s' begins twice", id);
     if (!strcmp(type, "message_start") && json_object_get(joined, "stopped"))
         return add_blocks(requests, line, joined, options, err);
     if (dsc_is_listed(ends, type, strlen(type)) && dsc_import_response(response))
