@@ -166,7 +166,7 @@ static void test_messages(void **state)
     }
     free(text);
     fclose(f);
-    assert_int_equal(cases, 74);
+    assert_int_equal(cases, 81);
 }
 
 #define USER "{\"role\": \"user\", \"content\": \"U\"}"

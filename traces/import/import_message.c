@@ -442,6 +442,8 @@ static int read_message(reader *r, const json_t *message, size_t source, dsc_err
         r->m.call_id = view_of(dsc_import_any(message, "tool_call_id|id", 0));
         r->m.tool = view_of(json_object_get(message, "name"));
     }
+    if (!content && role == DSC_CHAT_TOOL) // a tool that returned nothing
+        return DSC_OK;
     if (!content)
         return fail_field(r, NULL, "", "content", err);
     rc = read_content(r, content, "content", 0, err);

@@ -304,6 +304,36 @@ static bool lacks_call(const json_t *choice, const json_t *message)
            !json_is_array(given(message, "content"));
 }
 
+// Tokens of reasoning that the source counted.
+static json_int_t count_reasoning(const json_t *line)
+{
+    static const char path[] = "usage.completion_tokens_details.reasoning_tokens|"
+                               "usage.reasoning_tokens";
+    return json_integer_value(dsc_import_any(line, path, 0));
+}
+
+// What the source says that the answer has, and the message lacks.
+static int check_parts(const json_t *line, const json_t *choice, const json_t *message, bool silent,
+                       const dsc_import_options *options, unsigned *lost, dsc_error *err)
+{
+    const json_int_t reasoning = silent ? count_reasoning(line) : 0;
+    const bool calls = lacks_call(choice, message);
+    *lost |= (reasoning > 0 ? DSC_CHAT_THOUGHTS : 0) | (calls ? DSC_CHAT_CALLS : 0);
+    if (options->lossy || (reasoning <= 0 && !calls))
+        return DSC_OK;
+    if (calls)
+        return dsc_fail(
+            err, DSC_EINPUT,
+            "field 'choices[0].finish_reason' says that the answer calls a tool, but it "
+            "has no call, which the trace would lose; trace import --lossy goes on "
+            "without it and marks the trace");
+    return dsc_fail(err, DSC_EINPUT,
+                    "field 'usage' counts %lld tokens of reasoning, but the answer has none, which "
+                    "the trace would lose; trace import --lossy goes on without it and marks the "
+                    "trace",
+                    (long long)reasoning);
+}
+
 // The text of a message: its content, or all that the model wrote.
 static int read_message(const json_t *line, const json_t *choice, const json_t *message,
                         const dsc_import_options *options, dsc_import_record *out, unsigned *lost,
@@ -312,21 +342,19 @@ static int read_message(const json_t *line, const json_t *choice, const json_t *
     static const char where[] = "choices[0].message";
     const json_t *prompt = json_object_get(line, DSC_IMPORT_ABOUT_PROMPT);
     const bool after_result = json_is_true(json_object_get(prompt, "after_result"));
-    if (lacks_call(choice, message)) {
-        if (!options->lossy)
-            return dsc_fail(
-                err, DSC_EINPUT,
-                "field 'choices[0].finish_reason' says that the answer calls a tool, "
-                "but it has no call, which the trace would lose; trace import --lossy goes on "
-                "without it and marks the trace");
-        *lost |= DSC_CHAT_CALLS;
-    }
     const dsc_chat_template *t = options->chat ? options->chat->format : NULL;
-    if (dsc_import_is_plain_answer(message) && !(t && dsc_chat_frames(t)))
-        return dsc_import_string(&out->output.text, json_object_get(message, "content"), err,
-                                 "%s.content", where);
-    int rc = dsc_import_answer(message, where, after_result, options, NULL, lost,
-                               &out->output.built, err);
+    const json_t *content = json_object_get(message, "content");
+    const bool plain = dsc_import_is_plain_answer(message);
+    bool silent = plain && !strstr(json_string_value(content), "</think>");
+    int rc = plain ? DSC_OK
+                   : dsc_import_answer(message, where, false, options, &silent, NULL, NULL, err);
+    rc = rc ?: check_parts(line, choice, message, silent, options, lost, err);
+    if (rc)
+        return rc;
+    if (plain && !(t && dsc_chat_frames(t)))
+        return dsc_import_string(&out->output.text, content, err, "%s.content", where);
+    rc = dsc_import_answer(message, where, after_result, options, NULL, lost, &out->output.built,
+                           err);
     out->output.text = (dsc_text_view){out->output.built.data, (int64_t)out->output.built.length};
     return rc;
 }
