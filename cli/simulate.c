@@ -314,8 +314,9 @@ int cli_open_replayed(dsc_trace **out, const char *path, dsc_error *err)
     rc = rc ?: dsc_trace_lossy(&lossy, dsc_trace_get_info(*out), err);
     if (!rc && lossy)
         fprintf(stderr,
-                "draftscope: warning: %lld requests lack a part of what the model wrote or read "
-                "(imported with --lossy): the figures are of other texts\n",
+                "draftscope: warning: the trace comes of an import with --lossy, in which %lld "
+                "requests lack a part of what the model wrote or read: the figures of these are of "
+                "other texts\n",
                 (long long)lossy);
     return rc;
 }

@@ -50,7 +50,7 @@ good trace import other.jsonl --tokenizer bytes -o plain.dst --force
 good trace merge lossy.dst plain.dst -o both.dst
 for t in lossy both; do
     good sim $t.dst --method ngram $cost
-    says 'warning: 2 requests lack a part of what the model wrote or read (imported with --lossy)'
+    says 'an import with --lossy, in which 2 requests lack a part of what the model wrote or read'
 done
 good trace info lossy.dst
 check "the mark in the provenance" grep -q lossy_requests out
